@@ -80,8 +80,7 @@ class Pieces(NamedTuple):
         return np.asarray(b + q * t)
 
     def prox(self, t0: Array, V: Array) -> Array:
-        """The minimiser t of (t - t0)^2 / (2V) + f(t)."""
-        t0, V = np.broadcast_arrays(np.asarray(t0, dtype=float), np.asarray(V, dtype=float))
+        """The minimiser t of (t - t0)^2 / (2V) + f(t), for t0 and V of one shape."""
         t = np.empty(t0.shape)
         for segment in segments(self, V):
             here = (t0 >= segment.low) & (t0 <= segment.high)

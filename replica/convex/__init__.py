@@ -7,7 +7,8 @@ from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import Evaluation, Task, on_growing_tables
 from .held_nodes import errors_near
 from .label_tables import ConditionalLabels
-from .losses import LOSSES, Loss, loss
+from .losses import Loss
+from .named_losses import LOSSES, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
 
 __all__ = [

@@ -5,8 +5,6 @@ Where the mean label is a step function of tau they are in closed form, or along
 that fit into the cache, between which the deadline is looked at.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from solvers.resources import check_time
@@ -22,15 +20,6 @@ from .step_labels import averages_of_steps
 # Freed at once: from then on glibc keeps that much at hand, where it would give every array of a
 # few 100 kB back, and take it again page by page, which takes as long as what is done with them.
 np.empty(2**21)
-
-
-class Losses(NamedTuple):
-    """Averages over everything, (P,) each: the loss and squared residual y - f of training
-    samples, and the loss on new ones."""
-
-    train: Array
-    train_square: Array
-    test: Array
 
 
 def average(
@@ -67,15 +56,16 @@ def scores(labels: ConditionalLabels, loss: Loss, field: Field) -> Scores:
     return Scores(mean, slope, square, np.stack(along, axis=-1))
 
 
-def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) -> Losses:
-    """Errors in the loss and in the label, with the quadrature ``weights`` (N,) of kappa."""
+def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) -> dict[str, Array]:
+    """The loss and the squared residual y - f of training samples, and the loss on new ones, (P,),
+    by the names that ``Solution`` has; with the quadrature ``weights`` (N,) of kappa."""
     first, second, train = average("residual", labels, loss, field) @ weights
     test = average("residual", labels, loss, field.unmoved)[2] @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squares = second if loss.kind == "residual" else 1 - 2 * first + second
-    return Losses(train, squares, test)
+    return {"train_loss": train, "train_error": squares, "loss_error": test}
 
 
 def _at_once(labels: ConditionalLabels, loss: Loss) -> int:

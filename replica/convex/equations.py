@@ -37,7 +37,6 @@ from ..saddle_point import (
     Signal,
     Susceptibility,
     field_on,
-    newton_system,
     penalty_on_m,
     ridge,
     sweep,
@@ -73,15 +72,17 @@ class Equations:
     def _signal(
         self, alpha: Array, o: Overlaps, s: Scores, field: Field, V2: Array, of: Susceptibility
     ) -> Signal:
-        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2).
+        """m, the overlaps with special directions and their conjugates: a Newton step on (6.2), in
+        the unknowns (x, phi) with m = combine x, as ``signal`` has phi.
 
         Far from the solution a loss may have no slope at all (hinge, all margins short of 1): a
         floor on the slope and a limit on the step lead m towards where it has one.
         """
         coordinates, table, root = self.coordinates, self.table, of.root
         penalty = penalty_on_m(table, alpha, V2)
-        combine, regressors = coordinates.combine, coordinates.regressors  # m = combine x
-        x, free = o.m @ coordinates.resolve.T, slice(combine.shape[1])
+        combine, regressors = coordinates.combine, coordinates.regressors
+        x, count = o.m @ coordinates.resolve.T, combine.shape[1]
+        free, special = slice(count), slice(count, None)
         phi = o.special.reshape(len(x), 1, -1) @ of.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
         moment = (s.parts * table.on_parts(table.weights)) @ regressors.T
@@ -90,25 +91,25 @@ class Equations:
         score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off
         moment[:, free] *= np.abs(moment[:, free]) > 1e-15 * score_size
-        on_x = combine.T @ (penalty[..., None] * combine)
-        matrix, right = newton_system(gram, moment, root, on_x, before)
+        # what (x, phi) add to the output by way of theta = root phi, and their quadratic penalties
+        turn, held = np.tile(np.eye(len(regressors)), (2, len(x), 1, 1))
+        turn[:, special, special] = root
+        held[:, free, free] = combine.T @ (penalty[..., None] * combine)
+        turned = turn.swapaxes(1, 2)
+        matrix = turned @ gram @ turn + held
+        right = (turned @ moment[..., None] - held @ before[..., None])[..., 0]
         diagonal = np.einsum("pii->pi", matrix)
         # bounds a step where there is no slope, and moves no solution: there E[mu_0 s] vanishes
         diagonal[:, free] += 1e-6 * score_size / coordinates.size + 1e-300
         step = solve_rows(matrix, right)
-        special_step = (root @ step[:, free.stop :, None])[..., 0]
         # of the mean output: what the rest has in the slope is taken to be linear
-        along = np.concatenate([step[:, free], special_step], axis=1)
-        along = along @ regressors[:, : table.weights.size]
+        along = (turn @ step[..., None])[..., 0] @ regressors[:, : table.weights.size]
         length = np.linalg.norm(step[:, free], axis=1) / coordinates.size
         part = self._part_of_step(length, (right * step).sum(axis=1), along, s, field)
-        x, phi = np.split(before + part[:, None] * step, [free.stop], axis=1)
-        m = x @ combine.T
-        shape = o.special.shape
-        special, special_hat = (
-            (each @ phi[..., None]).reshape(shape) for each in (root, of.inverse_root)
-        )
-        return Signal(m, special, penalty * m, special_hat)
+        after = before + part[:, None] * step
+        m, phi = after[:, free] @ combine.T, after[:, special, None]
+        theta, theta_hat = (np.stack([root, of.inverse_root]) @ phi).reshape(2, *o.special.shape)
+        return Signal(m, theta, penalty * m, theta_hat)
 
     def _part_of_step(
         self, length: Array, slope: Array, along: Array, s: Scores, field: Field
@@ -147,9 +148,8 @@ class Equations:
         # E (E[y | x] - f)^2
         error = (field.centre - table.h) ** 2 + table.spread + field.power
         error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-        train_loss, train_error, loss_error = losses(self.labels, table.weights, self.loss, field)
-        known = {"test_error": error @ table.weights, "train_error": train_error}
-        return known | {"loss_error": loss_error, "train_loss": train_loss}
+        known = losses(self.labels, table.weights, self.loss, field)
+        return {"test_error": error @ table.weights, **known}
 
     def solve(
         self,

@@ -139,18 +139,14 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
 def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> ConditionalLabels:
     """The labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), for ``order``
     nodes a panel along a proximal map."""
-    law, inputs = model.labels, model.components
+    law = model.labels
     variances, shares = np.array(law.gaussians).T
     # real targets may grow: where z and tau are unlikely together nothing is averaged
     tau, weights = over_tau
     likely = (at.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
-    if len(inputs.rest) == 1:
-        along = np.einsum("tk,nmk->tnm", inputs.rest[0], tau)
-    else:
-        along = np.einsum("ntk,nmk->tnm", inputs.rest[at.component], tau)
-    mean = inputs.mean_label(law.mean, at.component, inputs.centre(at)[..., None] + along)
+    mean = model.components.mean_label(law.mean, at, np.moveaxis(tau, 2, 0))
     given = tau, weights, mean, variances, shares, law.binary, order
     return ConditionalLabels(*given, noise=law.added, steps=_steps(model, at))
 

@@ -287,8 +287,8 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
-        mean = losses(labels, moments.weights, loss, field)
-        of_loss = float(mean.train_square[0]), float(mean.test[0]), float(mean.train[0])
+        mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
+        of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
     wrong, norm = np.nan, np.nan
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)

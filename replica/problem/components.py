@@ -42,6 +42,12 @@ class Places(NamedTuple):
         """Some of them."""
         return Places(self.z[:, which], self.component[which])
 
+    def times(self, slope: Array, tau: Array) -> Array:
+        """slope tau (T, N, ...) for the slopes (J, T, q) of the components and tau (q, N, ...)."""
+        if len(slope) == 1:
+            return np.tensordot(slope[0], tau, axes=1)
+        return np.einsum("ntq,qn...->tn...", slope[self.component], tau)
+
 
 class Along(NamedTuple):
     """Inputs of N given projections, at Q nodes of z in each of J components, one component after
@@ -196,19 +202,16 @@ class Components:
             found.g[: len(part.g), own] = part.g
         return found
 
-    def mean_label(self, mean: Any, component: NDArray[np.int64], z: Array) -> Array:
-        """E[y | x] = ``mean`` at arguments z (T, N, ...) of N inputs of these components."""
-        if not isinstance(mean, ClassLabels):
-            return np.asarray(mean(*z))
-        values = mean(component).reshape(-1, *[1] * (z.ndim - 2))
-        return np.broadcast_to(values, z.shape[1:])
+    def mean_label(self, mean: Any, at: Places, tau: Array) -> Array:
+        """E[y | x] = ``mean``, (N, m), at N places and, at each, m values of tau (q, N, m)."""
+        if isinstance(mean, ClassLabels):
+            return np.broadcast_to(mean(at.component)[:, None], tau.shape[1:])
+        return np.asarray(mean(*(self.centre(at)[..., None] + at.times(self.rest, tau))))
 
 
 def _affine(mean: Array, slope: Array, at: Places) -> Array:
     """mean + slope z (S, N) of their components, for (J, S) and (J, S, K)."""
-    if len(mean) == 1:
-        return np.asarray(mean[0][:, None] + slope[0] @ at.z)
-    return np.asarray(mean[at.component].T + np.einsum("nsk,kn->sn", slope[at.component], at.z))
+    return np.asarray(mean[at.component].T + at.times(slope, at.z))
 
 
 def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from .residual import check, relative_change, solve_and_check
 from .responses import MANY, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
-from .signal import Signal, newton_system, penalty_on_m
+from .signal import Signal, penalty_on_m
 from .special import norm_variance
 from .sweep import sweep
 
@@ -40,7 +40,6 @@ __all__ = [
     "check",
     "errors_of_ridge",
     "field_on",
-    "newton_system",
     "norm_variance",
     "penalty_on_m",
     "relative_change",

@@ -26,7 +26,7 @@ from ..equivalence import Table
 from .groups import Groups, geometric_means
 from .isotropic import Isotropic
 from .pencil import GroupResolvent, PencilEquations, Rows
-from .responses import Responses, SignalSources, Susceptibility
+from .responses import Responses, SignalSources
 from .rows import TabulatedRows
 from .special import Special
 
@@ -111,22 +111,6 @@ class CorrelatedGroup(Isotropic):
         as one of q, have many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
-    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
-        """Eq. (16.6)"""
-        averages = self._averages(V_hat, lam)[0]
-        return np.stack([averages.weighted, averages.inverse], axis=1)
-
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
-        """-dV[X] of Eq. (15.8): as for isotropic rows, and through c_e."""
-        r, q, c, slope = self._averages(V_hat, lam)
-        V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
-        X1, X2 = X.T
-        dq = self.beta * r.mixed * (level * X1 - V1_hat * X2) * (1 + q * c) ** 2 / c
-        dc = slope * dq / (1 + slope * self.beta * V1_hat**2 * r.mixed / c)
-        by_c = r.mixed / c * dc
-        Q1 = r.weighted2 * X1 + r.mixed * X2 - level * by_c
-        return np.stack([Q1, r.mixed * X1 + r.inverse2 * X2 + V1_hat * by_c], axis=1)
-
     def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """As of isotropic rows, but V1 / V2 = c_e p with the q of (4.2) where p is above 1/2: there
         (ii) has lost the digits of 1 - p, on which c_e may depend steeply."""
@@ -160,20 +144,16 @@ class CorrelatedGroup(Isotropic):
             self.table, self.rows, q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None]
         )
 
-    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """(alpha/beta) M' of Eq. (17.4)"""
-        return Susceptibility.of(self.response(V, V_hat), self.unpack(V)[1], alpha)
-
-    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array, Array]:
-        """The averages of (5.2) with the c_e that they imply; q, c_e and its derivative (P,)."""
+    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
+        """With the c_e that they imply.  Eq. (16.6)"""
         V1_hat, level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
 
         def q_of(c: Array) -> tuple[Array, Array]:
             r = resolvent_averages(level, V1_hat, c, beta)
             return beta * V1_hat * r.inverse, -beta * V1_hat**2 * r.mixed / c
 
-        q, c, slope = self._consistent(q_of, lam)
-        return resolvent_averages(level, V1_hat, c, beta), q, c, slope
+        _, c, slope = self._consistent(q_of, lam)
+        return resolvent_averages(level, V1_hat, c, beta), c, slope
 
     def _consistent(
         self, q_of: Callable[[Array], tuple[Array, Array]], like: Array
@@ -239,10 +219,6 @@ class CorrelatedGroups(Groups):
         of_S = (of_S + of_S.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
         return PencilEquations(rest, by_x, self.rows.products(squares, U), of_S)
 
-    def lacking(self, at: GroupResolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x - self.rows.means(self.rows.trace(at.x, at.K))
-
     def response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """C of the pencil, which depends on K through G alone, for averages x or those of K."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
@@ -259,10 +235,6 @@ class CorrelatedGroups(Groups):
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
         return SignalResponse(self.table, self.rows, at.K, special.C, slope)
-
-    def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """(alpha/beta) M' of Eq. (17.4)"""
-        return Susceptibility.of(self.response(V, V_hat), self.unpack(V)[1], alpha)
 
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """(alpha/beta) M'."""

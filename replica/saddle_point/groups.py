@@ -55,22 +55,16 @@ class Groups(Responses):
             if near is None:  # far away linear steps lead x out of its branch
                 x = self.averages_at(K, x)
             at = self.resolvent(K, x)
-            total = V2 * Lam[rows] + np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
+            of, level = self.averages(at), V2 * Lam[rows]
+            total = level + self._trace(at)
             with np.errstate(invalid="ignore"):  # where Newton may try, the total may be negative
-                of_V2 = np.log(total / pi)
-            off = np.concatenate([self.lacking(at) / size, of_V2], axis=1)
-
-            of = self.averages(at)
-            _, by_x, by_V2 = self._trace(at, of)
-            by_V2[:, range(self.groups), range(self.groups)] += V2 * Lam[rows]
-            # in log V2, where dK_ab = K_ab / 2 from either side
-            above = np.einsum("pnab,pab->pna", of.by_K, at.K) / size[..., None]
-            first = np.concatenate([of.by_x, above], axis=2)
-            second = np.concatenate([by_x * size[..., None], by_V2], axis=2) / total[..., None]
-            return off, np.concatenate([first, second], axis=1)
+                off = np.concatenate([of.rest / size, np.log(total / pi)], axis=1)
+            slope = self._slope(at, of, level) / np.concatenate([size, total], axis=1)[..., None]
+            slope[:, :, :n] *= size[:, None]
+            return off, slope
 
         def size(U: Array) -> Array:
-            return np.concatenate([np.repeat(self._size(U[:, :n]), n, axis=1), U[:, n:]], axis=1)
+            return np.concatenate([self._size(U[:, :n]), U[:, n:]], axis=1)
 
         signed = np.arange(n + self.groups) < n
         start = np.concatenate([x, V2], axis=1)
@@ -109,13 +103,12 @@ class Groups(Responses):
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with: of (x, V), of x 1 and its largest."""
-        x = self.averages_in(V)
-        size = np.repeat(self._size(x), x.shape[1], axis=1)
+        size = self._size(self.averages_in(V))
         return np.concatenate([size, super().magnitude(self.from_analytic(V))], axis=1)
 
     def _size(self, x: Array) -> Array:
-        """(P, 1)"""
-        return np.asarray(1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0))
+        """Of the averages x (P, n), the same for all."""
+        return np.broadcast_to(1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0), x.shape)
 
     def to_analytic(self, V: Array, alpha: Array) -> Array:
         """(x, V)."""
@@ -149,8 +142,7 @@ class Groups(Responses):
         # How the residual changes with each unknown j: V_hat by -K_j of ``_conjugate_slope``.
         unknowns = V.shape[1]
         dV1, dV2 = self.unpack(np.eye(unknowns))
-        K1, K2 = self.unpack(self._conjugate_slope(V, alpha).reshape(-1, unknowns))
-        K1, K2 = K1.reshape(-1, unknowns, groups, groups), K2.reshape(-1, unknowns, groups)
+        K1, K2 = self.unpack(self._conjugate_slope(V, alpha))
         scale = scale[:, None]
         dK = -scale * K1
         e = dV2 / V2[:, None]
@@ -173,12 +165,12 @@ class Groups(Responses):
         """Q = R (X + K Q): (1 - R K) Q = R X with the two responses R and K."""
         V_hat, U = self.conjugates(V, alpha), self.to_analytic(V, alpha)
         size, n = self.magnitude(V), U.shape[1] - V.shape[1]
+        first = self._second_moments(U, V_hat, X[:, None])[:, 0, n:]
         if V.shape[1] > MANY:
-            return self._answer(V, alpha, self._second_moments(U, V_hat, X[:, None])[:, 0, n:])
+            return self._answer(V, alpha, first)
         both = self._second_moments(U, V_hat, self._conjugate_slope(V, alpha))[..., n:]
         matrix = np.eye(V.shape[1]) - both.swapaxes(1, 2) * (size[:, None, :] / size[..., None])
-        source = self._second_moments(U, V_hat, X[:, None])[:, 0, n:] / size
-        return size * np.linalg.solve(matrix, source[..., None])[..., 0]
+        return size * np.linalg.solve(matrix, (first / size)[..., None])[..., 0]
 
     def distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """As of few groups by Newton's matrix; of many the same step without it."""
@@ -225,10 +217,6 @@ class Groups(Responses):
         none = np.empty((len(at.x), 0, self.groups, self.groups))
         return PencilEquations(at.x, none[..., 0, :0], none, none)
 
-    def lacking(self, at: GroupResolvent) -> Array:
-        """What the equations for x lack of being met alone, (P, n)."""
-        return at.x
-
     def scale(self, V2: Array) -> Array:
         """sqrt(tau_a tau_b), (P, A, A)."""
         return np.asarray(self.beta * geometric_means(V2))
@@ -241,12 +229,20 @@ class Groups(Responses):
         N = W @ K
         return GroupResolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer)
 
-    def _trace(self, at: GroupResolvent, of: PencilEquations) -> tuple[Array, Array, Array]:
-        """(K S)_bb / beta (P, A), and its derivatives in x (P, A, n) and in log V2 (P, A, A)."""
-        KS = at.K @ at.S  # d(K S) = W dK S + K dS
+    def _trace(self, at: GroupResolvent) -> Array:
+        """(K S)_bb / beta, (P, A)."""
+        return np.diagonal(at.K @ at.S, axis1=1, axis2=2) / self.beta
+
+    def _slope(self, at: GroupResolvent, of: PencilEquations, level: Array) -> Array:
+        """Derivatives (P, n + A, n + A) in x and in log V2, where dK_ab = K_ab / 2 from either
+        side, of what the equations for x lack and of V2 Lambda + (K S)_bb / beta; V2 Lambda is the
+        ``level`` (P, A)."""
         by_x = np.einsum("pbc,pncb->pbn", at.K, of.of_S) / self.beta
-        by_V2 = (at.W * KS.swapaxes(1, 2) + at.N * at.S) / 2
-        return np.diagonal(KS, axis1=1, axis2=2) / self.beta, by_x, by_V2 / self.beta
+        # d(K S) = W dK S + K dS
+        by_V2 = (at.W * (at.K @ at.S).swapaxes(1, 2) + at.N * at.S) / (2 * self.beta)
+        by_V2[:, range(self.groups), range(self.groups)] += level
+        above = np.concatenate([of.by_x, np.einsum("pnab,pab->pna", of.by_K, at.K)], axis=2)
+        return np.concatenate([above, np.concatenate([by_x, by_V2], axis=2)], axis=1)
 
     def _slope_of_S(self, at: GroupResolvent, dK: Array, e: Array) -> Array:
         """How sqrt(tau) S sqrt(tau), over sqrt(tau) on both sides, changes at fixed x with V1_hat,
@@ -258,17 +254,12 @@ class Groups(Responses):
     def _second_moments(self, U: Array, V_hat: Array, X: Array) -> Array:
         """Eq. (4.10) for several sources X (P, J, D) at each point (x, V); before (Q1, q2), what
         x loses by them, (P, J, n + D)."""
-        shape, groups = X.shape, self.groups
         V2, V1_hat = self.unpack(self.from_analytic(U))[1], self.unpack(V_hat)[0]
-        X1, X2 = self.unpack(X.reshape(-1, shape[-1]))
-        X1, X2 = X1.reshape(*shape[:2], groups, groups), X2.reshape(*shape[:2], groups)
+        X1, X2 = self.unpack(X)
         scale = self.scale(V2)
         at = self.resolvent(scale * V1_hat, self.averages_in(U))
         of = self.averages(at)
-        trace, by_x, by_V2 = self._trace(at, of)
-        by_V2[:, range(groups), range(groups)] += self.table.fractions - trace  # Lambda V2
-        above = np.concatenate([of.by_x, np.einsum("pnab,pab->pna", of.by_K, at.K)], axis=2)
-        matrix = np.concatenate([above, np.concatenate([by_x, by_V2], axis=2)], axis=1)
+        matrix = self._slope(at, of, self.table.fractions - self._trace(at))
         dK = scale[:, None] * X1
         moved = np.einsum("pab,pjbc,pca->pja", at.W, dK, at.S)
         first = np.einsum("pnab,pjab->pnj", of.by_K, dK)
@@ -278,8 +269,7 @@ class Groups(Responses):
         dS = self._slope_of_S(at, dK, e) + np.einsum("pjn,pnab->pjab", dx, of.of_S)
         Q1 = -scale[:, None] * dS / self.beta
         q2 = -V2[:, None] * e
-        flat = self.pack(Q1.reshape(-1, groups, groups), q2.reshape(-1, groups))
-        return np.concatenate([-dx, flat.reshape(shape)], axis=2)
+        return np.concatenate([-dx, self.pack(Q1, q2)], axis=2)
 
 
 def geometric_means(V2: Array) -> Array:

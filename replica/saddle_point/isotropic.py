@@ -16,7 +16,7 @@ singular and the solution is unique.
 import numpy as np
 
 from solvers.linear import solve_rows
-from solvers.marchenko_pastur import resolvent_averages
+from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
 from solvers.results import Array
 
 from .responses import Responses
@@ -27,14 +27,26 @@ class Isotropic(Responses):
 
     def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
-        averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.table.c[0], self.beta)
-        return np.array([averages.weighted, averages.inverse]).T
+        averages = self._averages(V_hat, lam)[0]
+        return np.stack([averages.weighted, averages.inverse], axis=1)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
-        """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3)."""
-        r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], self.table.c[0], self.beta)
+        """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3); of a network through c_e,
+        too: (15.8)."""
+        r, c, slope = self._averages(V_hat, lam)
+        V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
         X1, X2 = X.T
-        return np.array([r.weighted2 * X1 + r.mixed * X2, r.mixed * X1 + r.inverse2 * X2]).T
+        dq = self.beta * r.inverse2 * (level * X1 - V1_hat * X2)
+        by_c = r.mixed * slope * dq / (c + slope * self.beta * V1_hat**2 * r.mixed)
+        Q1 = r.weighted2 * X1 + r.mixed * X2 - level * by_c
+        return np.stack([Q1, r.mixed * X1 + r.inverse2 * X2 + V1_hat * by_c], axis=1)
+
+    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
+        """The averages of (5.2), the bulk variance, of a network the c_e that they imply, and its
+        derivative."""
+        c = self.table.c
+        r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], c, self.beta)
+        return r, c, np.zeros(1)
 
     def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of the logarithms of both sides of (i), (ii), with derivatives in log V."""

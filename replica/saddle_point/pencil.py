@@ -178,11 +178,6 @@ class Rows:
         Q = np.linalg.solve(np.eye(len(here)) + T @ Gh[:, None], T[None])
         return Q[..., *self.entries[:2]].swapaxes(1, 2)
 
-    def means(self, G: Array) -> Array:
-        """E Q, (P, nT)."""
-        each = [self.resolvent(t, G) @ b.weights for t, b in enumerate(self.batches)]
-        return np.concatenate(each, axis=1)
-
     def equation(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
         """x less E Q (P, nT); its derivative in x (P, nT, nT), where dG = -G dx G; and, of every
         step, E Q_ik Q_jl / alpha in the order (ij), k, l."""

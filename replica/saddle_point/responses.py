@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from solvers.fixed_point import fixed_point
 from solvers.linear import solve_rows
 from solvers.newton import newton
-from solvers.results import Array, Result, Status, largest
+from solvers.results import Array, Result, largest
 
 from ..equivalence import Table
 
@@ -138,16 +138,16 @@ class Responses(ABC):
         return np.flatnonzero(self.upper[0] == self.upper[1])
 
     def pack(self, first: Array, second: Array) -> Array:
-        """One vector (P, D) from a symmetric matrix (P, A, A), such as V1, and (P, A), such as
-        V2."""
-        return np.concatenate([first[:, *self.upper], second], axis=1)
+        """One vector (..., D) from a symmetric matrix (..., A, A), such as V1, and (..., A), such
+        as V2."""
+        return np.concatenate([first[..., *self.upper], second], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
-        """The matrix (P, A, A) and the vector (P, A) that ``pack`` made V (P, D) of."""
+        """The matrix (..., A, A) and the vector (..., A) that ``pack`` made V (..., D) of."""
         a, b = self.upper
-        first = np.empty((len(V), self.groups, self.groups), dtype=V.dtype)
-        first[:, a, b] = first[:, b, a] = V[:, : a.size]
-        return first, V[:, a.size :]
+        first = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
+        first[..., a, b] = first[..., b, a] = V[..., : a.size]
+        return first, V[..., a.size :]
 
     def magnitude(self, V: Array) -> Array:
         """What errors of each unknown are compared with, (P, D): its modulus, and of V1 between
@@ -165,9 +165,8 @@ class Responses(ABC):
 
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D), from 1 / (1 + V(kappa)) (P, N), or -E[s' | kappa] of a
-        convex loss."""
-        averages = self.moments(shrinkage * self.table.weights)
-        return alpha[:, None] / self.beta * averages  # Eq. (4.2)
+        convex loss.  Eq. (4.2)"""
+        return alpha[:, None] / self.beta * self.moments(shrinkage * self.table.weights)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """(V1_hat, V2_hat), packed (P, D).  Eqs. (4.1)-(4.2)"""
@@ -228,19 +227,23 @@ class Responses(ABC):
     def loading_response(self, U: Array, alpha: Array) -> Array:
         """What the overlaps with special directions are of their conjugates at the coordinates U,
         which may be complex, (P, n, n)."""
-        response = self._isotropic(self.from_analytic(U), alpha)
-        return np.asarray(response[:, :, None] * np.eye(response.shape[1]))
+        V = self.from_analytic(U)
+        root = self.susceptibility(V, self.conjugates(V, alpha), alpha).root
+        return np.asarray(root @ root.swapaxes(1, 2))
 
-    def _isotropic(self, V: Array, alpha: Array) -> Array:
-        """alpha c V2 of Eq. (4.5), once for each special direction, groups first, (P, n)."""
-        directions = self.table.loadings.shape[1] + len(self.table.g)
-        return np.repeat(alpha[:, None] * self.table.c * self.unpack(V)[1], directions, axis=1)
+    def response(self, V: Array, V_hat: Array) -> Any:
+        """How the overlaps of a network answer the signal, a ``SignalResponse``."""
+        return None
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """alpha c V2 of Eq. (4.5), for all special directions."""
-        root = np.sqrt(self._isotropic(V, alpha))
+        """alpha c V2 of Eq. (4.5), for all special directions; of a network (alpha/beta) M'."""
+        if (response := self.response(V, V_hat)) is not None:
+            return Susceptibility.of(response, self.unpack(V)[1], alpha)
+        directions = self.table.loadings.shape[1] + len(self.table.g)
+        root = np.sqrt(alpha[:, None] * self.table.c * self.unpack(V)[1])
+        root = np.repeat(root, directions, axis=1)[..., None]
         unit = np.eye(root.shape[1])
-        return Susceptibility(root[:, :, None] * unit, (1 / root)[:, :, None] * unit)
+        return Susceptibility(root * unit, 1 / root * unit)
 
     def signal_sources(
         self, V: Array, of: Susceptibility, alpha: Array, special_hat: Array
@@ -266,9 +269,8 @@ class Responses(ABC):
             return self.image(self.conjugates(self.from_analytic(U), alpha[rows]), lam[rows], U)
 
         if start is None:
-            ones = np.ones((len(alpha), self.groups))
-            start = self.pack(ones[:, :, None] * np.eye(self.groups), ones)
-            start = self.image(self.conjugates(start, alpha), lam)
+            ones = np.tile(np.where(self.signed, 0.0, 1.0), (len(alpha), 1))
+            start = self.image(self.conjugates(ones, alpha), lam)
             # Newton's method takes as long as 8 further steps.  The contraction tells how far it is
             # once V changes by less than .02: before, V may grow by a constant factor for decades,
             # or creep, and Newton's method does not find the solution.
@@ -279,22 +281,20 @@ class Responses(ABC):
         if many:
             past = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
             limits = {"past": past, "near": 0.3, "longest": 4.0, "max_iterations": 100}
-        first = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
+        found = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # x, which ``Groups`` carries before V, may have either sign
-        signed = np.ones(start.shape[1], dtype=bool)
-        signed[-len(self.signed) :] = self.signed
-        usable = np.isfinite(first.value) & ((first.value > 0) | signed)
-        slow = np.flatnonzero((first.status != Status.CONVERGED) & usable.all(axis=1))
-        if slow.size == 0 or many:
-            return replace(first, value=self.from_analytic(first.value))
-        second = newton(
-            lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),
-            first.value[slow],
-            size=self.magnitude,
-            signed=signed,
-            tol=max(tol, 1e-13),
-            max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
-        )
-        error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
-        found = first.continued(slow, replace(second, residual=largest(error)))
+        signed = np.pad(self.signed, (start.shape[1] - len(self.signed), 0), constant_values=True)
+        usable = np.isfinite(found.value) & ((found.value > 0) | signed)
+        slow = np.flatnonzero(~found.converged & usable.all(axis=1))
+        if slow.size and not many:
+            second = newton(
+                lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),
+                found.value[slow],
+                size=self.magnitude,
+                signed=signed,
+                tol=max(tol, 1e-13),
+                max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
+            )
+            error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
+            found = found.continued(slow, replace(second, residual=largest(error)))
         return replace(found, value=self.from_analytic(found.value))

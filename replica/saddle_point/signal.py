@@ -46,39 +46,6 @@ def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
     return penalty
 
 
-def newton_system(
-    gram: Array, moment: Array, root: Array, penalty: Array, before: Array
-) -> tuple[Array, Array]:
-    """Matrix (P, n, n) and right side (P, n) of Newton's step in (m, phi) on Eq. (4.5).
-
-    Parameters
-    ----------
-    gram : (P, n, n)
-        -E[F F^T s'] of the regressors F: those of m, then those of the special directions.
-    moment : (P, n)
-        E[F s] at the point to step from.
-    root : (P, k, k)
-        Of :class:`Susceptibility`.
-    penalty : (P, n - k, n - k)
-        Matrix of the quadratic penalty on m.
-    before : (P, n)
-        (m, phi) to step from.
-    """
-    P, k = root.shape[:2]
-    free = gram.shape[1] - k
-    turn = np.zeros((P, free + k, free + k), root.dtype)
-    turn[:, range(free), range(free)] = 1.0
-    turn[:, free:, free:] = root
-    turned = turn.transpose(0, 2, 1)
-    matrix = turned @ gram @ turn
-    matrix[:, :free, :free] += penalty
-    matrix[:, range(free, free + k), range(free, free + k)] += 1.0
-    right = (turned @ moment[..., None])[..., 0]
-    right[:, :free] -= (penalty @ before[:, :free, None])[..., 0]
-    right[:, free:] -= before[:, free:]
-    return matrix, right
-
-
 def ridge_signal(
     table: Table, W: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
 ) -> Signal:

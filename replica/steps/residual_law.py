@@ -19,7 +19,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
-from ..problem import Components, GaussianMixture, LabelLaw, Places
+from ..problem import Components, GaussianMixture, LabelLaw
 from .residual_nodes import with_noise
 from .step import Step
 
@@ -99,12 +99,11 @@ def residuals(
     tau = np.concatenate([_padded(tau, count) for tau, _ in parts], axis=1)
     weights = weights[:, None] * np.concatenate([_padded(more, count) for _, more in parts])
 
-    arguments = of.centre(places)[..., None] + _combined(of.rest, places, tau)
-    mean = of.mean_label(labels.mean, places.component, arguments)
+    mean = of.mean_label(labels.mean, places, tau)
     # of the other directions the mean and the covariance given tau
     seen = inputs.known @ of.root
     x = (inputs.known @ of.special(places))[..., None]
-    x = x + _combined(seen[..., : len(tau)], places, tau)
+    x = x + places.times(seen[..., : len(tau)], tau)
     x = np.concatenate([np.ones((1, *mean.shape)), x])
     apart = np.ones((len(seen), 1, seen.shape[2]))
     apart[:, 0, : len(tau)] = ~of.rest.any(axis=1)
@@ -122,7 +121,7 @@ def residuals(
     else:
         rho, moments = with_noise(labels, mean - offset, moments, root, level)
     size = len(x)
-    del x, arguments, tau, parts
+    del x, tau, parts
     matrix = np.empty((size, size, *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
     return ResidualLaw(rho, matrix)
@@ -131,13 +130,6 @@ def residuals(
 def _padded(nodes: Array, count: int) -> Array:
     """``nodes`` (..., n) with zeros up to ``count``."""
     return np.pad(nodes, [(0, 0)] * (nodes.ndim - 1) + [(0, count - nodes.shape[-1])])
-
-
-def _combined(L: Array, places: Places, tau: Array) -> Array:
-    """L tau (T, N, m) at places of the components that L (J, T, q) is of, for tau (q, N, m)."""
-    if len(L) == 1:
-        return np.tensordot(L[0], tau, axes=1)
-    return np.einsum("ntq,qnm->tnm", L[places.component], tau)
 
 
 class Some(NamedTuple):

@@ -80,7 +80,7 @@ def test_closed_form(name, noise, C, P, power, V, edges):
     else:
         labels = labels_at(edges, REAL, False, noise, np.full(len(noise), 1 / len(noise)))
     field = Field(C * ONE, P * ONE[..., None], power * ONE, V * ONE)
-    found = [*scores(labels, of, field), *losses(labels, np.ones(1), of, field)]
+    found = [*scores(labels, of, field), *losses(labels, np.ones(1), of, field).values()]
     exact = by_panels(labels, of, C, P, power, V)
     size = np.maximum(np.abs(exact), 1e-3)
     assert np.array([float(x.squeeze()) for x in found]) / size == pytest.approx(

@@ -48,7 +48,7 @@ def test_averages_by_brute_force(of, nu, V):
     )
     one = np.ones((1, 1))
     field = Field(0.2 * one, pull * one[..., None], (sd**2 + pull**2) * one, V * one)
-    found = [*scores(labels, of, field), *losses(labels, np.ones(1), of, field)]
+    found = [*scores(labels, of, field), *losses(labels, np.ones(1), of, field).values()]
 
     z, over_z = trapezoid(96)
     ends = np.ravel([(kink, *both) for kink, *both in of.flats(np.array(V))] or 0.0)

@@ -1,0 +1,146 @@
+"""The losses that have a name.  docs/theory.md 6"""
+
+import copyreg
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, wrightomega
+
+from solvers.piecewise import Pieces
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from ..problem import FINITE, imported, names_code, number
+from .losses import SQUARE, Loss
+
+
+def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
+    """A named loss that is a + b t + q t^2 / 2 between ``knots``, with (a, b, q) of each piece."""
+    pieces = Pieces(tuple(knots), coefficients)
+    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.piece(t)[2]
+    return Loss(*functions, kinks=tuple(knots), name=name, pieces=pieces)
+
+
+@lru_cache  # so that one delta is one loss
+def huber(delta: float) -> Loss:
+    """t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or t0 -+ V delta."""
+    delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
+    left, right = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
+    name, kinks = f"huber:{delta:g}", (-delta, delta)
+    return _piecewise(name, "residual", kinks, left, (0.0, 0.0, 1.0), right)
+
+
+@lru_cache
+def quantile(q: float) -> Loss:
+    """q t for t > 0, (q - 1) t for t < 0; prox shifts t0 towards 0 and stops there."""
+    q = number("loss", q, 0, 1, "quantile:Q with 0 < Q < 1", open_low=True)
+    if q == 1:
+        raise InvalidArgument("loss", "quantile:1", "quantile:Q with 0 < Q < 1")
+    return _piecewise(f"quantile:{q:g}", "residual", (0.0,), (0.0, q - 1, 0.0), (0.0, q, 0.0))
+
+
+def _logistic_prox(t0: Array, V: Array) -> Array:
+    """t = t0 + V / (1 + exp(t)), by Newton's method.
+
+    For t > 0 it starts from the solution with exp(-t) in the place of 1 / (1 + exp(t)), which is
+    off by less than 1; the equation keeps its form if t becomes -t, and t0 becomes -t0 - V.
+    """
+    positive = 2 * t0 + V >= 0
+    start = np.where(positive, t0, -t0 - V)
+    t = start + wrightomega(np.log(np.maximum(V, 1e-300)) - start)
+    for _ in range(5):  # the last changes t by rounding
+        chance = expit(-t)
+        t -= (t - start - V * chance) / (1 + V * chance * (1 - chance))
+    return np.where(positive, t, -t)
+
+
+def _logistic_curvature(t: Array) -> Array:
+    """1 / (2 cosh(t / 2))^2, by one exponential."""
+    small = np.exp(-np.abs(t))
+    return np.asarray(small / (1 + small) ** 2)
+
+
+PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
+LOSSES = {
+    "square": _piecewise("square", "residual", (), *SQUARE.coefficients),
+    # abs(t); prox soft thresholding
+    "absolute": _piecewise("absolute", "residual", (0.0,), (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)),
+    # max(0, 1 - t); prox t0 + V, 1 or t0
+    "hinge": _piecewise("hinge", "margin", (1.0,), (1.0, -1.0, 0.0), (0.0, 0.0, 0.0)),
+    # max(0, 1 - t)^2 / 2; prox (t0 + V) / (1 + V) or t0
+    "squared_hinge": _piecewise(
+        "squared_hinge", "margin", (1.0,), (0.5, -1.0, 1.0), (0.0, 0.0, 0.0)
+    ),
+    # log(1 + exp(-t))
+    "logistic": Loss(
+        lambda t: np.logaddexp(0, -t),
+        lambda t: -expit(-t),
+        _logistic_prox,
+        kind="margin",
+        curvature=_logistic_curvature,
+        bends=(0.0,),
+        name="logistic",
+    ),
+}
+
+
+def loss(spec: Any) -> Loss:
+    """The loss meant by a name, a Loss as it is, or of None the square.
+
+    Parameters
+    ----------
+    spec : str, Loss or None
+        square, huber:delta, absolute, quantile:q; of labels +-1 logistic, hinge, squared_hinge.
+
+    Raises
+    ------
+    InvalidArgument
+        If nothing fits, or the exponential loss is asked for.
+
+    Examples
+    --------
+    >>> from replica import loss
+    >>> loss("huber:0.2").proximal(2.0, 1.0).item()
+    1.8
+    """
+    if isinstance(spec, Loss):
+        return spec
+    if spec is None:
+        return LOSSES["square"]
+    text = spec.strip() if isinstance(spec, str) else ""
+    name, _, parameter = text.partition(":")
+    if text in LOSSES:
+        return LOSSES[text]
+    allowed = (
+        "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
+        "replica.Loss as it is or as module:name"
+    )
+    if name == "exponential":
+        allowed += (
+            "; the exponential loss is not offered: its derivative grows faster than the "
+            "polynomials for which features may be replaced by Gaussian ones, and its test error "
+            "is carried by inputs that no sample contains (take logistic, whose tail for large "
+            "margins is the same)"
+        )
+    elif name in PARAMETER_LOSSES:
+        try:
+            value = float(parameter)
+        except ValueError:
+            raise InvalidArgument("loss", spec, allowed) from None
+        return PARAMETER_LOSSES[name](value)
+    elif names_code(text) and isinstance(named := imported(text, "loss"), Loss):
+        return named
+    raise InvalidArgument("loss", spec, allowed)
+
+
+def _reduced(one: Loss) -> Any:
+    """Named losses cross process boundaries by name; others as pickle can."""
+    with suppress(InvalidArgument):
+        if loss(one.name) == one:
+            return loss, (one.name,)
+    return object.__reduce__(one)
+
+
+copyreg.pickle(Loss, _reduced)
