@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import typer
-
 from solvers.resources import TIME_LIMIT
 
 from ..observables import bounds as bounds_of
@@ -17,7 +15,7 @@ from .output import Output, answer
 
 
 @command(without=("lam", "loss"))
-def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> None:
+def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> bool:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
@@ -58,5 +56,4 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
         answer(f"best linear predictor: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)
-    if not all(limits.converged for limits in of_each):
-        raise typer.Exit(1)
+    return all(limits.converged for limits in of_each)
