@@ -38,8 +38,7 @@ from ..problem import (
     tolerance,
 )
 from .bound_fits import Fit, lower_fit, upper_fit
-from .evaluate import QUADRATURE_TOLERANCE
-from .trained_bias import BIAS_SCAN
+from .evaluate import BIAS_SCAN, QUADRATURE_TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -32,9 +32,11 @@ from ..problem import (
     one_positive,
 )
 from ..saddle_point import ridge
+from .changes import CHANGES
+from .evaluate import evaluate
 from .given_layers import ReadoutSolution, curve_given
 from .grid import sweep
-from .solution import evaluate, solve
+from .solution import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,8 +116,7 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         known = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        noted = ("finite_size_shift", "network_difference")
-        there = {name: said for name, said in self.point._facts().items() if name in noted}
+        there = {name: said for name, said in self.point._facts().items() if name in CHANGES}
         return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
 
     def _rows(self) -> list[dict[str, Any]]:
