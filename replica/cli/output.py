@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import accumulate
@@ -208,15 +208,10 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
             )
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Progress]:
+def progress(what: str) -> AbstractContextManager[Progress]:
     """A callback (done, total): it draws a bar on standard error for a person who watches, and
     writes a line a minute to a log."""
-    if not sys.stderr.isatty():
-        yield _lines(what)
-        return
-    with bar(what) as advance:
-        yield advance
+    return bar(what) if sys.stderr.isatty() else nullcontext(_lines(what))
 
 
 def _lines(what: str) -> Progress:
