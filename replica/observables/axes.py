@@ -68,10 +68,7 @@ def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
 
 def _students(name: str, values: Any) -> Array:
     """Activations, (n,)."""
-    each = named(name, values, lambda value: activation(value, name))
-    students = np.empty(len(each), dtype=object)
-    students[:] = each
-    return students
+    return np.array(named(name, values, lambda value: activation(value, name)), dtype=object)
 
 
 def _kinds(name: str, values: Any) -> Array:

@@ -189,7 +189,7 @@ def _at_best(
     ends = {name: positive(name, values) for name, values in points.items()}
     search = optimal_lambda if searched == ["lam"] else optimal_eta
     places = places_on_grid(ends)
-    check_points("a grid", f"{len(models)} x {len(places)}", len(models) * len(places), 10**5)
+    check_points("a grid", (len(models), len(places)), 10**5)
     row = partial(_best_row, [*searched, *shown], search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
     rows = computed(tasks, workers, progress)
