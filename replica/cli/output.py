@@ -76,19 +76,16 @@ class Output:
         columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
-
-            def table() -> Sequence[dict[str, Any]]:
-                return document["points"] if rows is None else rows
-
+            table = document.get("points", ()) if rows is None else rows
             if self.out.suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif self.out.suffix == ".json":
                 content = (documents.to_json(document) + "\n").encode()
             elif self.out.suffix == ".tex":
-                content = documents.to_tex(table(), symbol, printed).encode()
+                content = documents.to_tex(table, symbol, printed).encode()
             else:
-                content = documents.to_csv(table()).encode()
+                content = documents.to_csv(table).encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:

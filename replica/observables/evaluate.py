@@ -213,8 +213,9 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
     """Ridge regression at the points of a task.  docs/theory.md 4"""
     model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
 
-    def table_for(level: int, rows: Rows) -> Table | None:
-        """The next table: it takes no less time than the last, and mostly twice its memory."""
+    def tables_for(level: int, rows: Rows) -> tuple[Table, Table] | None:
+        """The next table, and the last: it takes no less time than that, and mostly twice its
+        memory."""
         last = table_at(model, level, scheme.rule)
         assert last is not None
         times.append(monotonic())
@@ -224,17 +225,16 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
         kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
         if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
-        return table_at(model, level + 1, scheme.rule)
+        fine = table_at(model, level + 1, scheme.rule)
+        return None if fine is None else (fine, last)
 
-    def solve_on(fine: Table, rows: Rows, last: Table | None) -> Rows:
-        coarse = last or table_at(model, 0, scheme.rule)
-        assert coarse is not None
-        size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
+    def solve_on(tables: tuple[Table, Table], rows: Rows, _: Any) -> Rows:
+        size = max(1, CHUNK // (tables[0].weights.size * len(tables[0].c) ** 2))
         for i in range(0, len(rows), size):
-            _solve_on(task, scheme, found, rows[i : i + size], (fine, coarse))
+            _solve_on(task, scheme, found, rows[i : i + size], tables)
         return rows[found.open[rows] & found.converged[rows]]
 
-    on_growing_tables(found, np.arange(len(task.alpha)), table_for, solve_on)
+    on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
 
 

@@ -128,17 +128,18 @@ def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
-    smooth = [name for name in own.differentiable if name in own.varying]
+    given = [name for name in own.differentiable if name in own.varying]
     # labels of two classes that are +-1 have no noise
     noisy = not model.labels.channel and point.loss.kind == "residual"
-    names = "beta", *(["noise"] if noisy else []), *smooth
+    names = "beta", *(["noise"] if noisy else []), *given
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
     if point.converged:
         of = _of_ridge if is_ridge(model, point.loss) else _of_loss
+        smooth = {name: value for name, value in values.items() if _differentiable(name, value)}
         try:
-            for name, slope in of(problem, point, values, tol):
+            for name, slope in of(problem, point, smooth, tol):
                 slopes[name] = slope
                 if not np.isfinite(slope).all():
                     status = Status.NOT_FINITE
@@ -198,8 +199,6 @@ def _of_loss(
 
     errors = errors_near(at)
     for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
-        if not _differentiable(name, value):
-            continue
         # each takes a solution, whose own error is more than this difference's 1e-7
         beside = _stencil(name, value, order=4)
         slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
@@ -209,12 +208,10 @@ def _of_loss(
 def _tangent(
     problem: Problem, model: SpikedRandomFeatures, name: str, value: float, table: Table
 ) -> Table | None:
-    """``table`` a complex step along the parameter ``name`` of that ``value``; None where it has
-    no derivative."""
+    """``table`` a complex step along the parameter ``name`` of that ``value``; None where a step
+    along it changes the number of kinds."""
     if name == "beta":
         return replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-    if not _differentiable(name, value):
-        return None
     check_time()
     terms = [
         (weight, tabulate_at(_moved(problem, model, name, x), table.places, table.weights))
