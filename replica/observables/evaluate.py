@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, one_thread, time_left, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, time_left, within
 from solvers.results import Array, Rows, Status
 from solvers.scan_minimum import lowest_minimum
 
@@ -112,6 +112,25 @@ def evaluate(
         with within(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings, scheme)
+
+
+def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
+    """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
+    estimate of its quadrature error; NaN where it did not converge."""
+    check_time()
+    ratio = np.full(lam.size, alpha)
+    if chooses_table(model):
+        return evaluate(model, ratio, lam).test_error
+    table = table_at(model, level, "auto")
+    assert table is not None
+    points = ridge.solve_points(table, ratio, lam)
+    return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
+
+
+def chooses_table(model: SpikedRandomFeatures) -> bool:
+    """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
+    or labels are +-1 at random, which ridge regression's equations do not cover."""
+    return model.train_bias or model.labels.channel
 
 
 def _with_trained_bias(
