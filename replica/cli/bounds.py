@@ -35,8 +35,8 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     of_each = [bounds_of(model, time_limit=time_limit) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
-        point = {name: getattr(limits, name) for name in ("lower", "upper", "converged")}
-        point = {"eta": rate} | point
+        names = ("lower", "upper", "converged")
+        point = {"eta": rate} | {name: getattr(limits, name) for name in names}
         for alpha in request.alpha:
             best = optimal_lambda(model, alpha=alpha, time_limit=time_limit)
             point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
