@@ -4,7 +4,7 @@ Names are those of its attributes, so that what is read can be typed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -30,19 +30,14 @@ def bar(what: str) -> Iterator[Progress]:
         yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
-@contextmanager
-def told(progress: Any, what: str) -> Iterator[Progress | None]:
+def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
     """What is told how far a computation is: a bar if that is asked for, a user's function, or
     nothing."""
-    if callable(progress):
-        yield progress
-    elif progress is True:
-        with bar(what) as advance:
-            yield advance
-    elif progress is None or progress is False:
-        yield None
-    else:
-        raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
+    if progress is True:
+        return bar(what)
+    if callable(progress) or progress is None or progress is False:
+        return nullcontext(progress if callable(progress) else None)
+    raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
 
 
 class Displayed:

@@ -90,6 +90,33 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
     return kept
 
 
+def rough_minima(
+    function: Callable[[Array], Array], axis: Array, *, flat: float, xtol: float
+) -> list[Minimum]:
+    """The same of a function of one variable that is known to a relative tolerance ``flat``: a
+    scan, and between the neighbours of a point lower than they are Brent's method, to ``xtol``."""
+    from scipy.optimize import minimize_scalar
+
+    values = _finite_values(function, [axis])
+    around = np.pad(values, 1, constant_values=np.inf)
+    local = []
+    for i in np.flatnonzero((values <= np.minimum(around[:-2], around[2:])) & np.isfinite(values)):
+        place, value, edge = axis[i], values[i], not np.isfinite(around[[i, i + 2]]).all()
+        near = around[i : i + 3]
+        if near[np.isfinite(near)].max() <= (1 + flat) * value and value > values.min():
+            continue
+        if not edge:
+            found = minimize_scalar(
+                lambda x: _finite_values(function, [np.array([x])]).item(),
+                bounds=(axis[i - 1], axis[i + 1]),
+                method="bounded",
+                options={"xatol": xtol},
+            )
+            place, value = found.x, found.fun
+        local.append(Minimum(np.array([place]), float(value), (0,) if edge else ()))
+    return sorted(local, key=lambda one: one.value)
+
+
 def _ends(index: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
     """The axes at whose ends an index lies."""
     return [axis for axis, i in enumerate(index) if i in (0, shape[axis] - 1)]

@@ -16,7 +16,7 @@ from .options import (
     single_number,
 )
 from .output import Output, answer, note_worse_than_zero, progress, say
-from .spectrum import TimeLimit, leave_unless_converged, spectrum_document
+from .spectrum import TimeLimit, spectrum_document, warn_unless_converged
 
 __all__ = [
     "ALONE",
@@ -34,7 +34,6 @@ __all__ = [
     "application",
     "asks_for_given",
     "command",
-    "leave_unless_converged",
     "main",
     "note_worse_than_zero",
     "option",
@@ -48,5 +47,6 @@ __all__ = [
     "say",
     "single_number",
     "spectrum_document",
+    "warn_unless_converged",
     "written",
 ]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import typer
-
 from solvers.resources import TIME_LIMIT
 
 from ..observables import bounds as bounds_of
@@ -17,7 +15,7 @@ from .output import Output, answer
 
 
 @command(without=("lam", "loss"))
-def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> None:
+def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> bool:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
@@ -37,8 +35,8 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     of_each = [bounds_of(model, time_limit=time_limit) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
-        point = {name: getattr(limits, name) for name in ("lower", "upper", "converged")}
-        point = {"eta": rate} | point
+        names = ("lower", "upper", "converged")
+        point = {"eta": rate} | {name: getattr(limits, name) for name in names}
         for alpha in request.alpha:
             best = optimal_lambda(model, alpha=alpha, time_limit=time_limit)
             point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
@@ -58,5 +56,4 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
         answer(f"best linear predictor: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)
-    if not all(limits.converged for limits in of_each):
-        raise typer.Exit(1)
+    return all(limits.converged for limits in of_each)

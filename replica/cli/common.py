@@ -64,7 +64,7 @@ def option(
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-Command = Callable[Concatenate[Options, Output, ...], None]
+Command = Callable[Concatenate[Options, Output, ...], bool | None]
 
 
 class Interrupted(Exception):
@@ -83,7 +83,8 @@ def command(
     """Let a command take the options that describe a problem, --config, and those of its output.
 
     The command is written with Options and Output as its first parameters.  It is called with
-    what is typed, completed from the file.  Typer, which makes options of the parameters in a
+    what is typed, completed from the file, and may return whether all of its answer is known, which
+    decides on the exit status.  Typer, which makes options of the parameters in a
     signature, is shown one for every option in their place: those ``offered`` but for ``without``,
     what it ``also`` takes, by name or as ``**told``, --out for the given kinds of ``files``, --plot
     where something can be ``drawn``, and --wide where the answer is ``tabular``.
@@ -113,9 +114,11 @@ def command(
                     texts = [str(options[name]) for name in READ if name in options]
                     read = [text.partition(".npz:")[0] for text in texts]  # FILE.npz:NAME
                     output.check(files, [*read, *([config] if config else [])])
-                    function(options, output, **given)
+                    known = function(options, output, **given)
             except SystemExit:
                 raise RuntimeError("code that was named to be imported ended the program") from None
+            if known is not None and not known:
+                raise typer.Exit(1)
 
         _, _, *own = signature(function).parameters.values()
         left = {"told", *(one.name for one in also)}

@@ -36,7 +36,7 @@ def curve(
     workers: Workers = 1,
     time_limit: TimeLimit = TIME_LIMIT,
     notes: Notes = False,
-) -> None:
+) -> bool:
     """Test and training error on a grid of any parameters.
 
     test_error is E (target - output)^2, of targets without noise; train_error the mean squared
@@ -86,8 +86,7 @@ def curve(
     if notes:
         note_farthest(document["points"], swept, error_shown(grid.models[0]))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
-    if not grid.converged:
-        raise typer.Exit(1)
+    return grid.converged
 
 
 def _swept(grid: Grid) -> list[str]:

@@ -1,7 +1,6 @@
 """The options of a given first layer, or of given features, and what is asked of their readout."""
 
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -76,8 +75,8 @@ def _points(options: Options) -> dict[str, Any]:
     if first not in options:
         raise InvalidArgument(first, None, "given: the number n of the readout's samples")
     points = {name: positive(name, parse_grid(name, options[name])) for name in (first, "lam")}
-    sizes = [axis.size for axis in points.values()]
-    check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_DOCUMENT)
+    sizes = (axis.size for axis in points.values())
+    check_points("all options together", sizes, LARGEST_DOCUMENT)
     if first == "samples":
         points["samples"] = np.unique(np.rint(points["samples"]))
     return points

@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import typer
-
 from solvers.resources import TIME_LIMIT
 
 from ..errors import InvalidArgument
@@ -20,7 +18,7 @@ from .output import NOTED, Notes, Output, note_farthest, say
 @command(without=("loss",))
 def optimum(
     options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT, notes: Notes = False
-) -> None:
+) -> bool:
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
@@ -82,8 +80,7 @@ def optimum(
     if noted:
         axes = ("alpha", "lam", "eta") if searched else ("alpha", "lam")
         note_farthest(noted, axes, error_shown(model), least)
-    if not all(best.converged for best in optima):
-        raise typer.Exit(1)
+    return all(best.converged for best in optima)
 
 
 def _point(best: Optimum) -> dict[str, Any]:

@@ -7,7 +7,6 @@ may have, and which it has unless given, is for those classes to say.
 
 from collections.abc import Container, Sequence
 from dataclasses import Field, dataclass, fields
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -168,8 +167,8 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     numbers = {name: parse_grid(name, options[name]) for name in GRIDS if name in options}
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
     grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
-    sizes = [max(1, grid.size) for grid in (alpha, lam, *grids.values())]
-    check_points("all options together", " x ".join(map(str, sizes)), prod(sizes), LARGEST_DOCUMENT)
+    sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
+    check_points("all options together", sizes, LARGEST_DOCUMENT)
     values = {name: options[name] for name in FIELDS if name in options} | groups
     values |= {name: float(grid[0]) for name, grid in numbers.items()}
     for name in ("readout", "bias"):
@@ -258,7 +257,7 @@ def parse_grid(name: str, text: Any) -> Array:
         raise InvalidArgument(
             name, text, "between positive numbers where it is start:stop:count:log"
         )
-    check_points(name, text, n, LARGEST_DOCUMENT)
+    check_points(name, [n], LARGEST_DOCUMENT, text)
     return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import accumulate
@@ -76,19 +76,16 @@ class Output:
         columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
-
-            def table() -> Sequence[dict[str, Any]]:
-                return document["points"] if rows is None else rows
-
+            table = document.get("points", ()) if rows is None else rows
             if self.out.suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif self.out.suffix == ".json":
                 content = (documents.to_json(document) + "\n").encode()
             elif self.out.suffix == ".tex":
-                content = documents.to_tex(table(), symbol, printed).encode()
+                content = documents.to_tex(table, symbol, printed).encode()
             else:
-                content = documents.to_csv(table()).encode()
+                content = documents.to_csv(table).encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
@@ -213,15 +210,10 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
             )
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Progress]:
+def progress(what: str) -> AbstractContextManager[Progress]:
     """A callback (done, total): it draws a bar on standard error for a person who watches, and
     writes a line a minute to a log."""
-    if not sys.stderr.isatty():
-        yield _lines(what)
-        return
-    with bar(what) as advance:
-        yield advance
+    return bar(what) if sys.stderr.isatty() else nullcontext(_lines(what))
 
 
 def _lines(what: str) -> Progress:

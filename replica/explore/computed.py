@@ -46,11 +46,8 @@ def curve(
     model: SpikedRandomFeatures, grid: tuple[float, ...], lam: float, loss: Loss
 ) -> xr.Dataset:
     """Errors over as much of a ``grid`` of alpha as there is time for."""
-
-    def errors(alpha: Array) -> xr.Dataset:
-        return learning_curve(model, alpha=alpha, lam=lam, loss=loss, time_limit=WAIT)
-
-    return _in_time(np.array(grid), errors)
+    at: dict[str, Any] = {"lam": lam, "loss": loss, "time_limit": WAIT}
+    return _in_time(np.array(grid), lambda alpha: learning_curve(model, alpha=alpha, **at))
 
 
 @lru_cache(maxsize=16)

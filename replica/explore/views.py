@@ -2,6 +2,7 @@
 its numbers again."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ def curve_view(
     note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
     note = "; ".join(filter(None, [note, unlike]))
     program = python(state, lines, "curve", "curve")
-    return View(ax.figure, program, typed, note, _as_csv(found))
+    return View(ax.figure, program, typed, note, partial(_csv, found))
 
 
 def _curve(state: State) -> xr.Dataset:
@@ -123,7 +124,7 @@ def map_view(state: State) -> View:
     typed = command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
     figure = plot_curve(found).figure  # a single rate, of what takes long, is a line
     note = _left_out(found.converged.values, found.eta.size, len(rates), "learning rates")
-    return View(figure, python(state, lines, "curve", "map"), typed, note, _as_csv(found))
+    return View(figure, python(state, lines, "curve", "map"), typed, note, partial(_csv, found))
 
 
 def bounds_view(state: State) -> View:
@@ -148,7 +149,7 @@ def bounds_view(state: State) -> View:
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
     typed = command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
-    return View(figure, python(state, lines, "found", "bounds"), typed, note, _as_csv(found))
+    return View(figure, python(state, lines, "found", "bounds"), typed, note, partial(_csv, found))
 
 
 def spectrum_view(state: State) -> View:
@@ -158,7 +159,7 @@ def spectrum_view(state: State) -> View:
     figure, note, more_time, table = None, "", "", None
     try:
         found = spectrum(model, at)
-        figure, table = plot_spectrum(found).figure, _as_csv(found)
+        figure, table = plot_spectrum(found).figure, partial(_csv, found)
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
@@ -196,7 +197,7 @@ def learned_view(state: State) -> View:
     program = python(state, lines, "learned", "learned")
     x = np.linspace(-3, 3, 121)
     values = {"mean": learned.mean(x), "variance": learned.variance(x)}
-    table = _as_csv(xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
+    table = partial(_csv, xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
     return View(figure, program, typed, table=table)
 
 
@@ -209,15 +210,11 @@ VIEWS: dict[str, Callable[[State], View]] = {
 }
 
 
-def _as_csv(found: Any) -> Callable[[], bytes]:
-    """What gives a result as CSV, when it is asked for."""
-
-    def table() -> bytes:
-        frame = found.to_dataframe()
-        csv: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
-        return csv.encode()
-
-    return table
+def _csv(found: Any) -> bytes:
+    """A result as CSV."""
+    frame = found.to_dataframe()
+    csv: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
+    return csv.encode()
 
 
 def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:

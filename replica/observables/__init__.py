@@ -4,14 +4,15 @@ from .axes import grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
+from .changes import NOTED_SHIFT, error_shown
+from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import ReadoutSolution
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
 from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .solution import LABELS_NEEDED, NOTED_SHIFT, Solution, error_shown, solve
-from .trained_bias import BIAS_SCAN
+from .solution import Solution, solve
 
 __all__ = [
     "BIAS_SCAN",

@@ -53,7 +53,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             hint = "" if of_steps else meant(name, known)
             asked = f" (did you mean {hint}?)" if hint else ""
             raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name, "student": _students, "model": _kinds}
+    kinds = {"readout": laws_by_name, "student": _made, "model": _made}
     return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
@@ -66,17 +66,13 @@ def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
     return each
 
 
-def _students(name: str, values: Any) -> Array:
-    """Activations, (n,)."""
-    each = named(name, values, lambda value: activation(value, name))
-    students = np.empty(len(each), dtype=object)
-    students[:] = each
-    return students
+def _made(name: str, values: Any) -> Array:
+    """Activations, or names of theories of a step, (n,)."""
 
+    def made(value: Any) -> Any:
+        return activation(value, name) if name == "student" else choice(name, value, MODELS)
 
-def _kinds(name: str, values: Any) -> Array:
-    """Names of theories of a step, (n,)."""
-    return np.array(named(name, values, lambda value: choice(name, value, MODELS)))
+    return np.array(named(name, values, made))
 
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:

@@ -1,15 +1,21 @@
 """What attains the bounds on the test error: weighted least squares of the target on what the
 output may be made of.  docs/theory.md 8"""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from solvers.linear import least_squares
-from solvers.results import Array
+from solvers.resources import check_time
+from solvers.results import Array, Status
+from solvers.scan_minimum import lowest_minimum
+from solvers.settle import settle
 
-from ..equivalence import Table
+from ..equivalence import Table, tables
+from ..problem import LabelLaw, SpikedRandomFeatures
 from ..saddle_point import ridge
+from .evaluate import BIAS_SCAN
 
 
 class Fit(NamedTuple):
@@ -20,6 +26,15 @@ class Fit(NamedTuple):
     m: Array
     special: Array
 
+    @classmethod
+    def of(cls, table: Table, count: int) -> "Fit":
+        """The best with the first ``count`` regressors alone."""
+        root, found = np.sqrt(table.on_parts(table.weights)), np.zeros(len(table.regressors))
+        columns = (root * table.regressors[:count]).T
+        found[:count] = least_squares(columns[None], (root * table.seen)[None])[0]
+        m, special = np.split(found, [len(table.offsets)])
+        return cls(table, m, special.reshape(len(table.mu1), -1))
+
     def error(self, table: Table | None = None) -> float:
         """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
         t = self.table if table is None else table
@@ -27,20 +42,91 @@ class Fit(NamedTuple):
         return float(t.weights @ error - t.noise)
 
 
-def lower_fit(table: Table) -> Fit:
-    """The lower bound.  Eq. (8.2)"""
-    m, special = np.split(_weighted_fit(table, table.regressors), [len(table.offsets)])
-    return Fit(table, m, special.reshape(len(table.mu1), -1))
+class Fits(NamedTuple):
+    """What attains the lower and the upper bound, ``each`` with its bias added to all neurons,
+    known to a ``change`` relative to E y^2."""
+
+    each: tuple[Fit, Fit]
+    biases: tuple[float, float] = (0.0, 0.0)
+    change: float = np.inf
+    status: Status = Status.QUADRATURE
+
+    @classmethod
+    def on(cls, tables: tuple[Table, Table]) -> "Fits":
+        """Those on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
+        lower, upper = tables
+        return cls((Fit.of(lower, len(lower.regressors)), Fit.of(upper, len(upper.offsets))))
+
+    def errors(self) -> tuple[float, float]:
+        """Both bounds; NaN unless they are known."""
+        if self.status is not Status.CONVERGED:
+            return np.nan, np.nan
+        return self.each[0].error(), self.each[1].error()
 
 
-def upper_fit(table: Table) -> Fit:
-    """The upper bound, without theta and psi.  Eq. (8.1)"""
-    m, special = np.split(table.regressors, [len(table.offsets)])
-    none = np.zeros(len(special)).reshape(len(table.mu1), -1)
-    return Fit(table, _weighted_fit(table, m), none)
+def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> Fits:
+    """What attains the bounds of a model, at the best biases if one is trained."""
+    if not model.train_bias:
+        return _at_biases(model, (0.0, 0.0), quadrature_tol)
+
+    power = LabelLaw(model.labels.mean).averages(model.inputs).power
+
+    @cache
+    def at(bias: float) -> Array:
+        return np.array(_at_biases(model, (bias, bias), quadrature_tol).errors())
+
+    def with_slopes(bias: float) -> Array:
+        """Both bounds (row 0), above what they are known relative to, and their slopes (row 1)."""
+        # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
+        # is flat to the square of both.
+        h = 1e-4
+        return np.array([at(bias) + power, (at(bias + h) - at(bias - h)) / (2 * h)])
+
+    scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
+
+    def best_bias(i: int) -> float:
+        seen = scan[..., i].T
+        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=1e-8)
+
+    best = best_bias(0), best_bias(1)
+    if np.isnan(best).any():
+        return _at_biases(model, (0.0, 0.0), quadrature_tol)._replace(status=Status.AT_EDGE)
+    return _at_biases(model, best, quadrature_tol)
 
 
-def _weighted_fit(table: Table, columns: Array) -> Array:
-    """Coefficients (n,) of ``columns`` (n, (1 + K') N) that fit the target best."""
-    root = np.sqrt(table.on_parts(table.weights))
-    return least_squares((root * columns).T[None], (root * table.seen)[None])[0]
+def _at_biases(
+    model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
+) -> Fits:
+    """The same at given biases, on tables of growing size.
+
+    What attains a bound is fitted on the finer of two tables, and its error measured on both: the
+    difference, relative to E y^2, estimates the quadrature error.
+    """
+    check_time()
+
+    def change(coarse: Fits, fine: Fits) -> float:
+        pairs = zip(coarse.each, fine.each, strict=True)
+        changes = [f.error() - f.error(c.table) for c, f in pairs]
+        power = fine.each[0].table.weights @ fine.each[0].table.power
+        return float(np.abs(changes).max() / (power or 1.0))
+
+    both = (tables(model.with_bias(bias)) for bias in biases)
+    # as far as there are both
+    settled = settle(zip(*both, strict=False), Fits.on, change, quadrature_tol)
+    status = Status.CONVERGED if settled.met else Status.QUADRATURE
+    return settled.value._replace(biases=biases, change=settled.change, status=status)
+
+
+def linear_error(model: SpikedRandomFeatures) -> float:
+    """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, of N(0, I), with the constant kept where none can be
+    fitted: an odd student without biases and intercept.  docs/theory.md 8"""
+    target = LabelLaw(model.labels.mean).averages(model.inputs)
+    h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
+    constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
+    # of the coordinates, with the constant first where there is one
+    size = len(target.first) + 1
+    moments = np.empty((size, size))
+    moments[0], moments[1:, 0], moments[1:, 1:] = 1.0, target.inputs, target.second
+    moments[0, 1:], known = target.inputs, np.append(target.mean, target.first)
+    kept = slice(None if constant else 1, None)
+    return float(target.power - known[kept] @ np.linalg.pinv(moments[kept, kept]) @ known[kept])

@@ -11,24 +11,20 @@ with the square of (8.2) completed.  U is reached as lam -> infinity.  With a tr
 minimised over it ([C] Eq. (132)).  Neither depends on alpha, lam or the width.
 """
 
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, within
 from solvers.results import Array, Status
-from solvers.scan_minimum import lowest_minimum
-from solvers.settle import settle
 
 from ..display import Displayed
-from ..equivalence import at_points, rules, tables, tabulate
+from ..equivalence import at_points, rules, tabulate
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
-    LabelLaw,
     Problem,
     SpikedRandomFeatures,
     as_made,
@@ -37,9 +33,8 @@ from ..problem import (
     limits,
     tolerance,
 )
-from .bound_fits import Fit, lower_fit, upper_fit
+from .bound_fits import Fits, best_fits, linear_error
 from .evaluate import QUADRATURE_TOLERANCE
-from .trained_bias import BIAS_SCAN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,106 +226,22 @@ def bounds_of_model(
     """The bounds of one model, over its trained bias if it has one, in so many seconds."""
     try:
         with within(time_limit):
-            return _bounds(model, quadrature_tol)
+            fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
         table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN
-        fits = lower_fit(table), upper_fit(table)
-        return _of_fits(model, fits, (0.0, 0.0), np.inf, given_up.status)
-
-
-def _bounds(model: SpikedRandomFeatures, quadrature_tol: float) -> Bounds:
-    """The same, before the deadline."""
-    if not model.train_bias:
-        return _at_biases(model, (0.0, 0.0), quadrature_tol)
-
-    power = LabelLaw(model.labels.mean).averages(model.inputs).power
-
-    @cache
-    def at(bias: float) -> Array:
-        found = _at_biases(model, (bias, bias), quadrature_tol)
-        return np.array([found.lower, found.upper])
-
-    def with_slopes(bias: float) -> Array:
-        """Both bounds (row 0), above what they are known relative to, and their slopes (row 1)."""
-        # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
-        # is flat to the square of both.
-        h = 1e-4
-        return np.array([at(bias) + power, (at(bias + h) - at(bias - h)) / (2 * h)])
-
-    scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
-
-    def best_bias(i: int) -> float:
-        seen = scan[..., i].T
-        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=1e-8)
-
-    best = best_bias(0), best_bias(1)
-    if np.isnan(best).any():
-        failed = _at_biases(model, (0.0, 0.0), quadrature_tol)
-        return replace(failed, lower=np.nan, upper=np.nan, status=Status.AT_EDGE)
-    return _at_biases(model, best, quadrature_tol)
-
-
-def _at_biases(
-    model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
-) -> Bounds:
-    """Both bounds, each with its bias added to all neurons, on tables of growing size.
-
-    What attains a bound is fitted on the finer of two tables, and its error measured on both: the
-    difference, relative to E y^2, estimates the quadrature error.
-    """
-    check_time()
-
-    def change(coarse: tuple[Fit, Fit], fine: tuple[Fit, Fit]) -> float:
-        changes = [f.error() - f.error(c.table) for c, f in zip(coarse, fine, strict=True)]
-        power = fine[0].table.weights @ fine[0].table.power
-        return float(np.abs(changes).max() / (power or 1.0))
-
-    both = (tables(model.with_bias(bias)) for bias in biases)
-    settled = settle(
-        zip(*both, strict=False),  # as far as there are both
-        lambda pair: (lower_fit(pair[0]), upper_fit(pair[1])),
-        change,
-        quadrature_tol,
-    )
-    status = Status.CONVERGED if settled.met else Status.QUADRATURE
-    return _of_fits(model, settled.value, biases, settled.change, status)
-
-
-def _of_fits(
-    model: SpikedRandomFeatures,
-    fits: tuple[Fit, Fit],
-    biases: tuple[float, float],
-    change: float,
-    status: Status,
-) -> Bounds:
-    """The bounds that two ``fits`` attain, known to a relative ``change``."""
-    (lower, upper), known = fits, status is Status.CONVERGED
+        fits = Fits.on((table, table))._replace(status=given_up.status)
+    (lower, upper), errors = fits.each, fits.errors()
     theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
     return Bounds(
         model=model,
-        lower=lower.error() if known else np.nan,
-        upper=upper.error() if known else np.nan,
+        lower=errors[0],
+        upper=errors[1],
         linear=linear_error(model),
         coefficients=np.append(lower.m, theta),
         offsets=upper.m,
         psi=psi,
-        bias_lower=biases[0],
-        bias_upper=biases[1],
-        quadrature_error=change,
-        status=status,
+        bias_lower=fits.biases[0],
+        bias_upper=fits.biases[1],
+        quadrature_error=fits.change,
+        status=fits.status,
     )
-
-
-def linear_error(model: SpikedRandomFeatures) -> float:
-    """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, of N(0, I), with the constant kept where none can be
-    fitted: an odd student without biases and intercept.  docs/theory.md 8"""
-    target = LabelLaw(model.labels.mean).averages(model.inputs)
-    h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
-    constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
-    # of the coordinates, with the constant first where there is one
-    size = len(target.first) + 1
-    moments = np.empty((size, size))
-    moments[0], moments[1:, 0], moments[1:, 1:] = 1.0, target.inputs, target.second
-    moments[0, 1:], known = target.inputs, np.append(target.mean, target.first)
-    kept = slice(None if constant else 1, None)
-    return float(target.power - known[kept] @ np.linalg.pinv(moments[kept, kept]) @ known[kept])

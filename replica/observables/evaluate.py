@@ -1,17 +1,25 @@
-"""Many points of one model and any loss, at the bias that the model has.
+"""The theory of one model at many points, of any loss.
 
-Those of ridge regression are solved on tables of growing size, shared by all points of the model,
-each until its answer solves the equations on the table before as well, within the tolerance.
+The answer at a point does not depend on the other points that are solved with it.  Points of ridge
+regression are solved on tables of growing size, shared by all points of the model, each until its
+answer solves the equations on the table before as well, within the tolerance.
+
+A bias t common to all neurons, trained with the readout, minimises the training objective of
+docs/theory.md 4 (docs/theory.md 7, [C] App. C.8), a function of one variable around the solver,
+which knows its slope, too (``convex.common_bias``).  It may have several minima: a scan by rough
+solutions, of all points at once, tells where, and solutions to the full tolerance find the bottom
+of the lowest.
 """
 
-from functools import partial
+from functools import cache, partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, time_left, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, time_left, within
 from solvers.results import Array, Rows, Status
+from solvers.scan_minimum import lowest_minimum
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
@@ -20,13 +28,15 @@ from ..convex import (
     Loss,
     Task,
     classification_error,
+    objective,
     on_growing_tables,
     slope_in_bias,
     solve_convex,
 )
+from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
-from ..problem import Model, choice
+from ..problem import Model, SpikedRandomFeatures, choice, limits
 from ..saddle_point import (
     MANY,
     Conjugates,
@@ -45,6 +55,14 @@ CLASSIFICATION_TOLERANCE = 1e-8
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
 CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
+
+# Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
+# symmetric problems are stationary without being lowest.
+BIAS_SCAN = np.linspace(-8.0, 8.0, 33) + 0.1
+LABELS_NEEDED = (  # by a loss of the margin
+    "one of residuals, such as square or huber:1, for this target, as losses of the margin need "
+    "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
+)
 
 
 class Scheme(NamedTuple):
@@ -66,6 +84,94 @@ class Scheme(NamedTuple):
 
 
 USUAL = Scheme()
+
+
+@one_thread()  # more only get into each other's way: the matrices are small
+def evaluate(
+    model: SpikedRandomFeatures,
+    alpha: Array,
+    lam: Array,
+    *,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
+    scheme: Scheme = USUAL,
+    time_limit: float = TIME_LIMIT,
+) -> Evaluation:
+    """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
+    tol, seconds = quadrature_tol, time_limit
+    if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
+        tol, seconds = limits(tol, seconds)
+    minimised = as_loss(loss)
+    if minimised.kind == "margin" and not model.labels.binary:
+        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
+    named = isinstance(scheme.method, str) and isinstance(scheme.rule, str)
+    if not named or scheme != USUAL:
+        scheme.check(model, ridge=is_ridge(model, minimised))
+    settings = minimised, tol, seconds
+    if model.train_bias:
+        with within(seconds * len(alpha)):
+            return _with_trained_bias(model, alpha, lam, *settings)
+    return evaluate_at_bias(model, alpha, lam, *settings, scheme)
+
+
+def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
+    """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
+    estimate of its quadrature error; NaN where it did not converge."""
+    check_time()
+    ratio = np.full(lam.size, alpha)
+    if chooses_table(model):
+        return evaluate(model, ratio, lam).test_error
+    table = table_at(model, level, "auto")
+    assert table is not None
+    points = ridge.solve_points(table, ratio, lam)
+    return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
+
+
+def chooses_table(model: SpikedRandomFeatures) -> bool:
+    """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
+    or labels are +-1 at random, which ridge regression's equations do not cover."""
+    return model.train_bias or model.labels.channel
+
+
+def _with_trained_bias(
+    model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
+) -> Evaluation:
+    """The points (alpha[i], lam[i]), arrays (P,), each at its best bias: NaN, as its errors are,
+    where that is no minimum inside the scan or was not solved.  Those that are scanned take
+    ``time_limit`` seconds each, and all end at the deadline."""
+
+    def at(
+        bias: float, rows: list[int], tol: float | None, seconds: float
+    ) -> tuple[Evaluation, Array]:
+        """Some points at one bias; their training objectives and slopes, (2, P)."""
+        there, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
+        found = evaluate_at_bias(there, a, b, loss, tol, seconds)
+        value = objective(found.train_loss, found.overlaps, a, b, model.beta)
+        return found, np.array([value, found.slope])
+
+    every, square = list(range(len(alpha))), is_ridge(model, loss)
+    share = np.inf if square else time_limit / len(BIAS_SCAN)
+    # to a rough tolerance: which of its cells hold a minimum is told by less
+    scan = np.array([at(float(bias), every, 1e-3, share)[1] for bias in BIAS_SCAN])
+    # errors, which depend on the bias linearly, are then known as well as otherwise
+    xtol = 1e-10 if square else 1e-6
+
+    best = Evaluation(len(alpha))
+
+    def find(row: int) -> None:
+        """The best bias of one point."""
+        finely = cache(lambda bias: at(bias, [row], tol, np.inf))
+        bias, seen = np.nan, scan[..., row].T
+        if time_left() > 0:
+            bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
+        found = finely(float(np.nan_to_num(bias)))[0]
+        best.put([row], **vars(found) | {"trained_bias": bias})
+        if np.isnan(bias):
+            best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
+
+    for row in every:
+        find(row)
+    return best
 
 
 def evaluate_at_bias(
@@ -126,8 +232,9 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
     """Ridge regression at the points of a task.  docs/theory.md 4"""
     model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
 
-    def table_for(level: int, rows: Rows) -> Table | None:
-        """The next table: it takes no less time than the last, and mostly twice its memory."""
+    def tables_for(level: int, rows: Rows) -> tuple[Table, Table] | None:
+        """The next table, and the last: it takes no less time than that, and mostly twice its
+        memory."""
         last = table_at(model, level, scheme.rule)
         assert last is not None
         times.append(monotonic())
@@ -137,17 +244,16 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
         kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
         if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
-        return table_at(model, level + 1, scheme.rule)
+        fine = table_at(model, level + 1, scheme.rule)
+        return None if fine is None else (fine, last)
 
-    def solve_on(fine: Table, rows: Rows, last: Table | None) -> Rows:
-        coarse = last or table_at(model, 0, scheme.rule)
-        assert coarse is not None
-        size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
+    def solve_on(tables: tuple[Table, Table], rows: Rows, _: Any) -> Rows:
+        size = max(1, CHUNK // (tables[0].weights.size * len(tables[0].c) ** 2))
         for i in range(0, len(rows), size):
-            _solve_on(task, scheme, found, rows[i : i + size], (fine, coarse))
+            _solve_on(task, scheme, found, rows[i : i + size], tables)
         return rows[found.open[rows] & found.converged[rows]]
 
-    on_growing_tables(found, np.arange(len(task.alpha)), table_for, solve_on)
+    on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
 
 

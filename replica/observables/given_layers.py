@@ -193,9 +193,8 @@ def _points(
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
     if isinstance(model, FeatureSample) and not loss.is_square:
-        order = np.argsort(model.strata, kind="stable")
-        same = model.strata[order][1:] == model.strata[order][:-1]
-        if (same & (np.diff(model.labels[order]) != 0)).any():
+        pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
+        if len(pairs) > len(np.unique(model.strata)):
             allowed = "the square where labels vary within a stratum"
             raise InvalidArgument("loss", loss.name, allowed)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

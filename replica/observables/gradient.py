@@ -24,7 +24,7 @@ from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tabulate_at
 from ..errors import InvalidArgument
 from ..given import Given, asked, derivatives, needs_alpha
-from ..problem import Problem, SpikedRandomFeatures, check_problem, check_width, limits
+from ..problem import Problem, check_problem, check_width, limits
 from ..saddle_point import ridge
 from .evaluate import is_ridge
 from .given_layers import ReadoutSolution, solve_given
@@ -128,17 +128,21 @@ def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
-    smooth = [name for name in own.differentiable if name in own.varying]
+    given = [name for name in own.differentiable if name in own.varying]
     # labels of two classes that are +-1 have no noise
     noisy = not model.labels.channel and point.loss.kind == "residual"
-    names = "beta", *(["noise"] if noisy else []), *smooth
+    names = "beta", *(["noise"] if noisy else []), *given
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
     if point.converged:
         of = _of_ridge if is_ridge(model, point.loss) else _of_loss
+        # where there is no step, as a spike is another number of groups, and at the ends of gamma,
+        # as g grows like the root of the distance, there are none
+        none_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
+        smooth = {name: x for name, x in values.items() if x not in none_at.get(name, ())}
         try:
-            for name, slope in of(problem, point, values, tol):
+            for name, slope in of(problem, point, smooth, tol):
                 slopes[name] = slope
                 if not np.isfinite(slope).all():
                     status = Status.NOT_FINITE
@@ -162,7 +166,7 @@ Slopes = Iterator[tuple[str, tuple[float, float]]]  # of both errors, by paramet
 
 def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: Any) -> Slopes:
     """Derivatives of ridge regression's errors, by complex steps."""
-    model, table = point.model, table_of_size(point.model, point.nodes)
+    table = table_of_size(point.model, point.nodes)
     at, penalty, step = np.array([point.alpha]), np.array([point.lam]), 1j * COMPLEX_STEP
     overlaps = ridge.solve_points(table, at, penalty).overlaps
     V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
@@ -178,7 +182,7 @@ def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: An
     yield "alpha", slopes(table, at + step, penalty)
     yield "lam", slopes(table, at, penalty + step)
     for name, value in values.items():
-        near = _tangent(problem, model, name, value, table)
+        near = _tangent(problem, point.model.beta, name, value, table)
         if near is not None:
             yield name, slopes(near, at, penalty)
 
@@ -193,33 +197,25 @@ def _of_loss(
     def near(name: str, value: float) -> Task:
         moved: dict[str, Any] = {name: np.array([value])}
         if name not in ("alpha", "lam"):
-            moved = {"model": _moved(problem, point.model, name, value)}
+            moved = {"model": problem.model(**{"beta": point.model.beta, name: value})}
         return at._replace(**moved)
 
     errors = errors_near(at)
     for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
-        if not _differentiable(name, value):
-            continue
         # each takes a solution, whose own error is more than this difference's 1e-7
         beside = _stencil(name, value, order=4)
         slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
         yield name, (float(slope[0]), float(slope[1]))
 
 
-def _tangent(
-    problem: Problem, model: SpikedRandomFeatures, name: str, value: float, table: Table
-) -> Table | None:
-    """``table`` a complex step along the parameter ``name`` of that ``value``; None where it has
-    no derivative."""
+def _tangent(problem: Problem, beta: float, name: str, value: float, table: Table) -> Table | None:
+    """``table`` a complex step along the parameter ``name`` of that ``value``; None where a step
+    along it changes the number of kinds."""
     if name == "beta":
         return replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-    if not _differentiable(name, value):
-        return None
     check_time()
-    terms = [
-        (weight, tabulate_at(_moved(problem, model, name, x), table.places, table.weights))
-        for weight, x in _stencil(name, value)
-    ]
+    near = [(w, problem.model(beta=beta, **{name: x})) for w, x in _stencil(name, value)]
+    terms = [(w, tabulate_at(one, table.places, table.weights)) for w, one in near]
     if any(other.mu1.shape != table.mu1.shape for _, other in terms):
         return None
     constant = ("weights", "places", "beta", "dimension", "classes", "signs", "covariance")
@@ -231,20 +227,6 @@ def _tangent(
         tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
         moved["covariance"] = replace(table.covariance, tangent=tangent)
     return replace(table, **moved)
-
-
-def _differentiable(name: str, value: float) -> bool:
-    """Whether the errors have a derivative in the parameter ``name`` at that ``value``: not where
-    there is no step, as a spike is another number of groups, nor where g grows like the root of
-    the distance."""
-    return not ((name == "eta" and value == 0) or (name == "gamma" and abs(value) == 1))
-
-
-def _moved(
-    problem: Problem, model: SpikedRandomFeatures, name: str, value: float
-) -> SpikedRandomFeatures:
-    """``model``, which ``problem`` makes, with another value of one parameter."""
-    return problem.model(**{"beta": model.beta, name: value})
 
 
 def _stencil(name: str, value: float, order: int = 8) -> Iterator[tuple[float, float]]:

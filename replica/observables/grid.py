@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,9 @@ from ..problem import (
     positive,
 )
 from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
-from .solution import columns_shown, error_shown, evaluate, network_of, of_size, relative_change
+from .changes import CHANGES, Change, error_shown
+from .evaluate import evaluate
+from .solution import columns_shown
 
 if TYPE_CHECKING:
     import xarray
@@ -99,13 +100,11 @@ class Grid:
     def noted(self, **settings: Any) -> "Grid":
         """With columns of what :class:`Solution` has as ``finite_size_shift`` and
         ``network_difference``; ``settings`` are those of :func:`sweep`."""
-        shift, network = (self._change(other, **settings) for other in (of_size, network_of))
-        noted = {"finite_size_shift": shift, "network_difference": network}
+        noted = {name: self._change(change, **settings) for name, change in CHANGES.items()}
         return replace(self, columns=self.columns | noted)
 
-    def _change(self, other: Callable[[SpikedRandomFeatures], Any], **settings: Any) -> Array:
-        """The relative change of the error that matters most, (points,), from each model to the
-        ``other`` that is made of it; NaN where either is not known."""
+    def _change(self, change: Change, **settings: Any) -> Array:
+        """That change of the error that matters most, (points,), of each model."""
         name, at = error_shown(self.models[0]), (self.axes["alpha"], self.axes["lam"], self.losses)
 
         def errors(model: SpikedRandomFeatures) -> Array:
@@ -113,7 +112,7 @@ class Grid:
 
         here = np.split(self.columns[name], len(self.models))
         each = zip(self.models, here, strict=True)
-        return np.concatenate([relative_change(one, other, x, errors) for one, x in each])
+        return np.concatenate([change.of(one, x, errors) for one, x in each])
 
 
 OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
@@ -133,13 +132,12 @@ def sweep(
     """What :func:`learning_curve` computes, as plain arrays.
 
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
-    of :func:`replica.observables.solution.evaluate`.
+    of :func:`replica.observables.evaluate.evaluate`.
     """
     axes, (losses, names) = grid_axes(problem, grids), losses_of(loss)
     ends = names | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    sizes = [values.size for values in (axes | ends).values()]
     most = 10**7  # points, whose results take 5 GB
-    check_points("a grid", " x ".join(map(str, sizes)), prod(sizes), most)
+    check_points("a grid", (values.size for values in (axes | ends).values()), most)
     models = models_on_grid(problem, axes)
     single = given_as_one(**grids, alpha=alpha, lam=lam)
     at = ends["alpha"], ends["lam"], losses

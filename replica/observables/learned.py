@@ -218,14 +218,11 @@ class LearnedByReadout(LearnedFunction):
         variance = strata.quadratic(a) + strata.trace(self.readout.covariance) / strata.width
         return np.stack([strata.mean(a).reshape(shape), variance.reshape(shape)])
 
-    def target_mean(self, kappa: ArrayLike) -> Array:
-        """E[y | kappa]."""
+    def _target(self, kappa: ArrayLike) -> Conditional:
+        """Its variance is 0: the target is a function of kappa."""
         places, shape = self._places(kappa)
-        return np.asarray(self.point.model.law.mean(*places)).reshape(shape)
-
-    def target_variance(self, kappa: ArrayLike) -> Array:
-        """0: the target is a function of kappa."""
-        return np.zeros(self._places(kappa)[1])
+        mean = np.asarray(self.point.model.law.mean(*places))
+        return lambda values: values.reshape(shape), mean, np.zeros_like(mean)
 
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""

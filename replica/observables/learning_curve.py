@@ -18,6 +18,7 @@ from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
+from .changes import CHANGES
 from .evaluate import Scheme
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
@@ -182,13 +183,13 @@ def _at_best(
         name, value = "alpha", needs_alpha(at["alpha"], at["samples"])
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
-        noted = ["finite_size_shift", "network_difference"] if flag("notes", notes) else []
+        noted = [*CHANGES] if flag("notes", notes) else []
         shown = [*columns_shown(models[0], SQUARE), *noted]
     points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
     ends = {name: positive(name, values) for name, values in points.items()}
     search = optimal_lambda if searched == ["lam"] else optimal_eta
     places = places_on_grid(ends)
-    check_points("a grid", f"{len(models)} x {len(places)}", len(models) * len(places), 10**5)
+    check_points("a grid", (len(models), len(places)), 10**5)
     row = partial(_best_row, [*searched, *shown], search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
     rows = computed(tasks, workers, progress)

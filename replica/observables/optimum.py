@@ -11,9 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from solvers.minima import minima
+from solvers.minima import Minimum, minima, rough_minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array, ConvergenceError, Status
 
@@ -31,10 +30,11 @@ from ..problem import (
     logarithms,
     one_positive,
 )
-from ..saddle_point import ridge
+from .changes import CHANGES
+from .evaluate import chooses_table, errors_at_level
 from .given_layers import ReadoutSolution, curve_given
 from .grid import sweep
-from .solution import evaluate, solve
+from .solution import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,8 +114,7 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         known = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        noted = ("finite_size_shift", "network_difference")
-        there = {name: said for name, said in self.point._facts().items() if name in noted}
+        there = {name: said for name, said in self.point._facts().items() if name in CHANGES}
         return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -170,32 +169,17 @@ def optimal_lambda(
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
-    """The lowest test error of a given layer over logarithms of lam, on a scan of them and then
-    between neighbours: errors are not smooth enough for ``minima``, but to their tolerance."""
-    from scipy.optimize import minimize_scalar
+    """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
+    for ``minima``, but to their tolerance."""
 
-    def errors(x: ArrayLike) -> Array:
+    def errors(x: Array) -> Array:
         found = curve_given(model, lam=np.exp(x), **at).test_error.values
         check_time()
-        return np.where(np.isfinite(found), found, np.inf)
+        return found
 
-    values = errors(axis)
-    around = np.pad(values, 1, constant_values=np.inf)
-    local = []
-    for i in np.flatnonzero((values <= np.minimum(around[:-2], around[2:])) & np.isfinite(values)):
-        place, value, edge = axis[i], values[i], not np.isfinite(around[[i, i + 2]]).all()
-        near = values[max(i - 1, 0) : i + 2]
-        # a basin so shallow is the tolerance of errors
-        if near[np.isfinite(near)].max() <= (1 + 1e-3) * value and value > values.min():
-            continue
-        if not edge:
-            ends = axis[i - 1], axis[i + 1]
-            options = {"bounds": ends, "method": "bounded", "options": {"xatol": 1e-2}}
-            found = minimize_scalar(lambda x: errors([x]).item(), **options)
-            place, value = found.x, found.fun
-        at_edge = ("lam",) if edge else ()
-        local.append(LocalMinimum(float(np.exp(place)), np.nan, float(value), at_edge))
-    return _optimum(sorted(local, key=lambda one: one.test_error), lambda _: model, at)
+    # a basin so shallow is the tolerance of errors
+    local = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
+    return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at)
 
 
 def optimal_eta(
@@ -266,24 +250,28 @@ def _search(
     def errors(level: int, *varied: Array) -> Array:
         grid = fixed | dict(zip(axes, varied, strict=True))
         rates, penalties = np.exp(grid["eta"]).tolist(), np.exp(grid["lam"])
-        rows = [_errors(model(rate), alpha, penalties, level) for rate in rates]
+        rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(rows, [x.size for x in varied])
 
-    level, unknown = 1, {"lam": np.nan, "eta": np.nan}
+    level = 1
     while True:
-        local = []
-        for one in minima(partial(errors, level), list(axes.values())):
-            known = unknown | dict(zip(axes, np.exp(one.place).tolist(), strict=True))
-            edge = tuple([*axes][k] for k in one.at_edge)
-            local.append(LocalMinimum(**known, test_error=one.value, at_edge=edge))
+        found = minima(partial(errors, level), list(axes.values()))
+        local = [_local(one, [*axes]) for one in found]
         best = _optimum(local, model, {"alpha": alpha}, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
         of = best.point.model
-        last = _is_evaluated(of) or table_at(of, level + 1, "auto") is None
+        last = chooses_table(of) or table_at(of, level + 1, "auto") is None
         if agree or last or not best.converged:
             return best
         level += 1
+
+
+def _local(one: Minimum, names: Sequence[str]) -> LocalMinimum:
+    """A minimum over logarithms of the parameters of these ``names``."""
+    known = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(one.place), strict=True))
+    at_edge = tuple(names[k] for k in one.at_edge)
+    return LocalMinimum(float(known["lam"]), float(known["eta"]), one.value, at_edge)
 
 
 def _optimum(
@@ -301,24 +289,3 @@ def _optimum(
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
     return Optimum(point.lam, best.eta, point.test_error, best.at_edge, tuple(local), point)
-
-
-def _errors(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
-    """Test errors (P,) at the penalties lam (P,); NaN where it did not converge.
-
-    All are solved on the table of that level, without an estimate of its quadrature error.
-    """
-    check_time()
-    ratio = np.full(lam.size, alpha)
-    if _is_evaluated(model):
-        return evaluate(model, ratio, lam).test_error
-    table = table_at(model, level, "auto")
-    assert table is not None
-    points = ridge.solve_points(table, ratio, lam)
-    return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
-
-
-def _is_evaluated(model: SpikedRandomFeatures) -> bool:
-    """Whether each point of the scan is left to ``evaluate``, which chooses its table: where a bias
-    is trained, or labels are +-1 at random, which ridge regression's equations do not cover."""
-    return model.train_bias or model.labels.channel

@@ -1,41 +1,29 @@
-"""The theory at one point, or at many points of one model.
+"""The theory at one point."""
 
-The answer at a point does not depend on the other points that are solved with it.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from solvers.quadrature import QuadratureError
-from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
-from solvers.results import Array, ConvergenceError, Status
+from solvers.resources import TIME_LIMIT, within
+from solvers.results import ConvergenceError, Status
 
-from ..convex import Evaluation, Loss
+from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
-from ..errors import InvalidArgument
 from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, as_made, check_model, flag, limits, one_positive
+from ..problem import SpikedRandomFeatures, as_made, check_model, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
-from .evaluate import USUAL, Scheme, evaluate_at_bias, is_ridge
+from .changes import CHANGES, error_shown
+from .evaluate import Scheme, evaluate
 from .given_layers import ReadoutSolution, of_limits_alone, solve_given
-from .trained_bias import with_trained_bias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABELS_NEEDED = (  # by a loss of the margin
-    "one of residuals, such as square or huber:1, for this target, as losses of the margin need "
-    "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
-)
-NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
-NOTED_DIFFERENCE = 0.05  # of the test error
 NETWORK_TIME = 5.0  # seconds
 
 
@@ -113,7 +101,7 @@ class Solution(Displayed):
         converge or it takes more than some seconds, 0 of a model that has a finite dimension.
         Other corrections, of order 1 / d, are not in it.  docs/readout.md
         """
-        return self._change(of_size)
+        return self._change("finite_size_shift")
 
     @cached_property
     def network_difference(self) -> float:
@@ -124,21 +112,17 @@ class Solution(Displayed):
         does not cover it or takes more than some seconds, 0 of what is no sRF of a step.
         docs/network.md
         """
-        return self._change(network_of)
+        return self._change("network_difference")
 
-    def _change(self, other: Callable[[SpikedRandomFeatures], SpikedRandomFeatures]) -> float:
-        """The relative change of the error that matters most from here to the ``other`` model that
-        is made of this."""
-        name = error_shown(self.model)
+    def _change(self, name: str) -> float:
+        """That of CHANGES, of the error that matters most."""
+        shown = error_shown(self.model)
 
         def error(model: SpikedRandomFeatures) -> float:
-            return getattr(solve(model, alpha=self.alpha, lam=self.lam, loss=self.loss), name)
+            return getattr(solve(model, alpha=self.alpha, lam=self.lam, loss=self.loss), shown)
 
-        here = getattr(self, name)
-        if not here > 0:
-            return np.nan
         with within(NETWORK_TIME):
-            return float(relative_change(self.model, other, here, error))
+            return float(CHANGES[name].of(self.model, getattr(self, shown), error))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -163,41 +147,17 @@ class Solution(Displayed):
         errors = {name: getattr(self, name) for name in names}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         facts = errors | {"status": f"{self.status.value} ({accuracy})"}
-        if abs(self.finite_size_shift) > NOTED_SHIFT:
-            shift = f"{self.finite_size_shift:+.0%} from this limit d -> inf to d = 1000"
-            facts["finite_size_shift"] = shift
-        if abs(self.network_difference) > NOTED_DIFFERENCE:
-            said = f"{self.network_difference:+.0%} from this sRF to the network (step.network)"
-            facts["network_difference"] = said
-        return facts
+        changes = {name: getattr(self, name) for name in CHANGES}
+        return facts | {
+            name: f"{value:+.0%} {CHANGES[name].said}"
+            for name, value in changes.items()
+            if abs(value) > CHANGES[name].noted
+        }
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ["alpha", "lam", *columns_shown(self.model, self.loss)]
         row = {name: getattr(self, name) for name in names}
         return [row | {"status": self.status.value}]
-
-
-def error_shown(model: SpikedRandomFeatures) -> str:
-    """The name of the error that matters most: of the classification where labels are +-1."""
-    return "classification_error" if model.labels.binary else "test_error"
-
-
-def relative_change(
-    model: SpikedRandomFeatures,
-    other: Callable[[SpikedRandomFeatures], SpikedRandomFeatures],
-    here: Any,
-    error: Callable[[SpikedRandomFeatures], Any],
-) -> Array:
-    """The relative change of an ``error``, of any shape, from that ``here``, of a model, to that of
-    the ``other`` that is made of it; NaN where either is not known."""
-    try:
-        changed = other(model)
-        there = here if changed is model else error(changed)
-    except (InvalidArgument, QuadratureError, GivenUp):  # there is no such theory, or it takes long
-        there = np.nan
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.divide(there, here) - 1
-    return np.where(np.isfinite(change), change, np.nan)
 
 
 def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
@@ -207,18 +167,6 @@ def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
     binary = ["classification_error"] if model.labels.binary else []
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]
-
-
-def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
-    """The model at the dimension of large simulations, unless it has one."""
-    return model if np.isfinite(model.dimension) else replace(model, dimension=1000.0)
-
-
-def network_of(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
-    """The network after the steps that made the sRF; what is none of a step, itself."""
-    if model.step is None or model.rows is not None:
-        return model
-    return replace(model.step.network(beta=model.beta), dimension=model.dimension)
 
 
 @overload
@@ -313,8 +261,7 @@ def solve(
     solution: Solution | ReadoutSolution
     if isinstance(model, Given):
         of_limits_alone(method=method, rule=rule)
-        at = model, alpha, samples, lam, loss
-        solution, _ = solve_given(*at, quadrature_tol, time_limit)
+        solution, _ = solve_given(model, alpha, samples, lam, loss, quadrature_tol, time_limit)
     else:
         check_model(model)
         if alpha is None or samples is not None:
@@ -347,31 +294,3 @@ def solve(
             solution,
         )
     return solution
-
-
-@one_thread()  # more only get into each other's way: the matrices are small
-def evaluate(
-    model: SpikedRandomFeatures,
-    alpha: Array,
-    lam: Array,
-    *,
-    loss: Any = "square",
-    quadrature_tol: float | None = None,
-    scheme: Scheme = USUAL,
-    time_limit: float = TIME_LIMIT,
-) -> Evaluation:
-    """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    tol, seconds = quadrature_tol, time_limit
-    if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
-        tol, seconds = limits(tol, seconds)
-    minimised = as_loss(loss)
-    if minimised.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
-    named = isinstance(scheme.method, str) and isinstance(scheme.rule, str)
-    if not named or scheme != USUAL:
-        scheme.check(model, ridge=is_ridge(model, minimised))
-    settings = minimised, tol, seconds
-    if model.train_bias:
-        with within(seconds * len(alpha)):
-            return with_trained_bias(model, alpha, lam, *settings)
-    return evaluate_at_bias(model, alpha, lam, *settings, scheme)

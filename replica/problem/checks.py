@@ -1,7 +1,8 @@
 """Numbers, arrays and functions that come from outside: checked, or refused with a sentence, that
 of an InvalidArgument."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -223,12 +224,15 @@ def unit_vector(name: str, values: Any, size: int) -> Array:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def check_points(name: str, value: Any, count: int, most: int) -> None:
-    """Refuse, before it is made, a grid of more than ``most`` points; ``value`` describes it."""
+def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = None) -> None:
+    """Refuse, before it is made, a grid of more than ``most`` points; ``text`` describes it, or the
+    ``sizes`` of its axes."""
+    sizes = tuple(sizes)
+    count = prod(sizes)
     if count > most:
         need = takes(4e3 * count, 5e-5 * count)  # of ridge regression; other losses take longer
         allowed = f"of at most {most} points: {count:.3g} would take {need}"
-        raise InvalidArgument(name, value, allowed)
+        raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
 
 
 def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.minima import minima
+from solvers.minima import minima, rough_minima
 
 
 def test_all_minima_are_found():
@@ -21,6 +21,23 @@ def test_all_minima_are_found():
     assert sum(not one.at_edge for one in pairs) == 9
     assert pairs[0].place == pytest.approx([low.place[0]] * 2, abs=1e-8)
     assert minima(lambda x: np.full(x.size, np.nan), [np.arange(4.0)]) == []
+
+
+def test_minima_of_what_is_known_roughly():
+    """Steps of the size of the tolerance are no basins; ends, and those of what is known, are."""
+
+    def f(x):
+        rough = 1 + (x**2 - 1) ** 2 + x / 9 + 1e-5 * np.sign(np.sin(300 * x))
+        return np.where(x < 1.8, rough, np.nan)
+
+    low, high = rough_minima(f, np.linspace(-2, 2, 17), flat=1e-3, xtol=1e-2)
+    assert (low.place[0], high.place[0]) == pytest.approx((-1.0136, 0.9858), abs=2e-2)
+    assert low.at_edge == high.at_edge == ()
+    (end,) = rough_minima(lambda x: f(x - 3), np.linspace(0, 1, 9), flat=1e-3, xtol=1e-2)
+    assert (end.place[0], end.at_edge) == (1, (0,))
+    (last,) = rough_minima(lambda x: f(x - 1) - 99 * x, np.linspace(2, 4, 9), flat=1e-3, xtol=1e-2)
+    assert (last.place[0], last.at_edge) == (2.75, (0,))
+    assert rough_minima(f, np.linspace(2, 3, 5), flat=1e-3, xtol=1e-2) == []
 
 
 @pytest.mark.parametrize(("low", "points"), [(0.3, 12), (9.0, 17)])

@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import typer
-
 from replica.cli import (
     DATASETS,
     HELP,
@@ -29,7 +27,7 @@ LADDER = drawn(
 
 
 @command(offered=tuple(HELP), files=DATASETS, also=(*MONTE_CARLO, LADDER))
-def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> None:
+def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> bool:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
@@ -81,8 +79,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     )
     if not asks_for_given(options):
         note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
-    if not comparison.agrees:
-        raise typer.Exit(1)
+    return comparison.agrees
 
 
 def dimensions(ladder: str) -> list[int]:

@@ -8,10 +8,10 @@ from replica.cli import (
     TimeLimit,
     answer,
     command,
-    leave_unless_converged,
     parse_request,
     single_number,
     spectrum_document,
+    warn_unless_converged,
 )
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
@@ -42,7 +42,7 @@ def spectrum(
     rng: int | None,
     simulated: Simulated,
     time_limit: TimeLimit = TIME_LIMIT,
-) -> None:
+) -> bool:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
     Examples
@@ -83,4 +83,5 @@ def spectrum(
         answer(f"relative differences of the Stieltjes transform: {off}")
 
     output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
-    leave_unless_converged(predicted)
+    warn_unless_converged(predicted)
+    return predicted.converged

@@ -1,0 +1,65 @@
+"""How far the limit is from a network of ordinary size, and an sRF from the network itself."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.quadrature import QuadratureError
+from solvers.resources import GivenUp
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from ..problem import SpikedRandomFeatures
+
+NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
+
+
+def error_shown(model: SpikedRandomFeatures) -> str:
+    """The name of the error that matters most: of the classification where labels are +-1."""
+    return "classification_error" if model.labels.binary else "test_error"
+
+
+def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
+    """The model at the dimension of large simulations, unless it has one."""
+    return model if np.isfinite(model.dimension) else replace(model, dimension=1000.0)
+
+
+def network_of(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
+    """The network after the steps that made the sRF; what is none of a step, itself."""
+    if model.step is None or model.rows is not None:
+        return model
+    return replace(model.step.network(beta=model.beta), dimension=model.dimension)
+
+
+class Change(NamedTuple):
+    """The relative change of an error from a model to the ``other`` that is made of it: from which
+    size a point says so, and in which words."""
+
+    other: Callable[[SpikedRandomFeatures], SpikedRandomFeatures]
+    noted: float
+    said: str
+
+    def of(
+        self,
+        model: SpikedRandomFeatures,
+        here: Any,
+        error: Callable[[SpikedRandomFeatures], Any],
+    ) -> Array:
+        """The change of an ``error``, of any shape, from that ``here``, of a model; NaN where
+        either is not known."""
+        try:
+            other = self.other(model)
+            there = error(other) if other is not model and np.any(here > 0) else here
+        except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
+            there = np.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.divide(there, here) - 1
+        return np.where(np.isfinite(change), change, np.nan)
+
+
+CHANGES = {
+    "finite_size_shift": Change(of_size, NOTED_SHIFT, "from this limit d -> inf to d = 1000"),
+    "network_difference": Change(network_of, 0.05, "from this sRF to the network (step.network)"),
+}
