@@ -170,17 +170,8 @@ def _clean(values: Array, size: float, least: float = 1e-14) -> Array:
 
 
 def table_of_size(model: Model, nodes: int) -> Table:
-    """The table with that many nodes, as a Solution of ``model`` reports them.
-
-    Raises
-    ------
-    LookupError
-        If there is none.
-    """
-    for level, rule in enumerate(rules(model)):
-        if len(rule.weights) == nodes and (table := table_at(model, level, "auto")) is not None:
-            return table
-    raise LookupError(f"none of the model's rules has {nodes} nodes")
+    """The table with that many nodes, as a Solution of ``model`` reports them."""
+    return next(table for table in tables(model) if table.weights.size == nodes)
 
 
 @lru_cache(maxsize=64)  # of many groups, a table is some MB; calls here all name the family

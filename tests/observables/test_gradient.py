@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica import GaussianMixture, GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.observables.gradient import difference_weights
 
 PROBLEMS = {
@@ -43,6 +43,12 @@ PROBLEMS = {
     "network, norms follow u": (
         GradientStep(student="erf", target="he1", alpha0=np.inf, eta=4, noise=.1).network(beta=.7),
         0.9, 0.01, None,
+    ),
+    "three components": (
+        GradientStep(
+            student="tanh", target="sin(z1)", alpha0=2, eta=1.0,
+            inputs=GaussianMixture(means=[[0.0], [1.0], [2.0]]),
+        ), 1.0, 0.1, 0.8,
     ),
     "network, two steps": (
         GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 2, noise=.1).network(beta=1.5),
