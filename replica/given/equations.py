@@ -74,8 +74,7 @@ class StrataEquations:
         """a-bar over sqrt(p), (p,), of scores with E s and -E s' (N,) at C (N,)."""
         shares = self.ratio * self.strata.shares
         # Eq. (20.3), (20.6)
-        pull = self.strata.mix_means(shares * (mean + slope * centre))
-        return G @ (pull + self.strata.mix_along_labels(shares * slope))
+        return G @ self.strata.mix_vectors(shares * (mean + slope * centre), shares * slope)
 
     def covariance(self, G: Any, square: Array) -> Any:
         """T, (p, p), of scores with E s^2 (N,)."""
@@ -87,10 +86,6 @@ class StrataEquations:
         check_time()
         return self.strata.mix(self.ratio * self.strata.shares * weights)
 
-    def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X / p, (N,): V for G, and what T adds to v."""
-        return self.strata.trace(matrix) / self.strata.width
-
     @property
     def ratio(self) -> float:
         """n / p."""
@@ -101,9 +96,9 @@ class StrataEquations:
         label."""
         G, T, a = posterior
         # Eq. (20.7)
-        power = self.positive(self.strata.quadratic(a) + self.trace(T))
-        response = self.positive(self.trace(G))
-        rows = self.strata.mean(a), self.strata.along_labels(a)[:, None], power, response
+        mean, label, variance = self.strata.along(a)
+        power = self.positive(variance + self.strata.trace(T))
+        rows = mean, label[:, None], power, self.positive(self.strata.trace(G))
         return Field(*(row[None] for row in rows))
 
     def positive(self, x: Array) -> Array:
@@ -121,7 +116,7 @@ class StrataEquations:
 
     def variance(self, field: Field, posterior: Posterior) -> float:
         """What T has in v, on average over strata."""
-        rest = self.strata.quadratic(posterior.mean)
+        *_, rest = self.strata.along(posterior.mean)
         return float(self.strata.shares @ (field.power[0] - rest))
 
     def change(self, after: Field, before: Field) -> float:
@@ -168,14 +163,15 @@ class SampledEquations(StrataEquations):
         kept = 1 - H
         G = self.response(slope / kept)
         a = self.mean(G, mean / kept, slope / kept, field.centre[0])
-        along = self.strata.along_labels(a)
-        power = (self.strata.quadratic(a) - 2 * H * along + H**2 * spread) / kept**2
+        of_mean, label, variance = self.strata.along(a)
+        power = (variance - 2 * H * label + H**2 * spread) / kept**2
         # less the noise of the rows, whose scores are those of the mean readout
         of_rows = part * (square - slope**2 * (field.power[0] - power))
         varied = self._coupling(G, slope, V) @ (square - of_rows)
-        centre = self.strata.mean(a) - part * V * mean
-        pull = ((along - H * spread) / kept)[:, None]
-        new = centre, pull, self.positive(power + varied), self.positive(self.trace(G) / kept)
+        centre = of_mean - part * V * mean
+        pull = ((label - H * spread) / kept)[:, None]
+        response = self.positive(self.strata.trace(G) / kept)
+        new = centre, pull, self.positive(power + varied), response
         return Field(*(row[None] for row in new)), Posterior(G, self.covariance(G, square), a)
 
     def variance(self, field: Field, posterior: Posterior) -> float:
@@ -195,7 +191,7 @@ class SampledEquations(StrataEquations):
         kept = 1 - part * slope * V
         shares = self.ratio * self.strata.shares
         unit = np.eye(len(V))
-        D_hat = [self.trace(G @ self.strata.mix(one) @ G) for one in unit]
+        D_hat = [self.strata.trace(G @ self.strata.mix(one) @ G) for one in unit]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
         ratio = part / shares
         Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * ratio / kept**2)

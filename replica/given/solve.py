@@ -85,9 +85,9 @@ def _ridge(
     def image(x: Array, rows: Rows) -> Array:
         nonlocal G
         G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(equations.positive(equations.trace(G)))[None]
+        return np.log(equations.positive(equations.strata.trace(G)))[None]
 
-    V = _first_responses(equations) if start is None else equations.trace(start.response)
+    V = _first_responses(equations) if start is None else equations.strata.trace(start.response)
     found = _iterated(image, np.log(equations.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
@@ -117,24 +117,23 @@ def _variances(
     """
     strata, root = equations.strata, np.sqrt(equations.strata.shares) * slope
     # Eq. (20.4), v and T apart
-    centre, own = strata.mean(a), strata.quadratic(a)
-    missed = (moments.h - centre) ** 2 + moments.spread + moments.noise
-    missed -= 2 * strata.along_labels(a)
+    centre, label, own = strata.along(a)
+    missed = (moments.h - centre) ** 2 + moments.spread + moments.noise - 2 * label
     seen = missed + own
 
     def covariance(x: Array) -> Any:
         return equations.covariance(G, slope**2 * x / root)
 
     # without a start errors are those of the mean readout
-    x = root * (seen if start is None else seen + equations.trace(start.covariance))
+    x = root * (seen if start is None else seen + strata.trace(start.covariance))
     T, taken = covariance(x), 1
-    varied = equations.positive(equations.trace(T))
+    varied = equations.positive(strata.trace(T))
     residual = root * (seen + varied) - x
     direction, size = residual, residual @ residual
     scale = root * equations.size2(centre, own + varied)
     while np.abs(residual / scale).max() > tol and taken < 200:
         part = covariance(direction)
-        image = direction - root * equations.trace(part)
+        image = direction - root * strata.trace(part)
         step = float(size / (direction @ image))
         T += step * part
         x, residual = x + step * direction, residual - step * image
@@ -149,7 +148,7 @@ def _first_responses(equations: StrataEquations) -> Array:
     lam, ratio, shares = np.max(equations.lam), equations.ratio, equations.strata.shares
     unit = equations.strata.mix(np.zeros_like(shares))
     add_to_diagonal(unit, 1.0)
-    power = equations.trace(unit)  # of G = 1
+    power = equations.strata.trace(unit)  # of G = 1
     m = shares @ power
     b = lam + (ratio - 1) * m
     root = np.sqrt(b**2 + 4 * lam * m)

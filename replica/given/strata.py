@@ -3,7 +3,7 @@
 Stratum nu holds the share omega of the inputs.  Features there are phi = mu + Z with Cov Z = S, a
 matrix (p, p), and labels have the mean h, a variance, and the covariance e = Cov(phi, y).  The
 equations need no S by itself, but four operations: a mixture of the second moments S + mu mu^T,
-their traces with a matrix, the quadratic forms of S, and the means along a vector.
+their traces with a matrix, what features have along a vector, and a mixture of mu and e.
 
 Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, may be arrays of
 any library that follows the array standard, on a device.
@@ -45,27 +45,15 @@ class Strata(ABC):
 
     @abstractmethod
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+        """tr (S + mu mu^T) X / p of a symmetric X, (N,)."""
 
     @abstractmethod
-    def quadratic(self, x: Any) -> Array:
-        """x S x, (N,)."""
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        """Mean, covariance with the label and variance of phi x: mu x, e x and x S x, (N,)."""
 
     @abstractmethod
-    def mean(self, x: Any) -> Array:
-        """mu x, (N,)."""
-
-    @abstractmethod
-    def mix_means(self, weights: Array) -> Any:
-        """sum_nu w mu, (p,): the adjoint of ``mean``."""
-
-    @abstractmethod
-    def along_labels(self, x: Any) -> Array:
-        """e x, (N,)."""
-
-    @abstractmethod
-    def mix_along_labels(self, weights: Array) -> Any:
-        """sum_nu w e, (p,)."""
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        """sum_nu (w mu + v e), (p,), for two weights (N,)."""
 
 
 class Stratified(NamedTuple):
@@ -143,36 +131,26 @@ class HermiteStrata(Strata):
             if k:
                 matrix = matrix * self.correlation
             total = total + _forms(along, to_host(modes @ matrix @ modes.T))
-        return total
+        return total / self.width
 
-    def quadratic(self, x: Any) -> Array:
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        """At a node labels do not vary with the features: e = 0."""
         total, power = self._of_rest(x**2), self.correlation
         for k, (along, modes) in enumerate(self.degrees[1:]):
             scaled = modes * x
             if k:
                 power = power * self.correlation
             total = total + _forms(along, to_host(scaled @ power @ scaled.T))
-        return total
+        along, modes = self.degrees[0]
+        return np.asarray(along @ to_host(modes @ x)), np.zeros_like(self.shares), total
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        along, modes = self.degrees[0]
+        return like(of_means @ along, modes) @ modes
 
     def _of_rest(self, diagonal: Any) -> Array:
         """The trace of the rest with a matrix of this ``diagonal``, (N,)."""
         return np.asarray(self.rest.along @ to_host(self.rest.modes @ diagonal))
-
-    def mean(self, x: Any) -> Array:
-        along, modes = self.degrees[0]
-        return np.asarray(along @ to_host(modes @ x))
-
-    def mix_means(self, weights: Array) -> Any:
-        along, modes = self.degrees[0]
-        return like(weights @ along, modes) @ modes
-
-    def along_labels(self, x: Any) -> Array:
-        """0: at a node labels do not vary with the features."""
-        return np.zeros_like(self.shares)
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        """0."""
-        return namespace(self.correlation).zeros_like(self.correlation[0, :])
 
     def noisy(self, variances: Array) -> "HermiteStrata":
         """The same with independent noise of these ``variances`` (p,) in the features."""
@@ -215,22 +193,15 @@ class MomentStrata(Strata):
     def trace(self, matrix: Any) -> Array:
         xp = namespace(matrix)
         means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means)
+        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
 
-    def quadratic(self, x: Any) -> Array:
-        return to_host((self.covariances @ x) @ x)
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        variance = (self.covariances @ x) @ x
+        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
 
-    def mean(self, x: Any) -> Array:
-        return to_host(self.means @ x)
-
-    def mix_means(self, weights: Array) -> Any:
-        return like(weights, self.means) @ self.means
-
-    def along_labels(self, x: Any) -> Array:
-        return to_host(self.label_covariances @ x)
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        return like(weights, self.label_covariances) @ self.label_covariances
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
+        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 class JoinedStrata(Strata):
@@ -251,26 +222,19 @@ class JoinedStrata(Strata):
     def trace(self, matrix: Any) -> Array:
         return np.concatenate([part.trace(matrix) for part in self.parts])
 
-    def quadratic(self, x: Any) -> Array:
-        return np.concatenate([part.quadratic(x) for part in self.parts])
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        each = zip(*(part.along(x) for part in self.parts), strict=True)
+        mean, label, variance = map(np.concatenate, each)
+        return mean, label, variance
 
-    def mean(self, x: Any) -> Array:
-        return np.concatenate([part.mean(x) for part in self.parts])
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        return self._total("mix_vectors", of_means, of_labels)
 
-    def mix_means(self, weights: Array) -> Any:
-        return self._total("mix_means", weights)
-
-    def along_labels(self, x: Any) -> Array:
-        return np.concatenate([part.along_labels(x) for part in self.parts])
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        return self._total("mix_along_labels", weights)
-
-    def _total(self, operation: str, weights: Array) -> Any:
+    def _total(self, operation: str, *weights: Array) -> Any:
         """The sum of what the parts make of their own ``weights``."""
         ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
-        each = zip(self.parts, np.split(weights, ends), strict=True)
-        return sum(getattr(part, operation)(own) for part, own in each)
+        each = zip(self.parts, *(np.split(all_of, ends) for all_of in weights), strict=True)
+        return sum(getattr(part, operation)(*own) for part, *own in each)
 
 
 def _forms(rows: Array, matrix: Array) -> Array:

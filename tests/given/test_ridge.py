@@ -118,7 +118,8 @@ def test_components_that_are_alike_are_one(layer):
 
 def test_many_samples_give_the_least_squares_of_the_population(layer):
     strata, labels = of_layer(layer)
-    M, b = strata.mix(strata.shares), strata.mix_means(strata.shares * labels.h)
+    M = strata.mix(strata.shares)
+    b = strata.mix_vectors(strata.shares * labels.h, np.zeros_like(labels.h))
     best = labels.weights @ labels.h**2 - b @ np.linalg.solve(M, b)
     test, train = errors(strata, labels, 1e9, 1e-6)
     assert test == pytest.approx(best, rel=1e-6)
