@@ -19,7 +19,8 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .equations import Posterior, StrataEquations
-from .first_layer import COARSE, FirstLayer
+from .first_layer import FirstLayer
+from .nodes import COARSE
 from .sample import FeatureSample
 from .solve import Solved, solve_point
 from .strata import Stratified

@@ -1,18 +1,12 @@
 """Strata of a given first layer, from its weights and biases.  Eq. (20.1)
 
-Inputs of a component are x ~ N(m, Sigma).  Given kappa = U^T x along the special directions U,
-those of the target and all along which rows are not small, pre-activations are Gaussian: with
-z ~ N(0, I) the standardised kappa,
-
-    W x + t = s(z) + g,   s = t + W m + R z,   R = Cov(W x, z),   Cov g = B = W Sigma W^T - R R^T.
-
-A stratum is a component and a node z of a quadrature rule.  Features there are expanded in Hermite
-polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one is taken to
-be independent of the others.  docs/theory.md 20
+A stratum is a component of the inputs and a node z of a quadrature rule, given which
+pre-activations are s(z) + g, Gaussian of the covariance B (``nodes``).  Features there are expanded
+in Hermite polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one
+is taken to be independent of the others.  docs/theory.md 20
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -21,8 +15,9 @@ from scipy.linalg.lapack import dpstrf
 from solvers.results import Array
 from solvers.rules import Rule
 
-from ..problem import Activation, triangular_root
+from ..problem import Activation
 from .moments import MomentTable
+from .nodes import Conditioned
 from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
@@ -31,82 +26,6 @@ BLOCK = 16  # nodes of which moments of all neurons are computed at a time, for 
 # Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
 # change errors less than those of the mean do, 100 as much.
 LATER = 30
-# Loadings over the width in which features vary, root mean square, from which on Hermite nodes are
-# too far apart; and the largest that counts.
-STEEP, STEEPEST = 4.0, 100.0
-
-
-class Component(NamedTuple):
-    """A Gaussian component of the inputs: its share, its mean (d,), and its covariance (d, d), or
-    None for the identity."""
-
-    share: float
-    mean: Array
-    covariance: Array | None
-
-
-class Conditioned(NamedTuple):
-    """A component of the inputs, given z ~ N(0, I) of its r directions.
-
-    Attributes
-    ----------
-    shift, loadings : (p,), (p, r)
-        t + W m, and R.
-    variances, correlation : (p,), (p, p)
-        c and rho, those of B, the covariance of pre-activations given z.
-    origin, axes : (K,), (K, r)
-        kappa = origin + axes z, the axes triangular: the first directions have the first z.
-    """
-
-    shift: Array
-    loadings: Array
-    variances: Array
-    correlation: Array
-    origin: Array
-    axes: Array
-
-    def switches(self, student: Activation, count: int) -> tuple[Array, Array]:
-        """Planes normals z = offsets, (m, count) and (m,), towards which panels shrink, in the
-        first ``count`` of z: features after a giant step vary on a small part of one direction,
-        where most pre-activations are 0.  None where no features vary so fast."""
-        loadings = self.loadings[:, :count]
-        # what is smooth varies on a scale of 1, or what is left of pre-activations smooths it
-        widths = self.variances + (0.0 if student.kinks else 1.0)
-        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / STEEPEST**2 + 1e-300)
-        steepness = loadings / widths[:, None]
-        _, sizes, axes = np.linalg.svd(steepness, full_matrices=False)
-        largest = sizes.max(initial=0.0) / np.sqrt(len(steepness))
-        if largest < STEEP:
-            return np.empty((0, count)), np.empty(0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            places = -self.shift / (loadings @ axes[0])
-        order = np.argsort(places)
-        held = np.cumsum(np.abs(steepness @ axes[0])[order])
-        centre = places[order[np.searchsorted(held, held[-1] / 2)]]
-        distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest) / np.log(4))) / largest
-        offsets = centre + np.concatenate([-distances, [0.0], distances])
-        return np.tile(axes[0], (offsets.size, 1)), offsets
-
-
-def condition(
-    weights: Array, biases: Array, directions: Array, component: Component
-) -> Conditioned:
-    """Pre-activations given the projections on ``directions`` (d, K), orthonormal.
-
-    Directions along which the component does not vary have no z.
-    """
-    _, mean, covariance = component
-    spread = directions if covariance is None else covariance @ directions
-    axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
-    loadings = weights @ spread @ np.linalg.pinv(axes).T
-    covered = weights if covariance is None else weights @ covariance
-    B = covered @ weights.T
-    B -= loadings @ loadings.T
-    c = np.maximum(np.diagonal(B), 0.0)
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
-    B /= scale
-    B /= scale[:, None]
-    return Conditioned(biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
 
 
 def layer_strata(
@@ -166,15 +85,6 @@ def _beside_diagonal(correlation: Array, k_max: int) -> Array:
         power *= modulus
         sums.append(power.sum() / len(power))
     return np.minimum(sums, 1.0)
-
-
-def heavy(rule: Rule) -> Rule:
-    """The nodes (N, K) that have any weight, also where moments grow as z^4: of those in the tails
-    beyond, the lightest are left out, which hold 1e-6 of them together."""
-    held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
-    order = np.argsort(held)
-    kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
-    return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 
 def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import finite_array, flag
+from ..problem import assign, finite_array, flag
 from .labels import StratumLabels, labels_of
 from .strata import MomentStrata, Stratified
 
@@ -54,19 +54,17 @@ class FeatureSample:
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
         labels = finite_array("labels", self.labels, 1)
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "labels", labels)
         strata = labels if self.strata is None else np.asarray(self.strata)
         for name, each in (("labels", labels), ("strata", strata)):
             if each.shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"
                 raise InvalidArgument(name, f"shape {each.shape}", allowed)
-        if self.strata is None and not self.binary:
+        assign(self, features=features, labels=labels, strata=strata)
+        if strata is labels and not self.binary:
             allowed = "given where labels are not +-1: bins of the label, or classes"
             raise InvalidArgument("strata", None, allowed)
         if strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
-        object.__setattr__(self, "strata", strata)
         flag("intercept", self.intercept)
 
     def __repr__(self) -> str:
@@ -127,14 +125,10 @@ def sample_strata(
             f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the {p} "
             "features (take fewer strata, or fewer features)",
         )
-    means, covariances, along = np.empty((len(ids), p)), np.empty((len(ids), p, p)), []
-    h, spread = np.empty((2, len(ids)))
-    for i, one in enumerate(ids):
-        Phi, y = features[strata == one], labels[strata == one]
-        means[i], h[i], spread[i] = Phi.mean(axis=0), y.mean(), y.var()
-        Z = Phi - means[i]
-        covariances[i] = Z.T @ Z / len(Z)
-        along.append((y - h[i]) @ Z / len(Z))
-    shares = counts / total
-    moments = MomentStrata(shares, means, covariances, np.array(along))
-    return moments, StratumLabels(shares, h, spread, 0.0)
+    data = np.column_stack([features, labels])
+    each = [data[strata == one] for one in ids]
+    means = np.array([rows.mean(axis=0) for rows in each])
+    joint = np.array([np.cov(rows, rowvar=False, bias=True) for rows in each])
+    shares, covariances = counts / total, joint[:, :-1, :-1].copy()
+    moments = MomentStrata(shares, means[:, :-1].copy(), covariances, joint[:, -1, :-1].copy())
+    return moments, StratumLabels(shares, means[:, -1], joint[:, -1, -1], 0.0)

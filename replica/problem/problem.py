@@ -137,10 +137,10 @@ class Problem(ABC):
             )
 
 
-def assign(problem: Problem, **values: Any) -> None:
-    """Set fields of a frozen problem while it is being made."""
+def assign(made: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is being made."""
     for name, value in values.items():
-        object.__setattr__(problem, name, value)
+        object.__setattr__(made, name, value)
 
 
 def check_problem(problem: Any) -> None:

@@ -5,9 +5,9 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given.first_layer import LEVELS
 from replica.given.layer import layer_strata
 from replica.given.moments import MomentTable, hermite_moments
+from replica.given.nodes import LEVELS
 from replica.given.solve import solve_point
 from replica.problem import activation
 from solvers.rules import trapezoid

@@ -6,7 +6,8 @@ import pytest
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.labels import StratumLabels, labels_of
-from replica.given.layer import Component, condition, heavy, layer_strata
+from replica.given.layer import layer_strata
+from replica.given.nodes import Component, condition, heavy
 from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, MomentStrata, Stratified
 from replica.problem import activation
