@@ -23,8 +23,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
-from .labels import StratumLabels
-from .strata import Strata
+from .strata import Strata, StratumLabels
 
 
 class Posterior(NamedTuple):

@@ -29,10 +29,9 @@ from ..problem import (
     on_inputs,
     plain_array,
 )
-from .labels import StratumLabels, labels_of
 from .layer import layer_strata
-from .nodes import LEVELS, Component, Conditioned, Level, condition
-from .strata import HermiteStrata, JoinedStrata, Stratified
+from .nodes import LEVELS, Conditioned, Level, condition
+from .strata import HermiteStrata, JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
 
@@ -167,13 +166,6 @@ class FirstLayer:
         return LabelLaw(self.target, self.noise, self.label_noise)
 
     @cached_property
-    def components(self) -> Sequence[Component]:
-        """Those of the inputs."""
-        law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
-        each = [None] * len(law.means) if law.covariances is None else law.covariances
-        return list(map(Component, law.fractions.tolist(), law.means, each))
-
-    @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
         with, those that have a twentieth of what inputs given the target's make of the
@@ -219,15 +211,17 @@ class FirstLayer:
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
-        """Every component, given the special directions."""
+        """Every component of the inputs, given the special directions."""
         weights, bias = self.weights, self.bias
         if self.intercept:  # a neuron that sees no input, at a bias at which it is not 0
             tried = np.arange(-3.0, 4.0)
             constant = tried[np.argmax(np.abs(self.student(tried)))]
             weights = np.vstack([weights, np.zeros(self.dimension)])
             bias = np.append(bias, constant)
-        given = weights, bias, self.special
-        return [condition(*given, component) for component in self.components]
+        law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
+        each = [None] * len(law.means) if law.covariances is None else law.covariances
+        of = zip(law.fractions.tolist(), law.means, each, strict=True)
+        return [condition(weights, bias, self.special, *component) for component in of]
 
     def stratified(self, level: int) -> Stratified | None:
         """The strata of one level; None past the last, and for four directions or more at the last,
@@ -248,10 +242,8 @@ class FirstLayer:
             allowed = "left out here, where all inputs are N(0, I)"
             raise InvalidArgument("inputs", self.inputs, allowed)
         (given,) = replace(self, beside=0)._conditioned
-        shares = np.full(kappa.shape[1], 1 / kappa.shape[1])
-        finest = LEVELS[-1]
-        rule, limits = Rule(kappa.T, shares), (finest.k_max, finest.rank_tol)
-        return layer_strata(given, self.student, rule, 1.0, *limits).on(self.device)
+        rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
+        return layer_strata(given, self.student, rule, LEVELS[-1]).on(self.device)
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions
@@ -262,10 +254,10 @@ class FirstLayer:
         normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
         planes = normals @ arguments.T, np.array([t for _, t in of])
         for j, given in enumerate(self._conditioned):
-            if not (share := self.components[j].share):
+            if not given.share:
                 continue
             rule = given.nodes(self.student, planes, level, last)
-            part = layer_strata(given, self.student, rule, share, level.k_max, level.rank_tol)
+            part = layer_strata(given, self.student, rule, level)
             if self.feature_noise:  # none in the constant one of an intercept
                 part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))
             parts.append(part.on(self.device))
@@ -277,6 +269,5 @@ class FirstLayer:
         mean = np.concatenate(h)
         noise = 0.0 if law.channel else law.variance
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
-        labels = labels_of(mean, *np.array(law.gaussians).T, binary=law.binary)
-        labels = labels._replace(noise=law.added)
+        labels = labels_of(mean, law.gaussians, binary=law.binary, noise=law.added)
         return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)

@@ -17,7 +17,7 @@ from solvers.rules import Rule
 
 from ..problem import Activation
 from .moments import MomentTable
-from .nodes import Conditioned
+from .nodes import Conditioned, Level
 from .strata import Degree, HermiteStrata
 
 # Least part of a neuron's moments, of the largest, that is not a combination of others'.
@@ -32,35 +32,33 @@ def layer_strata(
     given: Conditioned,
     student: Activation,
     rule: Rule,
-    share: float = 1.0,
-    k_max: int = 2,
-    rank_tol: float = 1e-8,
+    level: Level,
 ) -> HermiteStrata:
-    """The strata of one component, of that ``share``, at the nodes of a ``rule`` for z.  Eq. (20.1)
+    """The strata of one component at the nodes of a ``rule`` for z.  Eq. (20.1)
 
     Of the mean, modes are left out that hold ``rank_tol`` of E sigma^2 together; of other degrees,
     whose modes neurons do not share, ``LATER`` times as much; and degrees of which no mode is left.
-    What is left out is taken to be independent of the other neurons, as degrees past k_max are.
+    What is left out is taken to be independent of the other neurons, as degrees past ``k_max`` are.
 
     Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
     all nodes; those of the others are combinations of these, which are found at few nodes.
     """
     (nodes, shares), c = rule, given.variances
     reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
-    table = MomentTable(student, given.shift, reach, c, k_max, uses=len(nodes) * len(c))
+    table = MomentTable(student, given.shift, reach, c, level.k_max, uses=len(nodes) * len(c))
 
     def moments(at: Array | slice, of: Array | slice) -> Array:
         return table.at(given.shift[of] + nodes[at] @ given.loadings[of].T, of)
 
     # a mode counts by what entries beside the diagonal, which hardly changes, make of it
-    parts = _beside_diagonal(given.correlation, k_max)
+    parts = _beside_diagonal(given.correlation, level.k_max)
     chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
     *degrees, rest = moments(slice(None), chosen)
     rest = np.maximum(rest, 0.0)
     basis, turned = np.linalg.qr(modes.T)
     largest = np.linalg.svd(turned, compute_uv=False).max(initial=0.0) ** 2
     mean, first, beside = student.moments(given.shift, c + (given.loadings**2).sum(axis=1))
-    least = rank_tol * float((mean**2 + first**2 + beside).sum())
+    least = level.rank_tol * float((mean**2 + first**2 + beside).sum())
     expanded = []
     for k, (each, part) in enumerate(zip(degrees, parts, strict=True)):
         left_out = least * LATER if k else least
@@ -73,7 +71,7 @@ def layer_strata(
         expanded.append(degree)
     while len(expanded) > 2 and not expanded[-1].modes.size:
         expanded.pop()
-    return HermiteStrata(share * shares, expanded, given.correlation, Degree(rest, modes))
+    return HermiteStrata(given.share * shares, expanded, given.correlation, Degree(rest, modes))
 
 
 def _beside_diagonal(correlation: Array, k_max: int) -> Array:

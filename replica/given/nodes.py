@@ -54,20 +54,13 @@ LEVELS = (
 COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
-class Component(NamedTuple):
-    """A Gaussian component of the inputs: its share, its mean (d,), and its covariance (d, d), or
-    None for the identity."""
-
-    share: float
-    mean: Array
-    covariance: Array | None
-
-
 class Conditioned(NamedTuple):
     """A component of the inputs, given z ~ N(0, I) of its r directions.
 
     Attributes
     ----------
+    share : float
+        Of the inputs.
     shift, loadings : (p,), (p, r)
         t + W m, and R.
     variances, correlation : (p,), (p, p)
@@ -76,6 +69,7 @@ class Conditioned(NamedTuple):
         kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
 
+    share: float
     shift: Array
     loadings: Array
     variances: Array
@@ -145,13 +139,18 @@ class Conditioned(NamedTuple):
 
 
 def condition(
-    weights: Array, biases: Array, directions: Array, component: Component
+    weights: Array,
+    biases: Array,
+    directions: Array,
+    share: float,
+    mean: Array,
+    covariance: Array | None,
 ) -> Conditioned:
-    """Pre-activations given the projections on ``directions`` (d, K), orthonormal.
+    """Pre-activations given the projections on ``directions`` (d, K), orthonormal, for a component
+    of that ``share``, mean (d,) and covariance (d, d), or None for the identity.
 
     Directions along which the component does not vary have no z.
     """
-    _, mean, covariance = component
     spread = directions if covariance is None else covariance @ directions
     axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
     loadings = weights @ spread @ np.linalg.pinv(axes).T
@@ -162,7 +161,7 @@ def condition(
     scale = np.sqrt(np.where(c > 0, c, 1.0))
     B /= scale
     B /= scale[:, None]
-    return Conditioned(biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
+    return Conditioned(share, biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
 
 
 def heavy(rule: Rule) -> Rule:

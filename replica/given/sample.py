@@ -15,8 +15,7 @@ from solvers.results import Array
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import assign, finite_array, flag
-from .labels import StratumLabels, labels_of
-from .strata import MomentStrata, Stratified
+from .strata import MomentStrata, Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
@@ -94,7 +93,7 @@ class FeatureSample:
         if self.intercept:
             features = np.column_stack([features, np.ones(len(features))])
         strata, moments = sample_strata(features, self.labels, self.strata)
-        labels = labels_of(moments.h, np.zeros(1), np.ones(1), binary=self.binary)
+        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
         rows = len(self.labels)
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
 

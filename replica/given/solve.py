@@ -17,8 +17,7 @@ from solvers.results import Array, Result, Rows, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import Posterior, SampledEquations, StrataEquations
-from .labels import StratumLabels
-from .strata import Stratified
+from .strata import Stratified, StratumLabels
 
 
 class Solved(NamedTuple):

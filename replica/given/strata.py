@@ -20,7 +20,7 @@ from solvers.arrays import add_to_diagonal, like, namespace, to_device, to_host
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
-from .labels import StratumLabels
+from ..problem import LabelNoise
 
 
 class Strata(ABC):
@@ -54,6 +54,44 @@ class Strata(ABC):
     @abstractmethod
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         """sum_nu (w mu + v e), (p,), for two weights (N,)."""
+
+
+class StratumLabels(NamedTuple):
+    """Moments of the labels in N strata.
+
+    Attributes
+    ----------
+    weights : (N,)
+        The strata's shares omega, of sum 1.
+    h, spread : (N,)
+        Mean and variance of E[y | x].
+    noise : float
+        Variance Delta of what is added to that.
+    """
+
+    weights: Array
+    h: Array
+    spread: Array
+    noise: float
+
+    @property
+    def g(self) -> Array:
+        """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
+        return np.ones((1, self.h.size))
+
+
+def labels_of(
+    mean: Array,
+    gaussians: Sequence[tuple[float, float]],
+    *,
+    binary: bool,
+    noise: LabelNoise | None = None,
+) -> ConditionalLabels:
+    """The law of labels with the ``mean`` (N,) in every stratum and ``gaussians``, variances and
+    shares, about it: that of ``convex`` with no direction tau left."""
+    nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
+    variances, shares = np.array(gaussians).T
+    return ConditionalLabels(*nodes, variances, shares, binary, order=10, noise=noise)
 
 
 class Stratified(NamedTuple):

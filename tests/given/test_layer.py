@@ -52,7 +52,7 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     (given,) = layer._conditioned
     rule = trapezoid(4001)
     rule = type(rule)(rule.nodes[:, None], rule.weights)
-    strata = layer_strata(given, layer.student, rule, 1.0, finest.k_max, finest.rank_tol)
+    strata = layer_strata(given, layer.student, rule, finest)
     exact = layer.cut(finest)
     moments = exact.moments._replace(
         weights=rule.weights, h=np.sin(rule.nodes[:, 0]), spread=np.zeros(4001)
