@@ -14,7 +14,7 @@ rows tells are those of (20.8).  n samples, p features over sqrt(p), and the pen
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +23,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
-from .strata import Strata, StratumLabels
-
-
-class Posterior(NamedTuple):
-    """The law of the readout over its training data.
-
-    Attributes
-    ----------
-    response, covariance : (p, p)
-        G and T.
-    mean : (p,)
-        a-bar over sqrt(p).
-    """
-
-    response: Any
-    covariance: Any
-    mean: Any
+from .strata import Posterior, Strata, StratumLabels
 
 
 @dataclass(frozen=True)
@@ -90,28 +74,13 @@ class StrataEquations:
         """n / p."""
         return self.samples / self.strata.width
 
-    def field(self, posterior: Posterior) -> Field:
-        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
-        label."""
-        G, T, a = posterior
-        # Eq. (20.7)
-        mean, label, variance = self.strata.along(a)
-        power = self.positive(variance + self.strata.trace(T))
-        rows = mean, label[:, None], power, self.positive(self.strata.trace(G))
-        return Field(*(row[None] for row in rows))
-
-    def positive(self, x: Array) -> Array:
-        """What is positive (N,) where moments of low rank leave it so: in strata in which all
-        features vanish they are off by rounding."""
-        return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)) + 1e-300)
-
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         """Every unknown from its own equation, at the scores of ``field``."""
         mean, slope, square = (part[0] for part in self.scores(field)[:3])
         G = self.response(slope)
         a = self.mean(G, mean, slope, field.centre[0])
         posterior = Posterior(G, self.covariance(G, square), a)
-        return self.field(posterior), posterior
+        return self.strata.field(posterior), posterior
 
     def variance(self, field: Field, posterior: Posterior) -> float:
         """What T has in v, on average over strata."""
@@ -169,8 +138,8 @@ class SampledEquations(StrataEquations):
         varied = self._coupling(G, slope, V) @ (square - of_rows)
         centre = of_mean - part * V * mean
         pull = ((label - H * spread) / kept)[:, None]
-        response = self.positive(self.strata.trace(G) / kept)
-        new = centre, pull, self.positive(power + varied), response
+        response = self.strata.positive(self.strata.trace(G) / kept)
+        new = centre, pull, self.strata.positive(power + varied), response
         return Field(*(row[None] for row in new)), Posterior(G, self.covariance(G, square), a)
 
     def variance(self, field: Field, posterior: Posterior) -> float:

@@ -10,16 +10,55 @@ from typing import Any
 
 import numpy as np
 
+from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import assign, finite_array, flag
-from .strata import MomentStrata, Stratified, StratumLabels, labels_of
+from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
 FEWEST = 3.0
+
+
+@dataclass(frozen=True)
+class MomentStrata(Strata):
+    """Few strata, whose moments are given.
+
+    Attributes
+    ----------
+    shares : (N,)
+    means, covariances : (N, p), (N, p, p)
+    label_covariances : (N, p)
+    """
+
+    shares: Array
+    means: Any
+    covariances: Any
+    label_covariances: Any
+
+    @property
+    def width(self) -> int:
+        return int(self.means.shape[1])
+
+    def mix(self, weights: Array) -> Any:
+        xp, w = namespace(self.means), like(weights, self.means)
+        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
+
+    def trace(self, matrix: Any) -> Array:
+        xp = namespace(matrix)
+        means = xp.sum((self.means @ matrix) * self.means, axis=1)
+        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
+
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        variance = (self.covariances @ x) @ x
+        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
+        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -16,8 +16,8 @@ from solvers.results import Array, Result, Rows, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import Posterior, SampledEquations, StrataEquations
-from .strata import Stratified, StratumLabels
+from .equations import SampledEquations, StrataEquations
+from .strata import Posterior, Stratified, StratumLabels
 
 
 class Solved(NamedTuple):
@@ -80,20 +80,21 @@ def _ridge(
 ) -> Solved:
     """Ridge regression."""
     G: Any = None
+    strata = equations.strata
 
     def image(x: Array, rows: Rows) -> Array:
         nonlocal G
         G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(equations.positive(equations.strata.trace(G)))[None]
+        return np.log(strata.positive(strata.trace(G)))[None]
 
-    V = _first_responses(equations) if start is None else equations.strata.trace(start.response)
-    found = _iterated(image, np.log(equations.positive(V)), tol)
+    V = _first_responses(equations) if start is None else strata.trace(start.response)
+    found = _iterated(image, np.log(strata.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
     a = equations.mean(G, moments.h * slope, slope, 0.0)
     T, power, taken = _variances(equations, moments, G, a, slope, start, tol)
     posterior = Posterior(G, T, a)
-    after = equations.field(posterior)
+    after = strata.field(posterior)
     solved = after._replace(power=power[None], response=np.exp(found.value))
     account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
     return Solved(solved, posterior, *account, equations.variance(solved, posterior))
@@ -126,7 +127,7 @@ def _variances(
     # without a start errors are those of the mean readout
     x = root * (seen if start is None else seen + strata.trace(start.covariance))
     T, taken = covariance(x), 1
-    varied = equations.positive(strata.trace(T))
+    varied = strata.positive(strata.trace(T))
     residual = root * (seen + varied) - x
     direction, size = residual, residual @ residual
     scale = root * equations.size2(centre, own + varied)
@@ -138,17 +139,17 @@ def _variances(
         x, residual = x + step * direction, residual - step * image
         size, before = residual @ residual, size
         direction, taken = residual + size / before * direction, taken + 1
-    return T, equations.positive(x / root - missed), taken
+    return T, strata.positive(x / root - missed), taken
 
 
 def _first_responses(equations: StrataEquations) -> Array:
     """V (N,) if all directions were alike: that of G = g, g = 1 / (lambda + (n/p) m / (1 + m g)),
     for the mean m of the features' power."""
-    lam, ratio, shares = np.max(equations.lam), equations.ratio, equations.strata.shares
-    unit = equations.strata.mix(np.zeros_like(shares))
+    lam, ratio, strata = np.max(equations.lam), equations.ratio, equations.strata
+    unit = strata.mix(np.zeros_like(strata.shares))
     add_to_diagonal(unit, 1.0)
-    power = equations.strata.trace(unit)  # of G = 1
-    m = shares @ power
+    power = strata.trace(unit)  # of G = 1
+    m = strata.shares @ power
     b = lam + (ratio - 1) * m
     root = np.sqrt(b**2 + 4 * lam * m)
     return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
@@ -170,7 +171,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         return np.concatenate([ones, root, ones, root], axis=1)
 
     with np.errstate(all="ignore"):
-        found = _iterated(image, _pack(equations.field(start))[0], tol, size)
+        found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
     account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
     field = _unpack(found.value)
     return Solved(field, posterior, *account, equations.variance(field, posterior))

@@ -21,6 +21,23 @@ from solvers.results import Array
 
 from ..convex import ConditionalLabels
 from ..problem import LabelNoise
+from ..saddle_point import Field
+
+
+class Posterior(NamedTuple):
+    """The law of the readout over its training data.
+
+    Attributes
+    ----------
+    response, covariance : (p, p)
+        G and T.
+    mean : (p,)
+        a-bar over sqrt(p).
+    """
+
+    response: Any
+    covariance: Any
+    mean: Any
 
 
 class Strata(ABC):
@@ -54,6 +71,21 @@ class Strata(ABC):
     @abstractmethod
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         """sum_nu (w mu + v e), (p,), for two weights (N,)."""
+
+    def field(self, posterior: Posterior) -> Field:
+        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
+        label."""
+        G, T, a = posterior
+        # Eq. (20.7)
+        mean, label, variance = self.along(a)
+        power = self.positive(variance + self.trace(T))
+        rows = mean, label[:, None], power, self.positive(self.trace(G))
+        return Field(*(row[None] for row in rows))
+
+    def positive(self, x: Array) -> Array:
+        """What is positive (N,) where moments of low rank leave it so: in strata in which all
+        features vanish they are off by rounding."""
+        return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)) + 1e-300)
 
 
 class StratumLabels(NamedTuple):
@@ -202,44 +234,6 @@ class HermiteStrata(Strata):
         degrees = [Degree(along, to_device(modes, device)) for along, modes in self.degrees]
         rest = Degree(self.rest.along, to_device(self.rest.modes, device))
         return HermiteStrata(self.shares, degrees, to_device(self.correlation, device), rest)
-
-
-@dataclass(frozen=True)
-class MomentStrata(Strata):
-    """Few strata, whose moments are given.
-
-    Attributes
-    ----------
-    shares : (N,)
-    means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
-    """
-
-    shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
-
-    @property
-    def width(self) -> int:
-        return int(self.means.shape[1])
-
-    def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
-
-    def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
-
-    def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
-
-    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 class JoinedStrata(Strata):

@@ -7,14 +7,9 @@ from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.layer import layer_strata
 from replica.given.nodes import LEVELS, condition, heavy
+from replica.given.sample import MomentStrata
 from replica.given.solve import solve_point
-from replica.given.strata import (
-    JoinedStrata,
-    MomentStrata,
-    Stratified,
-    StratumLabels,
-    labels_of,
-)
+from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor
