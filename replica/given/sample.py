@@ -125,48 +125,43 @@ class FeatureSample:
         return int(self.features.shape[1])
 
     def stratified(self, level: int) -> Stratified | None:
-        """The strata, of which there is one level."""
+        """The strata, of which there is one level, with the empirical moments of each.
+
+        Raises
+        ------
+        InvalidArgument
+            If a stratum has too few samples for its covariance.
+
+        Examples
+        --------
+        >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
+        >>> given = FeatureSample(features=features, labels=[1, 1, 1, -1, -1, -1]).stratified(0)
+        >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
+        ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
+        >>> given.moments.h.tolist()
+        [-1.0, 1.0]
+        """
         if level:
             return None
-        features = self.features
+        features, y = self.features, self.labels
         if self.intercept:
             features = np.column_stack([features, np.ones(len(features))])
-        strata, moments = sample_strata(features, self.labels, self.strata)
+        rows, p = features.shape
+        ids, counts = np.unique(self.strata, return_counts=True)
+        fewest = int(np.argmin(counts))
+        if counts[fewest] < FEWEST * p:
+            raise InvalidArgument(
+                "features",
+                f"{counts[fewest]} in stratum {ids[fewest]}",
+                f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
+                f"{p} features (take fewer strata, or fewer features)",
+            )
+        each = [self.strata == one for one in ids]
+        means = np.array([features[own].mean(axis=0) for own in each])
+        joint = np.array([np.cov(features[own], y[own], rowvar=False, bias=True) for own in each])
+        shares, covariances = counts / rows, joint[:, :p, :p].copy()
+        strata = MomentStrata(shares, means, covariances, joint[:, p, :p].copy())
+        h = np.array([y[own].mean() for own in each])
+        moments = StratumLabels(shares, h, joint[:, p, p], 0.0)
         labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
-        rows = len(self.labels)
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
-
-
-def sample_strata(
-    features: Array, labels: Array, strata: Array
-) -> tuple[MomentStrata, StratumLabels]:
-    """The moments of features (N, p) with labels (N,) in the ``strata`` (N,) that their ids tell.
-
-    Raises
-    ------
-    InvalidArgument
-        If a stratum has too few samples for its covariance.
-
-    Examples
-    --------
-    >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
-    >>> found, y = sample_strata(features, np.array([1, 1, 1, -1, -1, -1.0]), np.arange(6) // 3)
-    >>> found.means.ravel().tolist(), found.covariances.round(3).ravel().tolist(), y.h.tolist()
-    ([1.0, 5.0], [0.667, 2.0], [1.0, -1.0])
-    """
-    (total, p), (ids, counts) = features.shape, np.unique(strata, return_counts=True)
-    fewest = int(np.argmin(counts))
-    if counts[fewest] < FEWEST * p:
-        raise InvalidArgument(
-            "features",
-            f"{counts[fewest]} in stratum {ids[fewest]}",
-            f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the {p} "
-            "features (take fewer strata, or fewer features)",
-        )
-    data = np.column_stack([features, labels])
-    each = [data[strata == one] for one in ids]
-    means = np.array([rows.mean(axis=0) for rows in each])
-    joint = np.array([np.cov(rows, rowvar=False, bias=True) for rows in each])
-    shares, covariances = counts / total, joint[:, :-1, :-1].copy()
-    moments = MomentStrata(shares, means[:, :-1].copy(), covariances, joint[:, -1, :-1].copy())
-    return moments, StratumLabels(shares, means[:, -1], joint[:, -1, -1], 0.0)
