@@ -18,7 +18,7 @@ from solvers.rules import gauss_hermite
 from solvers.settle import settle
 
 from ..problem import Activation, SpikedRandomFeatures
-from .step import Step
+from .step import Step, output
 
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
 
@@ -84,9 +84,7 @@ def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
 def _gradient(step: Step) -> tuple[float, float, Array, float]:
     """Mean and square of e, the labels less the network's first output; and the gradient's cosines
     (D,) and length N.  Eqs. (2.1)-(2.2), (19.1)"""
-    labels, biases = step.averages, step.bias
-    at = [step.student.moments(bias, 1.0).mean for bias in biases.values]
-    f0 = step.readout.mean * float(np.array(at) @ biases.fractions)  # a~ h_0, averaged
+    labels, f0 = step.averages, float(output(step, 0.0, 1.0))  # a~ h_0, averaged
     v_star = labels.power - 2 * f0 * labels.mean + f0**2
     first = labels.first - f0 * labels.inputs  # E e x
     N = float(np.sqrt(first @ first + v_star / step.alpha0))  # Eq. (2.2)
