@@ -14,7 +14,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import Origin, SpikedRandomFeatures, flag, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
-from .one_step import GROUPS, features_after_one_step, readouts
+from .one_step import GROUPS, readouts
 from .row_samples import Kinds, first_effects
 from .row_steps import row_steps
 from .several_steps import features_after_steps
@@ -54,10 +54,8 @@ class NetworkRows:
     @cached_property
     def published(self) -> SpikedRandomFeatures:
         """The published model of the same steps, of width beta = 1."""
-        if self.step.steps:
-            return features_after_steps(self.step)
         # to about the width of a line in a plot; it is the error of the rule before the one used
-        return features_after_one_step(self.step, tol=1e-4, most=_most_readouts(self.step))
+        return features_after_steps(self.step, tol=1e-4, most=_most_readouts(self.step))
 
     @property
     def tabulated(self) -> TabulatedRows:
