@@ -37,6 +37,7 @@ class StrataEquations:
         n.
     lam : float or array (p,)
         lambda, positive, of every feature; 0 of the constant one that is an intercept.
+    labels : StratumLabels
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
     """
@@ -44,6 +45,7 @@ class StrataEquations:
     strata: Strata
     samples: float
     lam: Any
+    labels: StratumLabels
     scores: Callable[[Field], Scores]
 
     def response(self, slope: Array) -> Any:
@@ -118,11 +120,9 @@ class SampledEquations(StrataEquations):
     ----------
     rows : int
         N.
-    labels : StratumLabels
     """
 
     rows: int
-    labels: StratumLabels
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         mean, slope, square = (part[0] for part in self.scores(field)[:3])

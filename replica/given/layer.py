@@ -29,10 +29,7 @@ LATER = 30
 
 
 def layer_strata(
-    given: Conditioned,
-    student: Activation,
-    rule: Rule,
-    level: Level,
+    given: Conditioned, student: Activation, rule: Rule, level: Level
 ) -> HermiteStrata:
     """The strata of one component at the nodes of a ``rule`` for z.  Eq. (20.1)
 

@@ -17,7 +17,7 @@ from solvers.results import Array, Result, Rows, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import SampledEquations, StrataEquations
-from .strata import Posterior, Stratified, StratumLabels
+from .strata import Posterior, Stratified
 
 
 class Solved(NamedTuple):
@@ -60,24 +60,21 @@ def solve_point(
     penalties: Any = lam
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    at = given.strata, samples, penalties
+    at = given.strata, samples, penalties, given.moments
     of_ridge = partial(scores_of_ridge, given.moments)
     ridge = StrataEquations(*at, of_ridge)
     square = loss.is_square and not given.channel
     if square and given.rows is None:
-        return _ridge(ridge, given.moments, start, tol)
+        return _ridge(ridge, start, tol)
     if start is None:
-        start = _ridge(ridge, given.moments, None, 1e-3).posterior
+        start = _ridge(ridge, None, 1e-3).posterior
     own = of_ridge if square else partial(scores, given.labels, loss)
     if given.rows is None:
         return _iterate(StrataEquations(*at, own), start, tol)
-    sampled = SampledEquations(*at, own, rows=given.rows, labels=given.moments)
-    return _iterate(sampled, start, tol)
+    return _iterate(SampledEquations(*at, own, rows=given.rows), start, tol)
 
 
-def _ridge(
-    equations: StrataEquations, moments: StratumLabels, start: Posterior | None, tol: float
-) -> Solved:
+def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
     """Ridge regression."""
     G: Any = None
     strata = equations.strata
@@ -91,8 +88,8 @@ def _ridge(
     found = _iterated(image, np.log(strata.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
-    a = equations.mean(G, moments.h * slope, slope, 0.0)
-    T, power, taken = _variances(equations, moments, G, a, slope, start, tol)
+    a = equations.mean(G, equations.labels.h * slope, slope, 0.0)
+    T, power, taken = _variances(equations, G, a, slope, start, tol)
     posterior = Posterior(G, T, a)
     after = strata.field(posterior)
     solved = after._replace(power=power[None], response=np.exp(found.value))
@@ -101,13 +98,7 @@ def _ridge(
 
 
 def _variances(
-    equations: StrataEquations,
-    moments: StratumLabels,
-    G: Any,
-    a: Any,
-    slope: Array,
-    start: Posterior | None,
-    tol: float,
+    equations: StrataEquations, G: Any, a: Any, slope: Array, start: Posterior | None, tol: float
 ) -> tuple[Any, Array, int]:
     """T of ridge regression and the variances v (N,) in the errors epsilon that it comes from,
     which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
@@ -115,10 +106,11 @@ def _variances(
 
     By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
     """
-    strata, root = equations.strata, np.sqrt(equations.strata.shares) * slope
+    strata, labels = equations.strata, equations.labels
+    root = np.sqrt(strata.shares) * slope
     # Eq. (20.4), v and T apart
     centre, label, own = strata.along(a)
-    missed = (moments.h - centre) ** 2 + moments.spread + moments.noise - 2 * label
+    missed = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label
     seen = missed + own
 
     def covariance(x: Array) -> Any:
