@@ -143,7 +143,7 @@ class FeatureSample:
         """
         if level:
             return None
-        features, y = self.features, self.labels
+        features = self.features
         if self.intercept:
             features = np.column_stack([features, np.ones(len(features))])
         rows, p = features.shape
@@ -156,12 +156,15 @@ class FeatureSample:
                 f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
                 f"{p} features (take fewer strata, or fewer features)",
             )
-        each = [self.strata == one for one in ids]
-        means = np.array([features[own].mean(axis=0) for own in each])
-        joint = np.array([np.cov(features[own], y[own], rowvar=False, bias=True) for own in each])
+        # of the features and, last, the label
+        means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
+        for i, own in enumerate(self.strata == one for one in ids):
+            part = np.column_stack([features[own], self.labels[own]])
+            means[i] = part.mean(axis=0)
+            part -= means[i]
+            joint[i] = part.T @ part / len(part)
         shares, covariances = counts / rows, joint[:, :p, :p].copy()
-        strata = MomentStrata(shares, means, covariances, joint[:, p, :p].copy())
-        h = np.array([y[own].mean() for own in each])
-        moments = StratumLabels(shares, h, joint[:, p, p], 0.0)
+        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
+        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
         labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
