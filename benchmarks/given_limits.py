@@ -8,7 +8,7 @@ import numpy as np
 
 import replica
 from replica.given.evaluate import errors_at
-from replica.given.first_layer import Level
+from replica.given.nodes import Level
 from replica.given.solve import solve_point
 from solvers.rules import gauss_hermite, tensor
 from tests.given.literal import one_stratum

@@ -1,6 +1,5 @@
 """The readout of a given first layer, and of given features.  docs/theory.md 20"""
 
-from .equations import Posterior
 from .evaluate import (
     TOLERANCE,
     ReadoutErrors,
@@ -12,7 +11,7 @@ from .evaluate import (
 from .first_layer import FirstLayer
 from .sample import FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
-from .strata import HermiteStrata, Strata
+from .strata import HermiteStrata, Posterior, Strata
 
 __all__ = [
     "TOLERANCE",

@@ -14,7 +14,7 @@ rows tells are those of (20.8).  n samples, p features over sqrt(p), and the pen
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,24 +23,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
-from .labels import StratumLabels
-from .strata import Strata
-
-
-class Posterior(NamedTuple):
-    """The law of the readout over its training data.
-
-    Attributes
-    ----------
-    response, covariance : (p, p)
-        G and T.
-    mean : (p,)
-        a-bar over sqrt(p).
-    """
-
-    response: Any
-    covariance: Any
-    mean: Any
+from .strata import Posterior, Strata, StratumLabels
 
 
 @dataclass(frozen=True)
@@ -54,6 +37,7 @@ class StrataEquations:
         n.
     lam : float or array (p,)
         lambda, positive, of every feature; 0 of the constant one that is an intercept.
+    labels : StratumLabels
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
     """
@@ -61,6 +45,7 @@ class StrataEquations:
     strata: Strata
     samples: float
     lam: Any
+    labels: StratumLabels
     scores: Callable[[Field], Scores]
 
     def response(self, slope: Array) -> Any:
@@ -74,8 +59,7 @@ class StrataEquations:
         """a-bar over sqrt(p), (p,), of scores with E s and -E s' (N,) at C (N,)."""
         shares = self.ratio * self.strata.shares
         # Eq. (20.3), (20.6)
-        pull = self.strata.mix_means(shares * (mean + slope * centre))
-        return G @ (pull + self.strata.mix_along_labels(shares * slope))
+        return G @ self.strata.mix_vectors(shares * (mean + slope * centre), shares * slope)
 
     def covariance(self, G: Any, square: Array) -> Any:
         """T, (p, p), of scores with E s^2 (N,)."""
@@ -87,29 +71,10 @@ class StrataEquations:
         check_time()
         return self.strata.mix(self.ratio * self.strata.shares * weights)
 
-    def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X / p, (N,): V for G, and what T adds to v."""
-        return self.strata.trace(matrix) / self.strata.width
-
     @property
     def ratio(self) -> float:
         """n / p."""
         return self.samples / self.strata.width
-
-    def field(self, posterior: Posterior) -> Field:
-        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
-        label."""
-        G, T, a = posterior
-        # Eq. (20.7)
-        power = self.positive(self.strata.quadratic(a) + self.trace(T))
-        response = self.positive(self.trace(G))
-        rows = self.strata.mean(a), self.strata.along_labels(a)[:, None], power, response
-        return Field(*(row[None] for row in rows))
-
-    def positive(self, x: Array) -> Array:
-        """What is positive (N,) where moments of low rank leave it so: in strata in which all
-        features vanish they are off by rounding."""
-        return np.maximum(x, 1e-10 * (self.strata.shares @ np.abs(x)) + 1e-300)
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         """Every unknown from its own equation, at the scores of ``field``."""
@@ -117,11 +82,11 @@ class StrataEquations:
         G = self.response(slope)
         a = self.mean(G, mean, slope, field.centre[0])
         posterior = Posterior(G, self.covariance(G, square), a)
-        return self.field(posterior), posterior
+        return self.strata.field(posterior), posterior
 
     def variance(self, field: Field, posterior: Posterior) -> float:
         """What T has in v, on average over strata."""
-        rest = self.strata.quadratic(posterior.mean)
+        *_, rest = self.strata.along(posterior.mean)
         return float(self.strata.shares @ (field.power[0] - rest))
 
     def change(self, after: Field, before: Field) -> float:
@@ -155,11 +120,9 @@ class SampledEquations(StrataEquations):
     ----------
     rows : int
         N.
-    labels : StratumLabels
     """
 
     rows: int
-    labels: StratumLabels
 
     def sweep(self, field: Field) -> tuple[Field, Posterior]:
         mean, slope, square = (part[0] for part in self.scores(field)[:3])
@@ -168,14 +131,15 @@ class SampledEquations(StrataEquations):
         kept = 1 - H
         G = self.response(slope / kept)
         a = self.mean(G, mean / kept, slope / kept, field.centre[0])
-        along = self.strata.along_labels(a)
-        power = (self.strata.quadratic(a) - 2 * H * along + H**2 * spread) / kept**2
+        of_mean, label, variance = self.strata.along(a)
+        power = (variance - 2 * H * label + H**2 * spread) / kept**2
         # less the noise of the rows, whose scores are those of the mean readout
         of_rows = part * (square - slope**2 * (field.power[0] - power))
         varied = self._coupling(G, slope, V) @ (square - of_rows)
-        centre = self.strata.mean(a) - part * V * mean
-        pull = ((along - H * spread) / kept)[:, None]
-        new = centre, pull, self.positive(power + varied), self.positive(self.trace(G) / kept)
+        centre = of_mean - part * V * mean
+        pull = ((label - H * spread) / kept)[:, None]
+        response = self.strata.positive(self.strata.trace(G) / kept)
+        new = centre, pull, self.strata.positive(power + varied), response
         return Field(*(row[None] for row in new)), Posterior(G, self.covariance(G, square), a)
 
     def variance(self, field: Field, posterior: Posterior) -> float:
@@ -195,7 +159,7 @@ class SampledEquations(StrataEquations):
         kept = 1 - part * slope * V
         shares = self.ratio * self.strata.shares
         unit = np.eye(len(V))
-        D_hat = [self.trace(G @ self.strata.mix(one) @ G) for one in unit]
+        D_hat = [self.strata.trace(G @ self.strata.mix(one) @ G) for one in unit]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
         ratio = part / shares
         Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * ratio / kept**2)

@@ -6,7 +6,6 @@ Hermite degrees.  docs/theory.md 20
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +17,11 @@ from solvers.results import Array, Status
 from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
-from .equations import Posterior, StrataEquations
-from .first_layer import COARSE, FirstLayer
+from .first_layer import FirstLayer
+from .nodes import COARSE
 from .sample import FeatureSample
 from .solve import Solved, solve_point
-from .strata import Stratified
+from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
@@ -250,28 +249,25 @@ def _point(
             break
         posterior = solved.posterior
         if not single:
-            change = _change(levels.made[level - 1], given, loss, at, solved)
+            change = _change(levels.made[level - 1], given, loss, solved)
         if change <= tol:
             status, errors = Status.CONVERGED, errors_at(given, solved, loss)
             break
         level += 1
     if status in (Status.CONVERGED, Status.QUADRATURE):
         compared = levels.next_direction()
-        worth = _change(*compared, loss, at, solved) if compared else 0.0
+        worth = _change(*compared, loss, solved) if compared else 0.0
     level -= status is Status.QUADRATURE or change < tol / 10
     return _Point(errors, change, worth, residual, iterations, strata, status, posterior, level)
 
 
-def _change(
-    before: Stratified, after: Stratified, loss: Loss, at: tuple[float, float], solved: Solved
-) -> float:
+def _change(before: Stratified, after: Stratified, loss: Loss, solved: Solved) -> float:
     """What other strata change of the errors, to first order: of those of one and the same readout.
     The largest change of one that is defined, relative to it, and to no less than a small part of
     the labels' power."""
 
     def errors(given: Stratified) -> Array:
-        equations = StrataEquations(given.strata, *at, partial(scores_of_ridge, given.moments))
-        field = equations.field(solved.posterior)
+        field = given.strata.field(solved.posterior)
         return np.array(errors_at(given, solved._replace(field=field), loss))
 
     was, now = errors(before), errors(after)

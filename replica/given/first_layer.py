@@ -4,13 +4,12 @@ degrees.  docs/theory.md 20"""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, tensor
-from solvers.split import split_at_planes
+from solvers.rules import Rule
 
 from ..display import in_words
 from ..errors import InvalidArgument
@@ -21,6 +20,7 @@ from ..problem import (
     GaussianMixture,
     LabelLaw,
     activation,
+    assign,
     check_device,
     finite_array,
     flag,
@@ -29,41 +29,11 @@ from ..problem import (
     on_inputs,
     plain_array,
 )
-from .labels import StratumLabels, labels_of
-from .layer import Component, Conditioned, condition, heavy, layer_strata
-from .strata import HermiteStrata, JoinedStrata, Stratified
-
-
-class Level(NamedTuple):
-    """How finely inputs are cut into strata.
-
-    Attributes
-    ----------
-    nodes : tuple of int
-        Along every direction of z, of which there are 1, 2, ..., and the last of them for more.
-    panel : int
-        The same on each panel of a direction along which the target has kinks.
-    k_max : int
-        Hermite degree of the features.
-    rank_tol : float
-        Part of E sigma^2 that modes of the mean may leave out.
-    """
-
-    nodes: tuple[int, ...]
-    panel: int
-    k_max: int
-    rank_tol: float
-
-
-LEVELS = (
-    Level((32, 20, 14, 8, 6), 8, 4, 3e-7),
-    Level((64, 32, 22, 10, 7), 11, 6, 1e-7),
-    Level((128, 48, 28, 12, 8), 14, 8, 1e-8),
-    Level((192, 64, 36, 13, 9), 18, 10, 1e-8),  # for the kinks of a loss in three directions
-)
+from .layer import layer_strata
+from .nodes import LEVELS, Conditioned, Level, condition
+from .strata import HermiteStrata, JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
-COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -148,21 +118,20 @@ class FirstLayer:
             below, above = student(np.array([kink - 1e-9, kink + 1e-9]))
             if abs(above - below) > 1e-6:
                 raise InvalidArgument("student", student.name, "continuous: its features jump")
-        checked = {
-            "weights": weights,
-            "student": student,
-            "target": of,
-            "directions": directions,
-            "bias": np.broadcast_to(bias, p),
-            "noise": number("noise", self.noise, 0, FINITE, VARIANCE),
-            "label_noise": label_noise(self.label_noise),
-            "inputs": None if inputs is None else inputs.within(d),
-            "intercept": flag("intercept", self.intercept),
-            "feature_noise": number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
-            "device": check_device(self.device),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        assign(
+            self,
+            weights=weights,
+            student=student,
+            target=of,
+            directions=directions,
+            bias=np.broadcast_to(bias, p),
+            noise=number("noise", self.noise, 0, FINITE, VARIANCE),
+            label_noise=label_noise(self.label_noise),
+            inputs=None if inputs is None else inputs.within(d),
+            intercept=flag("intercept", self.intercept),
+            feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
+            device=check_device(self.device),
+        )
 
     def __repr__(self) -> str:
         return f"FirstLayer({in_words(self.described)})"
@@ -195,16 +164,6 @@ class FirstLayer:
     def law(self) -> LabelLaw:
         """The law of the labels."""
         return LabelLaw(self.target, self.noise, self.label_noise)
-
-    @cached_property
-    def components(self) -> Sequence[Component]:
-        """Those of the inputs."""
-        if self.inputs is None:
-            return [Component(1.0, np.zeros(self.dimension), None)]
-        means, covariances = self.inputs.means, self.inputs.covariances
-        each = [None] * len(means) if covariances is None else covariances
-        rows = zip(self.inputs.fractions, means, each, strict=True)
-        return [Component(float(share), mean, covariance) for share, mean, covariance in rows]
 
     @cached_property
     def special(self) -> Array:
@@ -252,15 +211,17 @@ class FirstLayer:
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
-        """Every component, given the special directions."""
+        """Every component of the inputs, given the special directions."""
         weights, bias = self.weights, self.bias
         if self.intercept:  # a neuron that sees no input, at a bias at which it is not 0
             tried = np.arange(-3.0, 4.0)
             constant = tried[np.argmax(np.abs(self.student(tried)))]
             weights = np.vstack([weights, np.zeros(self.dimension)])
             bias = np.append(bias, constant)
-        given = weights, bias, self.special
-        return [condition(*given, component) for component in self.components]
+        law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
+        each = [None] * len(law.means) if law.covariances is None else law.covariances
+        of = zip(law.fractions.tolist(), law.means, each, strict=True)
+        return [condition(weights, bias, self.special, *component) for component in of]
 
     def stratified(self, level: int) -> Stratified | None:
         """The strata of one level; None past the last, and for four directions or more at the last,
@@ -281,75 +242,32 @@ class FirstLayer:
             allowed = "left out here, where all inputs are N(0, I)"
             raise InvalidArgument("inputs", self.inputs, allowed)
         (given,) = replace(self, beside=0)._conditioned
-        shares = np.full(kappa.shape[1], 1 / kappa.shape[1])
-        finest = LEVELS[-1]
-        rule, limits = Rule(kappa.T, shares), (finest.k_max, finest.rank_tol)
-        return layer_strata(given, self.student, rule, 1.0, *limits).on(self.device)
+        rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
+        return layer_strata(given, self.student, rule, LEVELS[-1]).on(self.device)
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions
         if said."""
-        parts, h = [], []
+        parts, h, law = [], [], self.law
         arguments = self.special.T @ self.directions  # (K, T)
+        of = law.mean.planes
+        normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
+        planes = normals @ arguments.T, np.array([t for _, t in of])
         for j, given in enumerate(self._conditioned):
-            if not (share := self.components[j].share):
+            if not given.share:
                 continue
-            rule = heavy(self._rule(given, level, last))
-            part = layer_strata(given, self.student, rule, share, level.k_max, level.rank_tol)
-            if self.feature_noise:
-                variances = np.full(part.width, self.feature_noise)
-                variances[self.width :] = 0.0  # of the constant one of an intercept
-                part = part.noisy(variances)
+            rule = given.nodes(self.student, planes, level, last)
+            part = layer_strata(given, self.student, rule, level)
+            if self.feature_noise:  # none in the constant one of an intercept
+                part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))
             parts.append(part.on(self.device))
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
-            h.append(self.law.mean(*at))
+            h.append(law.mean(*at))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
-        mean, law = np.concatenate(h), self.law
+        mean = np.concatenate(h)
         noise = 0.0 if law.channel else law.variance
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
-        labels = labels_of(mean, *np.array(law.gaussians).T, binary=law.binary)
-        labels = labels._replace(noise=law.added)
+        labels = labels_of(mean, law.gaussians, binary=law.binary, noise=law.added)
         return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)
-
-    def _rule(self, given: Conditioned, level: Level, last: int | None) -> Rule:
-        """Nodes for z of a component, on either side of the target's kinks, and closer to each
-        other where features of a giant step vary; where the normals of these planes have more than
-        two directions, of the target's, or of none."""
-        r = given.axes.shape[1]
-        free = r if last is None else r - 1
-        arguments = self.directions.T @ self.special  # (T, K)
-        planes = self.law.mean.planes
-        normals = np.array([v for v, _ in planes]).reshape(len(planes), len(arguments)) @ arguments
-        offsets = np.array([t for _, t in planes]) - normals @ given.origin
-        # as the axes are triangular, the last direction is none of the target's
-        normals = (normals @ given.axes)[:, :free]
-        crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        own = normals[crossed], offsets[crossed]
-        switches = given.switches(self.student, free)
-        every = [np.concatenate(pair) for pair in zip(own, switches, strict=True)]
-        none = np.empty((0, free)), np.empty(0)
-        normals, offsets = next(pair for pair in (every, own, none) if _rank(pair[0]) <= 2)
-        span = _rank(normals)
-        turn = np.linalg.svd(normals)[2]  # its first rows span the normals
-        steep = len(normals) > len(own[0])
-        if steep and span == 2:  # across the steep direction features take few nodes
-            a, b = turn[:2] @ normals[-1]
-            turn[:2] = np.array([[a, b], [-b, a]]) @ turn[:2]
-        across = tensor()
-        if span:
-            seen = normals @ turn[:span].T
-            slanted = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
-            across = split_at_planes(level.panel, seen, offsets, not steep or slanted.any())
-        along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        beside = tensor(*[along] * (free - span), *([] if last is None else [gauss_hermite(last)]))
-        nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
-        nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
-        nodes[:, :free] = nodes[:, :free] @ turn
-        return Rule(nodes, np.outer(across.weights, beside.weights).ravel())
-
-
-def _rank(normals: Array) -> int:
-    """That of planes' normals, of length 1 or so; of none of them 0."""
-    return int(np.linalg.matrix_rank(normals, tol=1e-6)) if normals.size else 0

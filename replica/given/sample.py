@@ -10,17 +10,55 @@ from typing import Any
 
 import numpy as np
 
+from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import finite_array, flag
-from .labels import StratumLabels, labels_of
-from .strata import MomentStrata, Stratified
+from ..problem import assign, finite_array, flag
+from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
 FEWEST = 3.0
+
+
+@dataclass(frozen=True)
+class MomentStrata(Strata):
+    """Few strata, whose moments are given.
+
+    Attributes
+    ----------
+    shares : (N,)
+    means, covariances : (N, p), (N, p, p)
+    label_covariances : (N, p)
+    """
+
+    shares: Array
+    means: Any
+    covariances: Any
+    label_covariances: Any
+
+    @property
+    def width(self) -> int:
+        return int(self.means.shape[1])
+
+    def mix(self, weights: Array) -> Any:
+        xp, w = namespace(self.means), like(weights, self.means)
+        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
+
+    def trace(self, matrix: Any) -> Array:
+        xp = namespace(matrix)
+        means = xp.sum((self.means @ matrix) * self.means, axis=1)
+        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
+
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        variance = (self.covariances @ x) @ x
+        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
+        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,19 +93,17 @@ class FeatureSample:
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
         labels = finite_array("labels", self.labels, 1)
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "labels", labels)
         strata = labels if self.strata is None else np.asarray(self.strata)
         for name, each in (("labels", labels), ("strata", strata)):
             if each.shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"
                 raise InvalidArgument(name, f"shape {each.shape}", allowed)
-        if self.strata is None and not self.binary:
+        assign(self, features=features, labels=labels, strata=strata)
+        if strata is labels and not self.binary:
             allowed = "given where labels are not +-1: bins of the label, or classes"
             raise InvalidArgument("strata", None, allowed)
         if strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
-        object.__setattr__(self, "strata", strata)
         flag("intercept", self.intercept)
 
     def __repr__(self) -> str:
@@ -90,52 +126,46 @@ class FeatureSample:
         return int(self.features.shape[1])
 
     def stratified(self, level: int) -> Stratified | None:
-        """The strata, of which there is one level."""
+        """The strata, of which there is one level, with the empirical moments of each.
+
+        Raises
+        ------
+        InvalidArgument
+            If a stratum has too few samples for its covariance.
+
+        Examples
+        --------
+        >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
+        >>> given = FeatureSample(features=features, labels=[1, 1, 1, -1, -1, -1]).stratified(0)
+        >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
+        ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
+        >>> given.moments.h.tolist()
+        [-1.0, 1.0]
+        """
         if level:
             return None
         features = self.features
         if self.intercept:
             features = np.column_stack([features, np.ones(len(features))])
-        strata, moments = sample_strata(features, self.labels, self.strata)
-        labels = labels_of(moments.h, np.zeros(1), np.ones(1), binary=self.binary)
-        rows = len(self.labels)
+        rows, p = features.shape
+        ids, counts = np.unique(self.strata, return_counts=True)
+        fewest = int(np.argmin(counts))
+        if counts[fewest] < FEWEST * p:
+            raise InvalidArgument(
+                "features",
+                f"{counts[fewest]} in stratum {ids[fewest]}",
+                f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
+                f"{p} features (take fewer strata, or fewer features)",
+            )
+        # of the features and, last, the label
+        means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
+        for i, own in enumerate(self.strata == one for one in ids):
+            part = np.column_stack([features[own], self.labels[own]])
+            means[i] = part.mean(axis=0)
+            part -= means[i]
+            joint[i] = part.T @ part / len(part)
+        shares, covariances = counts / rows, joint[:, :p, :p].copy()
+        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
+        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
+        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
-
-
-def sample_strata(
-    features: Array, labels: Array, strata: Array
-) -> tuple[MomentStrata, StratumLabels]:
-    """The moments of features (N, p) with labels (N,) in the ``strata`` (N,) that their ids tell.
-
-    Raises
-    ------
-    InvalidArgument
-        If a stratum has too few samples for its covariance.
-
-    Examples
-    --------
-    >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
-    >>> found, y = sample_strata(features, np.array([1, 1, 1, -1, -1, -1.0]), np.arange(6) // 3)
-    >>> found.means.ravel().tolist(), found.covariances.round(3).ravel().tolist(), y.h.tolist()
-    ([1.0, 5.0], [0.667, 2.0], [1.0, -1.0])
-    """
-    (total, p), (ids, counts) = features.shape, np.unique(strata, return_counts=True)
-    fewest = int(np.argmin(counts))
-    if counts[fewest] < FEWEST * p:
-        raise InvalidArgument(
-            "features",
-            f"{counts[fewest]} in stratum {ids[fewest]}",
-            f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the {p} "
-            "features (take fewer strata, or fewer features)",
-        )
-    means, covariances, along = np.empty((len(ids), p)), np.empty((len(ids), p, p)), []
-    h, spread = np.empty((2, len(ids)))
-    for i, one in enumerate(ids):
-        Phi, y = features[strata == one], labels[strata == one]
-        means[i], h[i], spread[i] = Phi.mean(axis=0), y.mean(), y.var()
-        Z = Phi - means[i]
-        covariances[i] = Z.T @ Z / len(Z)
-        along.append((y - h[i]) @ Z / len(Z))
-    shares = counts / total
-    moments = MomentStrata(shares, means, covariances, np.array(along))
-    return moments, StratumLabels(shares, h, spread, 0.0)

@@ -16,9 +16,8 @@ from solvers.results import Array, Result, Rows, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import Posterior, SampledEquations, StrataEquations
-from .labels import StratumLabels
-from .strata import Stratified
+from .equations import SampledEquations, StrataEquations
+from .strata import Posterior, Stratified
 
 
 class Solved(NamedTuple):
@@ -61,53 +60,45 @@ def solve_point(
     penalties: Any = lam
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    at = given.strata, samples, penalties
+    at = given.strata, samples, penalties, given.moments
     of_ridge = partial(scores_of_ridge, given.moments)
     ridge = StrataEquations(*at, of_ridge)
     square = loss.is_square and not given.channel
     if square and given.rows is None:
-        return _ridge(ridge, given.moments, start, tol)
+        return _ridge(ridge, start, tol)
     if start is None:
-        start = _ridge(ridge, given.moments, None, 1e-3).posterior
+        start = _ridge(ridge, None, 1e-3).posterior
     own = of_ridge if square else partial(scores, given.labels, loss)
     if given.rows is None:
         return _iterate(StrataEquations(*at, own), start, tol)
-    sampled = SampledEquations(*at, own, rows=given.rows, labels=given.moments)
-    return _iterate(sampled, start, tol)
+    return _iterate(SampledEquations(*at, own, rows=given.rows), start, tol)
 
 
-def _ridge(
-    equations: StrataEquations, moments: StratumLabels, start: Posterior | None, tol: float
-) -> Solved:
+def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
     """Ridge regression."""
     G: Any = None
+    strata = equations.strata
 
     def image(x: Array, rows: Rows) -> Array:
         nonlocal G
         G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(equations.positive(equations.trace(G)))[None]
+        return np.log(strata.positive(strata.trace(G)))[None]
 
-    V = _first_responses(equations) if start is None else equations.trace(start.response)
-    found = _iterated(image, np.log(equations.positive(V)), tol)
+    V = _first_responses(equations) if start is None else strata.trace(start.response)
+    found = _iterated(image, np.log(strata.positive(V)), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
-    a = equations.mean(G, moments.h * slope, slope, 0.0)
-    T, power, taken = _variances(equations, moments, G, a, slope, start, tol)
+    a = equations.mean(G, equations.labels.h * slope, slope, 0.0)
+    T, power, taken = _variances(equations, G, a, slope, start, tol)
     posterior = Posterior(G, T, a)
-    after = equations.field(posterior)
+    after = strata.field(posterior)
     solved = after._replace(power=power[None], response=np.exp(found.value))
     account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
     return Solved(solved, posterior, *account, equations.variance(solved, posterior))
 
 
 def _variances(
-    equations: StrataEquations,
-    moments: StratumLabels,
-    G: Any,
-    a: Any,
-    slope: Array,
-    start: Posterior | None,
-    tol: float,
+    equations: StrataEquations, G: Any, a: Any, slope: Array, start: Posterior | None, tol: float
 ) -> tuple[Any, Array, int]:
     """T of ridge regression and the variances v (N,) in the errors epsilon that it comes from,
     which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
@@ -115,42 +106,42 @@ def _variances(
 
     By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
     """
-    strata, root = equations.strata, np.sqrt(equations.strata.shares) * slope
+    strata, labels = equations.strata, equations.labels
+    root = np.sqrt(strata.shares) * slope
     # Eq. (20.4), v and T apart
-    centre, own = strata.mean(a), strata.quadratic(a)
-    missed = (moments.h - centre) ** 2 + moments.spread + moments.noise
-    missed -= 2 * strata.along_labels(a)
+    centre, label, own = strata.along(a)
+    missed = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label
     seen = missed + own
 
     def covariance(x: Array) -> Any:
         return equations.covariance(G, slope**2 * x / root)
 
     # without a start errors are those of the mean readout
-    x = root * (seen if start is None else seen + equations.trace(start.covariance))
+    x = root * (seen if start is None else seen + strata.trace(start.covariance))
     T, taken = covariance(x), 1
-    varied = equations.positive(equations.trace(T))
+    varied = strata.positive(strata.trace(T))
     residual = root * (seen + varied) - x
     direction, size = residual, residual @ residual
     scale = root * equations.size2(centre, own + varied)
     while np.abs(residual / scale).max() > tol and taken < 200:
         part = covariance(direction)
-        image = direction - root * equations.trace(part)
+        image = direction - root * strata.trace(part)
         step = float(size / (direction @ image))
         T += step * part
         x, residual = x + step * direction, residual - step * image
         size, before = residual @ residual, size
         direction, taken = residual + size / before * direction, taken + 1
-    return T, equations.positive(x / root - missed), taken
+    return T, strata.positive(x / root - missed), taken
 
 
 def _first_responses(equations: StrataEquations) -> Array:
     """V (N,) if all directions were alike: that of G = g, g = 1 / (lambda + (n/p) m / (1 + m g)),
     for the mean m of the features' power."""
-    lam, ratio, shares = np.max(equations.lam), equations.ratio, equations.strata.shares
-    unit = equations.strata.mix(np.zeros_like(shares))
+    lam, ratio, strata = np.max(equations.lam), equations.ratio, equations.strata
+    unit = strata.mix(np.zeros_like(strata.shares))
     add_to_diagonal(unit, 1.0)
-    power = equations.trace(unit)  # of G = 1
-    m = shares @ power
+    power = strata.trace(unit)  # of G = 1
+    m = strata.shares @ power
     b = lam + (ratio - 1) * m
     root = np.sqrt(b**2 + 4 * lam * m)
     return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
@@ -172,7 +163,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         return np.concatenate([ones, root, ones, root], axis=1)
 
     with np.errstate(all="ignore"):
-        found = _iterated(image, _pack(equations.field(start))[0], tol, size)
+        found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
     account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
     field = _unpack(found.value)
     return Solved(field, posterior, *account, equations.variance(field, posterior))

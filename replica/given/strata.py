@@ -3,7 +3,7 @@
 Stratum nu holds the share omega of the inputs.  Features there are phi = mu + Z with Cov Z = S, a
 matrix (p, p), and labels have the mean h, a variance, and the covariance e = Cov(phi, y).  The
 equations need no S by itself, but four operations: a mixture of the second moments S + mu mu^T,
-their traces with a matrix, the quadratic forms of S, and the means along a vector.
+their traces with a matrix, what features have along a vector, and a mixture of mu and e.
 
 Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, may be arrays of
 any library that follows the array standard, on a device.
@@ -20,7 +20,24 @@ from solvers.arrays import add_to_diagonal, like, namespace, to_device, to_host
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
-from .labels import StratumLabels
+from ..problem import LabelNoise
+from ..saddle_point import Field
+
+
+class Posterior(NamedTuple):
+    """The law of the readout over its training data.
+
+    Attributes
+    ----------
+    response, covariance : (p, p)
+        G and T.
+    mean : (p,)
+        a-bar over sqrt(p).
+    """
+
+    response: Any
+    covariance: Any
+    mean: Any
 
 
 class Strata(ABC):
@@ -45,27 +62,68 @@ class Strata(ABC):
 
     @abstractmethod
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X of a symmetric X, (N,)."""
+        """tr (S + mu mu^T) X / p of a symmetric X, (N,)."""
 
     @abstractmethod
-    def quadratic(self, x: Any) -> Array:
-        """x S x, (N,)."""
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        """Mean, covariance with the label and variance of phi x: mu x, e x and x S x, (N,)."""
 
     @abstractmethod
-    def mean(self, x: Any) -> Array:
-        """mu x, (N,)."""
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        """sum_nu (w mu + v e), (p,), for two weights (N,)."""
 
-    @abstractmethod
-    def mix_means(self, weights: Array) -> Any:
-        """sum_nu w mu, (p,): the adjoint of ``mean``."""
+    def field(self, posterior: Posterior) -> Field:
+        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
+        label."""
+        G, T, a = posterior
+        # Eq. (20.7)
+        mean, label, variance = self.along(a)
+        power = self.positive(variance + self.trace(T))
+        rows = mean, label[:, None], power, self.positive(self.trace(G))
+        return Field(*(row[None] for row in rows))
 
-    @abstractmethod
-    def along_labels(self, x: Any) -> Array:
-        """e x, (N,)."""
+    def positive(self, x: Array) -> Array:
+        """What is positive (N,) where moments of low rank leave it so: in strata in which all
+        features vanish they are off by rounding."""
+        return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)) + 1e-300)
 
-    @abstractmethod
-    def mix_along_labels(self, weights: Array) -> Any:
-        """sum_nu w e, (p,)."""
+
+class StratumLabels(NamedTuple):
+    """Moments of the labels in N strata.
+
+    Attributes
+    ----------
+    weights : (N,)
+        The strata's shares omega, of sum 1.
+    h, spread : (N,)
+        Mean and variance of E[y | x].
+    noise : float
+        Variance Delta of what is added to that.
+    """
+
+    weights: Array
+    h: Array
+    spread: Array
+    noise: float
+
+    @property
+    def g(self) -> Array:
+        """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
+        return np.ones((1, self.h.size))
+
+
+def labels_of(
+    mean: Array,
+    gaussians: Sequence[tuple[float, float]],
+    *,
+    binary: bool,
+    noise: LabelNoise | None = None,
+) -> ConditionalLabels:
+    """The law of labels with the ``mean`` (N,) in every stratum and ``gaussians``, variances and
+    shares, about it: that of ``convex`` with no direction tau left."""
+    nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
+    variances, shares = np.array(gaussians).T
+    return ConditionalLabels(*nodes, variances, shares, binary, order=10, noise=noise)
 
 
 class Stratified(NamedTuple):
@@ -143,36 +201,26 @@ class HermiteStrata(Strata):
             if k:
                 matrix = matrix * self.correlation
             total = total + _forms(along, to_host(modes @ matrix @ modes.T))
-        return total
+        return total / self.width
 
-    def quadratic(self, x: Any) -> Array:
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        """At a node labels do not vary with the features: e = 0."""
         total, power = self._of_rest(x**2), self.correlation
         for k, (along, modes) in enumerate(self.degrees[1:]):
             scaled = modes * x
             if k:
                 power = power * self.correlation
             total = total + _forms(along, to_host(scaled @ power @ scaled.T))
-        return total
+        along, modes = self.degrees[0]
+        return np.asarray(along @ to_host(modes @ x)), np.zeros_like(self.shares), total
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        along, modes = self.degrees[0]
+        return like(of_means @ along, modes) @ modes
 
     def _of_rest(self, diagonal: Any) -> Array:
         """The trace of the rest with a matrix of this ``diagonal``, (N,)."""
         return np.asarray(self.rest.along @ to_host(self.rest.modes @ diagonal))
-
-    def mean(self, x: Any) -> Array:
-        along, modes = self.degrees[0]
-        return np.asarray(along @ to_host(modes @ x))
-
-    def mix_means(self, weights: Array) -> Any:
-        along, modes = self.degrees[0]
-        return like(weights @ along, modes) @ modes
-
-    def along_labels(self, x: Any) -> Array:
-        """0: at a node labels do not vary with the features."""
-        return np.zeros_like(self.shares)
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        """0."""
-        return namespace(self.correlation).zeros_like(self.correlation[0, :])
 
     def noisy(self, variances: Array) -> "HermiteStrata":
         """The same with independent noise of these ``variances`` (p,) in the features."""
@@ -186,51 +234,6 @@ class HermiteStrata(Strata):
         degrees = [Degree(along, to_device(modes, device)) for along, modes in self.degrees]
         rest = Degree(self.rest.along, to_device(self.rest.modes, device))
         return HermiteStrata(self.shares, degrees, to_device(self.correlation, device), rest)
-
-
-@dataclass(frozen=True)
-class MomentStrata(Strata):
-    """Few strata, whose moments are given.
-
-    Attributes
-    ----------
-    shares : (N,)
-    means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
-    """
-
-    shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
-
-    @property
-    def width(self) -> int:
-        return int(self.means.shape[1])
-
-    def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
-
-    def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means)
-
-    def quadratic(self, x: Any) -> Array:
-        return to_host((self.covariances @ x) @ x)
-
-    def mean(self, x: Any) -> Array:
-        return to_host(self.means @ x)
-
-    def mix_means(self, weights: Array) -> Any:
-        return like(weights, self.means) @ self.means
-
-    def along_labels(self, x: Any) -> Array:
-        return to_host(self.label_covariances @ x)
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        return like(weights, self.label_covariances) @ self.label_covariances
 
 
 class JoinedStrata(Strata):
@@ -251,26 +254,19 @@ class JoinedStrata(Strata):
     def trace(self, matrix: Any) -> Array:
         return np.concatenate([part.trace(matrix) for part in self.parts])
 
-    def quadratic(self, x: Any) -> Array:
-        return np.concatenate([part.quadratic(x) for part in self.parts])
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        each = zip(*(part.along(x) for part in self.parts), strict=True)
+        mean, label, variance = map(np.concatenate, each)
+        return mean, label, variance
 
-    def mean(self, x: Any) -> Array:
-        return np.concatenate([part.mean(x) for part in self.parts])
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        return self._total("mix_vectors", of_means, of_labels)
 
-    def mix_means(self, weights: Array) -> Any:
-        return self._total("mix_means", weights)
-
-    def along_labels(self, x: Any) -> Array:
-        return np.concatenate([part.along_labels(x) for part in self.parts])
-
-    def mix_along_labels(self, weights: Array) -> Any:
-        return self._total("mix_along_labels", weights)
-
-    def _total(self, operation: str, weights: Array) -> Any:
+    def _total(self, operation: str, *weights: Array) -> Any:
         """The sum of what the parts make of their own ``weights``."""
         ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
-        each = zip(self.parts, np.split(weights, ends), strict=True)
-        return sum(getattr(part, operation)(own) for part, own in each)
+        each = zip(self.parts, *(np.split(all_of, ends) for all_of in weights), strict=True)
+        return sum(getattr(part, operation)(*own) for part, *own in each)
 
 
 def _forms(rows: Array, matrix: Array) -> Array:

@@ -215,8 +215,9 @@ class LearnedByReadout(LearnedFunction):
         if self.readout is None or not self.point.converged:
             return np.full((2, *shape), np.nan)
         strata, a = self.point.model.along_target(places), self.readout.mean
-        variance = strata.quadratic(a) + strata.trace(self.readout.covariance) / strata.width
-        return np.stack([strata.mean(a).reshape(shape), variance.reshape(shape)])
+        mean, _, variance = strata.along(a)
+        variance = variance + strata.trace(self.readout.covariance)
+        return np.stack([mean.reshape(shape), variance.reshape(shape)])
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         """Its variance is 0: the target is a function of kappa."""

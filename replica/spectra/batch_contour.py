@@ -100,7 +100,7 @@ def _candidates(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     there is noise enough, and for the rest on a contour for s, or on the target's values."""
     target, parts = labels.target, labels.gaussians
     rotated = [_rotated(target, v, scale) if v else None for v, _ in parts]
-    for plain in (_continued(target), _values(target, 0.25)):
+    for plain in (_continued(target), _on_line(target, 0.25)):
         each = [one or _blurred(plain, v) for (v, _), one in zip(parts, rotated, strict=True)]
         shares = [share * one.weights for (_, share), one in zip(parts, each, strict=True)]
         yield Rule(np.concatenate([one.nodes for one in each]), np.concatenate(shares))
@@ -115,12 +115,9 @@ def _continued(target: Any) -> Rule:
         rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
         s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
-        values, which = np.unique(target.function(s.copy()), return_inverse=True)
+        return _values(target.function(s.copy()), weights)
     except (TypeError, ValueError):  # not made for complex numbers
         return Rule(np.full(s.shape, np.nan), weights)
-    shares = np.zeros(values.size, complex)
-    np.add.at(shares, which, weights)  # one node for all of a piece on which the target is constant
-    return Rule(values, shares)
 
 
 def _by_pieces(target: Any) -> tuple[Array, Array]:
@@ -148,17 +145,24 @@ def _blurred(nodes: Rule, noise: float) -> Rule:
     return Rule(rho.ravel(), (nodes.weights[:, None] * w).ravel())
 
 
-def _values(target: Any, panel: float) -> Rule:
+def _on_line(target: Any, panel: float) -> Rule:
     """The values that the target has on a fine rule for s."""
     rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
-    values, which = np.unique(target(rule.nodes), return_inverse=True)
-    return Rule(values, np.bincount(which, rule.weights, values.size))
+    return _values(target(rule.nodes), rule.weights)
+
+
+def _values(labels: Array, weights: Array) -> Rule:
+    """Labels with ``weights``, one node for all that are equal: where the target is constant."""
+    values, which = np.unique(labels, return_inverse=True)
+    shares = np.zeros(values.size, weights.dtype)
+    np.add.at(shares, which, weights)
+    return Rule(values, shares)
 
 
 def _rotated(target: Any, noise: float, scale: float) -> Rule | None:
     """rho = u exp(-i phi), dense where 1 / (1 + scale rho^2) varies, weighed by its density; None
     where the noise is so small that this takes too many nodes."""
-    mean, weights = _values(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
+    mean, weights = _on_line(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
     largest = float(np.abs(mean).max())
     # Where the noise is small, the largest modulus of what is a density on the line is e^4.5:
     # cancellation then costs two digits.

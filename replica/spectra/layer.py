@@ -207,8 +207,7 @@ class _Line:
 
     def far(self, z: float) -> Array:
         """V (N,) at a large z."""
-        each = self.strata.trace(np.eye(self.strata.width)) / self.strata.width
-        return each / (-z * self.ratio)
+        return self.strata.trace(np.eye(self.strata.width)) / (-z * self.ratio)
 
     def response(self, V: Array, z: complex) -> tuple[Array, Array]:
         """G at V (N,), and what V that makes.  Eq. (20.2)  Raises ``GivenUp`` past the deadline."""
@@ -217,8 +216,7 @@ class _Line:
         total = self._rest(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))
         add_to_diagonal(total, -z * self.ratio)
         G = self._rest(np.linalg.inv(total))
-        traces = self.strata.trace(G.real.copy()) + 1j * self.strata.trace(G.imag.copy())
-        return G, traces / self.strata.width
+        return G, self.strata.trace(G.real.copy()) + 1j * self.strata.trace(G.imag.copy())
 
     def _rest(self, matrix: Array) -> Array:
         """A matrix between projections that leave out the modes."""

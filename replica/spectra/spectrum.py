@@ -10,7 +10,7 @@ p.  None of this depends on the target or on how the readout is fitted.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,14 +41,8 @@ from .outliers import atom, outliers, outliers_from
 from .resolvent import Resolvent
 
 DENSITY_TOLERANCE = 1e-8  # of x times the density, which is of order one
-
-
-class Scan(NamedTuple):
-    """A resolvent with its solutions U (P, D) on a grid x (P,) over the whole spectrum."""
-
-    resolvent: Resolvent
-    x: Array
-    U: Array
+# A resolvent with a grid x (P,) over the whole spectrum and its solutions U (P, D) there.
+Scan = tuple[Resolvent, Array, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -247,7 +241,7 @@ def _limit(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> 
     """The spectrum of a model in the limit."""
     settled = settle(
         _scans(model, alpha),
-        lambda scanned: mass_per_log(scanned.resolvent, scanned.x, scanned.U),
+        lambda scanned: mass_per_log(*scanned),
         lambda before, now: float(np.nan_to_num(np.abs(now - before), nan=np.inf).max()),
         quadrature_tol,
     )
@@ -292,6 +286,6 @@ def _scanned(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan
         inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
         probed = U[::6][inside[::6]]  # every sixth place tells
         if (np.nan_to_num(resolvent.winding(probed)) < 0.5).all():
-            return Scan(resolvent, x, U)
+            return resolvent, x, U
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
-    return Scan(resolvent, x, resolvent.at(x.astype(complex), start))
+    return resolvent, x, resolvent.at(x.astype(complex), start)

@@ -102,7 +102,11 @@ def features_at_dimension(
     ]
     loadings, variances = (np.concatenate(part) for part in zip(*moved, strict=True))
     fractions = np.multiply.outer(rows.weights, shares).ravel()
-    u = _common(loadings[:, K:], fractions)
+    # the unit vector that what rows have beside E is along, but for little
+    beside = loadings[:, K:]
+    values, vectors = np.linalg.eigh((beside.T * fractions) @ beside)
+    along = vectors[:, -1] * np.sign(vectors[0, -1] or 1.0)
+    u = along if values[-1] > 0 else np.eye(len(along))[0]
     cosines = Components.of(step.inputs, directions, 0).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(D), r=0.0, c=1.0),
@@ -160,10 +164,3 @@ def _moved(
     stretch, own = (of.h * g2) @ w, (of.square * g2**2) @ w / alpha0
     fresh = (of.square * (variance - b2 * g2**2)) @ w / alpha0
     return r, c0 * ((kept + push * stretch) ** 2 + push**2 * own) + push**2 * fresh
-
-
-def _common(loadings: Array, fractions: Array) -> Array:
-    """The unit vector that the loadings (A, n) are along, but for little."""
-    values, vectors = np.linalg.eigh((loadings.T * fractions) @ loadings)
-    along = vectors[:, -1]
-    return np.asarray(along * np.sign(along[0] or 1.0)) if values[-1] > 0 else np.eye(len(along))[0]

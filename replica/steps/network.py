@@ -14,7 +14,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import Origin, SpikedRandomFeatures, flag, remainder
 from ..saddle_point import Rows, TabulatedRows, norm_variance
-from .one_step import GROUPS, features_after_one_step, readouts
+from .one_step import GROUPS, readouts
 from .row_samples import Kinds, first_effects
 from .row_steps import row_steps
 from .several_steps import features_after_steps
@@ -54,12 +54,8 @@ class NetworkRows:
     @cached_property
     def published(self) -> SpikedRandomFeatures:
         """The published model of the same steps, of width beta = 1."""
-        step, biases = self.step, len(self.step.bias.values)
-        if step.steps:
-            return features_after_steps(step)
-        most = GROUPS[-1] if _symmetric(step) else MOST_KINDS // biases
         # to about the width of a line in a plot; it is the error of the rule before the one used
-        return features_after_one_step(step, tol=1e-4, most=most)
+        return features_after_steps(self.step, tol=1e-4, most=_most_readouts(self.step))
 
     @property
     def tabulated(self) -> TabulatedRows:
@@ -154,28 +150,29 @@ def Network(
 def unsuited(step: Step) -> str:
     """Why the theory of the network does not cover ``step``; empty if it does."""
     if step.label_noise is not None and step.label_noise.kind == "student":
-        return "the network's own theory is for label noise with all its moments"
-    if step.train_bias:
-        return "the network's own theory is for biases that are not trained"
-    values = MOST_KINDS // len(step.bias.values)
-    if step.readout.continuous and values < GROUPS[1] and not _symmetric(step):
-        return (
-            "the network's own theory of a continuous readout is for two values of the bias at most"
-        )
-    if step.steps and _several_kinds(step):
-        return "the network's own theory of several readout values or biases is for a single step"
-    return ""
+        what = "is for label noise with all its moments"
+    elif step.train_bias:
+        what = "is for biases that are not trained"
+    elif step.readout.continuous and _most_readouts(step) < GROUPS[1]:
+        what = "of a continuous readout is for two values of the bias at most"
+    elif step.steps and _several_kinds(step):
+        what = "of several readout values or biases is for a single step"
+    else:
+        return ""
+    return f"the network's own theory {what}"
 
 
-def _symmetric(step: Step) -> bool:
-    """Whether neurons of opposite readout are of one kind."""
-    return step.student.odd and not any(step.bias.values)
+def _most_readouts(step: Step) -> int:
+    """Values that stand for a continuous readout at most: of an odd student without biases neurons
+    of opposite readout are of one kind."""
+    symmetric = step.student.odd and not any(step.bias.values)
+    return GROUPS[-1] if symmetric else MOST_KINDS // len(step.bias.values)
 
 
 def _several_kinds(step: Step) -> bool:
     """Whether neurons differ in their bias or, if the step is made, in their first-step readout."""
-    several = step.readout.continuous is not None or len(step.readout.values) > 1
-    return len(step.bias.values) > 1 or (several and step.made)
+    single = len(step.readout.values) == 1  # a continuous law has none
+    return len(step.bias.values) > 1 or (step.made and not single)
 
 
 def _kinds(step: Step, groups: int) -> Kinds:

@@ -7,7 +7,6 @@ makes the bulk variance c_i.  Neurons with equal first-step readout and bias for
 continuous law of the readout is replaced by as many groups as its Gauss rule needs.
 """
 
-import warnings
 from dataclasses import replace
 from functools import lru_cache
 
@@ -18,13 +17,13 @@ from solvers.rules import gauss_hermite
 from solvers.settle import settle
 
 from ..problem import Activation, SpikedRandomFeatures
-from .step import Step
+from .step import Step, output
 
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
 
 
 @lru_cache(maxsize=1024)
-def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
+def features_after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
     """The features of width beta = 1 after a single ``step``, a group for every value of the
     readout and of the bias: of a continuous readout as many as ``tol`` takes, ``most`` at most.  An
     InvalidArgument if the student has a jump (no gradient)."""
@@ -37,21 +36,6 @@ def _after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFeatures:
 
     settled = settle(ever_more, _kernel, change, tol)
     return replace(settled.candidate, law_error=settled.change)
-
-
-def features_after_one_step(
-    step: Step, tol: float = 1e-6, most: int = GROUPS[-1]
-) -> SpikedRandomFeatures:
-    """The features of width 1 after a single ``step``, with a warning where the groups are too few
-    for the readout's law: losses other than the square are solved to 1e-6."""
-    model = _after_one_step(step, tol, most)
-    if model.law_error > 1e-4:  # about the width of a line in a plot
-        warnings.warn(
-            f"{len(model.r)} groups stand for the readout's law with an error "
-            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large, for {most}",
-            stacklevel=2,
-        )
-    return model
 
 
 def readouts(step: Step, count: int) -> tuple[Array, Array]:
@@ -84,9 +68,7 @@ def _with_groups(step: Step, count: int) -> SpikedRandomFeatures:
 def _gradient(step: Step) -> tuple[float, float, Array, float]:
     """Mean and square of e, the labels less the network's first output; and the gradient's cosines
     (D,) and length N.  Eqs. (2.1)-(2.2), (19.1)"""
-    labels, biases = step.averages, step.bias
-    at = [step.student.moments(bias, 1.0).mean for bias in biases.values]
-    f0 = step.readout.mean * float(np.array(at) @ biases.fractions)  # a~ h_0, averaged
+    labels, f0 = step.averages, float(output(step, 0.0, 1.0))  # a~ h_0, averaged
     v_star = labels.power - 2 * f0 * labels.mean + f0**2
     first = labels.first - f0 * labels.inputs  # E e x
     N = float(np.sqrt(first @ first + v_star / step.alpha0))  # Eq. (2.2)

@@ -12,7 +12,7 @@ import numpy as np
 from solvers.results import Array
 
 from .residual_law import ResidualLaw
-from .step import Step
+from .step import Step, output
 
 
 class FirstSample(NamedTuple):
@@ -87,13 +87,6 @@ def first_effects(step: Step, kinds: Kinds) -> tuple[Array, Array]:
     return np.column_stack(even), np.column_stack(odd)
 
 
-def output(step: Step, shift: Array, c: float) -> Array:
-    """The mean output of the network at ``shift`` of all neurons, but for their biases."""
-    biases = zip(step.bias.values, step.bias.fractions, strict=True)
-    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
-    return np.asarray(step.readout.mean * mean)
-
-
 def student(step: Step, shift: Array, c: float) -> Student:
     """Eq. (18.3)"""
     moments = step.student.slope_moments_at(shift, c)
@@ -101,11 +94,8 @@ def student(step: Step, shift: Array, c: float) -> Student:
     # those of a symmetric sigma' vanish but for rounding
     rounding = 1e-14 * size ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
     moments = np.where(np.abs(moments.T) > rounding, moments.T, 0.0).T
-    mu1, m2, m3, m4, s02, s12, s22, s03, s13, s04 = moments
-    root = np.sqrt(c)
-    return Student(
-        mu1, m2 / root, m3 / c, m4 / c**1.5, s02, root * s12, c * s22, s03, root * s13, s04
-    )
+    powers = np.array([0, -1, -2, -3, 0, 1, 2, 0, 1, 0])  # of sqrt(c)
+    return Student(*(moments.T * np.sqrt(c) ** powers).T)
 
 
 def sample(

@@ -22,8 +22,8 @@ from solvers.settle import settle
 from ..equivalence import Batch
 from .residual_law import ResidualLaw, known_inputs, residuals
 from .residual_nodes import RHO_NODES
-from .row_samples import Kinds, Sample, Student, output, sample, student
-from .step import Step
+from .row_samples import Kinds, Sample, Student, sample, student
+from .step import Step, output
 
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
 # For kappa, finer and finer; after them come panels.

@@ -12,6 +12,7 @@ The bulk is taken as isotropic and independent of the batches before, as in docs
 network it keeps a row covariance (docs/theory.md 15), which several steps accumulate.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -25,7 +26,7 @@ from solvers.settle import settle
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
 from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, remainder
-from .one_step import features_after_one_step
+from .one_step import GROUPS, features_after_one_step
 from .step import Step, check_is_step
 
 
@@ -108,12 +109,23 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     return _all_steps(step)
 
 
-def features_after_steps(step: Step) -> SpikedRandomFeatures:
-    """The features of width 1 after the last step of ``step``, one or several."""
-    if not step.steps:
-        return features_after_one_step(step)
-    last = after_each_step(step)[-1]
-    return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=step.bias.values[0])
+def features_after_steps(
+    step: Step, tol: float = 1e-6, most: int = GROUPS[-1]
+) -> SpikedRandomFeatures:
+    """The features of width 1 after the last step of ``step``, one or several, with a warning where
+    the ``most`` groups are too few for the readout's law: losses other than the square are solved
+    to 1e-6."""
+    if step.steps:
+        last, bias = after_each_step(step)[-1], step.bias.values[0]
+        return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=bias)
+    model = features_after_one_step(step, tol, most)
+    if model.law_error > 1e-4:  # about the width of a line in a plot
+        warnings.warn(
+            f"{len(model.r)} groups stand for the readout's law with an error "
+            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large, for {most}",
+            stacklevel=2,
+        )
+    return model
 
 
 @lru_cache(maxsize=64)

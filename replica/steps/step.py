@@ -268,6 +268,14 @@ def check_is_step(step: Any) -> None:
         raise InvalidArgument("step", type(step).__name__, "a GradientStep")
 
 
+def output(step: Step, shift: Array | float, c: float) -> Array:
+    """The mean output of the network of ``step`` at ``shift`` of all neurons, but for their
+    biases, of rows of variance ``c``."""
+    biases = zip(step.bias.values, step.bias.fractions, strict=True)
+    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
+    return np.asarray(step.readout.mean * mean)
+
+
 def _each(name: str, value: Any, count: int) -> tuple[Any, ...]:
     """``value``, or one for each of ``count`` steps."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)

@@ -5,9 +5,9 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given.first_layer import LEVELS
 from replica.given.layer import layer_strata
 from replica.given.moments import MomentTable, hermite_moments
+from replica.given.nodes import LEVELS
 from replica.given.solve import solve_point
 from replica.problem import activation
 from solvers.rules import trapezoid
@@ -52,7 +52,7 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     (given,) = layer._conditioned
     rule = trapezoid(4001)
     rule = type(rule)(rule.nodes[:, None], rule.weights)
-    strata = layer_strata(given, layer.student, rule, 1.0, finest.k_max, finest.rank_tol)
+    strata = layer_strata(given, layer.student, rule, finest)
     exact = layer.cut(finest)
     moments = exact.moments._replace(
         weights=rule.weights, h=np.sin(rule.nodes[:, 0]), spread=np.zeros(4001)

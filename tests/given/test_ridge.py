@@ -5,21 +5,23 @@ import pytest
 
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
-from replica.given.labels import StratumLabels, labels_of
-from replica.given.layer import Component, condition, heavy, layer_strata
+from replica.given.layer import layer_strata
+from replica.given.nodes import LEVELS, condition, heavy
+from replica.given.sample import MomentStrata
 from replica.given.solve import solve_point
-from replica.given.strata import JoinedStrata, MomentStrata, Stratified
+from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
 
 TIGHT = 1e-12
+TWO_DEGREES = LEVELS[0]._replace(k_max=2, rank_tol=1e-8)
 
 
 def errors(strata, labels, samples, lam, tol=TIGHT):
     """Test and training error."""
-    given = Stratified(strata, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    given = Stratified(strata, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
     solved = solve_point(given, LOSSES["square"], samples, lam, tol=tol)
     assert solved.status is Status.CONVERGED
     assert solved.residual < 1e3 * tol
@@ -46,8 +48,8 @@ def layer():
 def of_layer(layer, student="tanh", **options):
     """Its strata, and labels sin(z1) + z2 / 2 with noise."""
     weights, biases, directions, rule = layer
-    given = condition(weights, biases, directions, Component(1.0, np.zeros(30), None))
-    strata = layer_strata(given, activation(student), rule, **options)
+    given = condition(weights, biases, directions, 1.0, np.zeros(30), None)
+    strata = layer_strata(given, activation(student), rule, TWO_DEGREES._replace(**options))
     kappa = rule.nodes @ given.axes.T
     h = np.sin(kappa[:, 0]) + kappa[:, 1] / 2
     return strata, StratumLabels(strata.shares, h, np.zeros_like(h), 0.1)
@@ -109,8 +111,8 @@ def test_components_that_are_alike_are_one(layer):
     spike = 1e-10 * np.outer(np.eye(30)[0], np.eye(30)[0])
     parts = []
     for share, covariance in ((0.4, None), (0.6, np.eye(30) + spike)):
-        given = condition(weights, biases, directions, Component(share, np.zeros(30), covariance))
-        parts.append(layer_strata(given, activation("tanh"), rule, share))
+        given = condition(weights, biases, directions, share, np.zeros(30), covariance)
+        parts.append(layer_strata(given, activation("tanh"), rule, TWO_DEGREES))
     joined = JoinedStrata(parts)
     twice = StratumLabels(joined.shares, *np.tile([labels.h, labels.spread], 2), labels.noise)
     assert errors(joined, twice, 60, 0.05) == pytest.approx(expected, rel=1e-8)
@@ -118,7 +120,8 @@ def test_components_that_are_alike_are_one(layer):
 
 def test_many_samples_give_the_least_squares_of_the_population(layer):
     strata, labels = of_layer(layer)
-    M, b = strata.mix(strata.shares), strata.mix_means(strata.shares * labels.h)
+    M = strata.mix(strata.shares)
+    b = strata.mix_vectors(strata.shares * labels.h, np.zeros_like(labels.h))
     best = labels.weights @ labels.h**2 - b @ np.linalg.solve(M, b)
     test, train = errors(strata, labels, 1e9, 1e-6)
     assert test == pytest.approx(best, rel=1e-6)
@@ -128,7 +131,7 @@ def test_many_samples_give_the_least_squares_of_the_population(layer):
 def test_what_did_not_converge_says_so(layer):
     strata, labels = of_layer(layer)
     bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.rest)
-    given = Stratified(bad, labels, labels_of(labels.h, np.zeros(1), np.ones(1), binary=False))
+    given = Stratified(bad, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
     assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
 
 
