@@ -22,6 +22,7 @@ from ..problem import (
     activation,
     assign,
     check_device,
+    check_noise,
     finite_array,
     flag,
     label_noise,
@@ -132,6 +133,7 @@ class FirstLayer:
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
             device=check_device(self.device),
         )
+        check_noise(self)
 
     def __repr__(self) -> str:
         return f"FirstLayer({in_words(self.described)})"

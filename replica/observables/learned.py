@@ -212,7 +212,7 @@ class LearnedByReadout(LearnedFunction):
         """Mean and variance of the output (2, ...), over the inputs of projections kappa and over
         readouts.  Eqs. (20.3), (20.7)"""
         places, shape = self._places(kappa)
-        if self.readout is None or not self.point.converged:
+        if self.readout is None or not self.point.converged or not places.size:
             return np.full((2, *shape), np.nan)
         strata, a = self.point.model.along_target(places), self.readout.mean
         mean, _, variance = strata.along(a)

@@ -33,7 +33,7 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import Averages, ConditionalMoments, Moments
 from .named import activation, hermite, imported, names_code
-from .problem import Problem, check_problem, check_step, check_width
+from .problem import Problem, check_noise, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, on_inputs, target
 
@@ -69,6 +69,7 @@ __all__ = [
     "called",
     "check_device",
     "check_model",
+    "check_noise",
     "check_points",
     "check_problem",
     "check_step",

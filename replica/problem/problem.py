@@ -120,21 +120,21 @@ class Problem(ABC):
         """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of width
         ``beta``, which a model has of its own and a step must be given."""
 
-    def check_noise(self) -> None:
-        """Refuse Gaussian noise on labels that are +-1 at random."""
-        if not self.labels.channel:
-            return
-        for name in ("noise", "step_noise"):
-            if np.any(getattr(self, name, None) or 0.0):
-                allowed = f"0 with labels +-1 (label_noise {self.label_noise.name})"
-                raise InvalidArgument(name, getattr(self, name), allowed)
-
     def refuse_channel(self) -> None:
         """Refuse labels that are +-1 at random where only ridge regression's equations serve."""
         if self.labels.channel:
             raise InvalidArgument(
                 "label_noise", self.label_noise.name, "one that is added to the target, here"
             )
+
+
+def check_noise(problem: Any) -> None:
+    """Refuse Gaussian noise on labels that are +-1 at random."""
+    added = problem.label_noise
+    for name in ("noise", "step_noise") if added is not None and added.binary else ():
+        if np.any(getattr(problem, name, None) or 0.0):
+            allowed = f"0 with labels +-1 (label_noise {added.name})"
+            raise InvalidArgument(name, getattr(problem, name), allowed)
 
 
 def check_problem(problem: Any) -> None:

@@ -21,7 +21,7 @@ from .geometry import Geometry
 from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw
+from .problem import Problem, RowLaw, check_noise
 from .targets import MultiIndex, on_inputs
 
 
@@ -161,7 +161,7 @@ class SpikedRandomFeatures(Problem):
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
             label_noise=label_noise(self.label_noise),
         )
-        self.check_noise()
+        check_noise(self)
         self._check_origin()
         spikes = self.geometry.r.shape[1]  # which checks the shapes
         resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")

@@ -17,7 +17,7 @@ from solvers.rules import gauss_hermite
 from solvers.settle import settle
 
 from ..problem import Activation, SpikedRandomFeatures
-from .step import Step, output
+from .step import Step
 
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of them that are tried for a continuous law
 
@@ -103,3 +103,11 @@ def _kernel(model: SpikedRandomFeatures) -> Array:
     linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
     return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
+
+
+def output(step: Step, shift: Array | float, c: float) -> Array:
+    """The mean output of the network of ``step`` at ``shift`` of all neurons, but for their
+    biases, of rows of variance ``c``."""
+    biases = zip(step.bias.values, step.bias.fractions, strict=True)
+    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
+    return np.asarray(step.readout.mean * mean)

@@ -11,8 +11,9 @@ import numpy as np
 
 from solvers.results import Array
 
+from .one_step import output
 from .residual_law import ResidualLaw
-from .step import Step, output
+from .step import Step
 
 
 class FirstSample(NamedTuple):

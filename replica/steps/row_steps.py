@@ -20,10 +20,11 @@ from solvers.rules import Rule, interval, trapezoid
 from solvers.settle import settle
 
 from ..equivalence import Batch
+from .one_step import output
 from .residual_law import ResidualLaw, known_inputs, residuals
 from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, Sample, Student, sample, student
-from .step import Step, output
+from .step import Step
 
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
 # For kappa, finer and finer; after them come panels.

@@ -27,6 +27,7 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     assign,
+    check_noise,
     choice,
     flag,
     label_noise,
@@ -146,7 +147,7 @@ class Step(Problem):
             train_bias=flag("train_bias", self.train_bias),
             label_noise=label_noise(self.label_noise),
         )
-        self.check_noise()
+        check_noise(self)
         choice("initialisation", self.initialisation, INITIALISATIONS)
 
     @property
@@ -268,14 +269,6 @@ def check_is_step(step: Any) -> None:
         raise InvalidArgument("step", type(step).__name__, "a GradientStep")
 
 
-def output(step: Step, shift: Array | float, c: float) -> Array:
-    """The mean output of the network of ``step`` at ``shift`` of all neurons, but for their
-    biases, of rows of variance ``c``."""
-    biases = zip(step.bias.values, step.bias.fractions, strict=True)
-    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
-    return np.asarray(step.readout.mean * mean)
-
-
 def _each(name: str, value: Any, count: int) -> tuple[Any, ...]:
     """``value``, or one for each of ``count`` steps."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
@@ -298,6 +291,6 @@ def _at(values: Any, t: int) -> Any:
 
 def _alpha0(value: Any) -> float:
     """A checked alpha0: a number as others are, or inf."""
-    allowed = f"positive or inf (n0/d), from {1 / FINITE:g} to {FINITE:g}"
-    alpha0 = number("alpha0", value, 1 / FINITE, np.inf, allowed)
-    return alpha0 if alpha0 == np.inf else number("alpha0", alpha0, 0, FINITE, allowed)
+    allowed = "positive or inf (n0/d)"
+    finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
+    return number("alpha0", value, 0, FINITE if finite else np.inf, allowed, open_low=True)
