@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .results import Array
+from .results import Array, Scaled
 from .rules import Rule, gauss_hermite, gauss_legendre, interval, trapezoid, trapezoid_tensor
-from .settle import settle
-
-Scaled = tuple[Array, Array]  # a value, and the scale that its change is measured against
+from .settle import scaled_change, settle
 
 # Nodes a direction, for tensor rules in one to four dimensions: of tables, whose every node holds
 # many numbers, and of averages, up to 2e6 nodes in all (16 MB an array).
@@ -89,7 +87,7 @@ def refine(
     """
     changes = []
     for family in rule.split(", "):
-        settled = settle(_FAMILIES[family](breaks), compute, _relative_change, tol)
+        settled = settle(_FAMILIES[family](breaks), compute, scaled_change, tol)
         if settled.met:
             return Expectation(settled.value[0], settled.change)
         changes.append(f"{settled.change:.1e} with {family} rules")
@@ -98,13 +96,6 @@ def refine(
         f"{', '.join(changes)}): the function grows too quickly, or it has kinks or "
         "jumps, which can be declared: kinks=[-1, 1], or --kinks -1,1"
     )
-
-
-def _relative_change(before: Scaled, now: Scaled) -> float:
-    """Largest change of an entry of the value, relative to the scale it has now."""
-    value, scale = now
-    with np.errstate(invalid="ignore"):
-        return float((np.abs(value - before[0]) / scale).max())
 
 
 def trapezoid_tensors(
@@ -151,7 +142,7 @@ def expectation_tensor(
         value = averages(rule)
         return value, np.maximum(1.0, np.abs(value).max())
 
-    settled = settle(rules, scaled, _relative_change, TENSOR_TOLERANCE)
+    settled = settle(rules, scaled, scaled_change, TENSOR_TOLERANCE)
     if not settled.change <= TENSOR_ENOUGH:
         raise QuadratureError(
             f"the integral over {dimension} Gaussian directions did not settle to "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]  # float64 unless its description says otherwise
+Scaled = tuple[Array, Array]  # a value, and the scale that its change is measured against
 Rows = NDArray[np.int64]  # indices of some of the problems that a solver works on
 
 

@@ -11,6 +11,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from .results import Array, Scaled
+
 Candidate = TypeVar("Candidate")
 Answer = TypeVar("Answer")
 
@@ -91,3 +93,15 @@ def settle(
     if last is None:
         raise ValueError("there are no candidates to compute an answer on")
     return last
+
+
+def largest_change(before: Array, now: Array) -> float:
+    """The largest change of an entry, relative to the largest there is now."""
+    return float(np.abs(now - before).max() / (np.abs(now).max() or 1.0))
+
+
+def scaled_change(before: Scaled, now: Scaled) -> float:
+    """The largest change of an entry of the values, relative to the scale it has now."""
+    value, scale = now
+    with np.errstate(invalid="ignore"):
+        return float((np.abs(value - before[0]) / scale).max())

@@ -23,7 +23,7 @@ from solvers.quadrature import TENSOR_SIZES
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
-from solvers.settle import settle
+from solvers.settle import largest_change, settle
 
 from ..equivalence import Table, at_points, average, projections, tabulate_at
 from ..errors import InvalidArgument
@@ -165,7 +165,7 @@ class LearnedAlong(LearnedFunction):
             known = t.size if self.point.converged else 0
             for block in (slice(start, start + count) for start in range(0, known, count)):
                 on = partial(self._on, t[block], of, spikes)
-                settled = settle(sizes, on, _change, TOLERANCE)
+                settled = settle(sizes, on, largest_change, TOLERANCE)
                 found[..., block] = settled.value if settled.met else np.nan
         return found.reshape(lead + shape)
 
@@ -180,11 +180,6 @@ class LearnedAlong(LearnedFunction):
         pull = (field.pull[0] * at.unit).sum(axis=1)
         centre, power = field.centre[0] + pull * at.depth, field.power[0] - pull**2
         return of(partial(average, weights, t.shape), centre, power)
-
-
-def _change(before: Array, now: Array) -> float:
-    """The largest change, of what is the largest now."""
-    return float(np.abs(now - before).max() / (np.abs(now).max() or 1.0))
 
 
 def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> Array:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from solvers.quadrature import QuadratureError, Scaled, refine
-from solvers.results import Array
+from solvers.quadrature import QuadratureError, refine
+from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument

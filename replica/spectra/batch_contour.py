@@ -46,7 +46,7 @@ def beside_line(network: NetworkRows, rows: Rows) -> Rows:
     the real line, where these give the same averages for positive arguments."""
     step, (one,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
     first = first_sample(step, network.kinds)
-    labels = step.step_labels
+    labels = step.labels_at(0)
     if labels.channel or labels.target.dimension != 1 or step.inputs is not None:
         return rows  # signs: there is nothing but the nodes of two labels
     group = int(np.argmax(np.abs(first.linear) if first.linear.any() else first.square))

@@ -18,7 +18,7 @@ from numpy.polynomial import hermite_e
 from solvers.quadrature import TENSOR_SIZES, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
-from solvers.settle import settle
+from solvers.settle import largest_change, settle
 
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Target
@@ -118,11 +118,8 @@ def conditional_means(
         M = (weights * v) @ v.T + whole.power * (weights * u) @ u.T
         return np.append(M, weights @ (mean - whole.mean) ** 2 / variance)
 
-    def change(before: Array, now: Array) -> float:
-        return float(np.abs(now - before).max() / max(1.0, variance))
-
     at_zero = [Rule(np.zeros((1, 0)), np.ones(1))] * 2  # where nothing is known
-    found = settle(trapezoid_tensors(known) if known else at_zero, averages, change, 1e-7)
+    found = settle(trapezoid_tensors(known) if known else at_zero, averages, largest_change, 1e-7)
     *M, explained = found.value
     coefficients = np.zeros((2,) * r)
     coefficients.flat[0] = whole.mean

@@ -136,7 +136,7 @@ def structured_directions(law: GaussianMixture) -> Array:
 
 def _batch(step: Step, directions: Array, readout: float) -> _Batch:
     """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
-    K, labels = directions.shape[1], step.step_labels
+    K, labels = directions.shape[1], step.labels_at(0)
     of = Components.of(step.inputs, directions, labels.target.dimension)
     places, weights = of.on(tensor(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
     h, g, spread = of.moments(labels.mean, places)

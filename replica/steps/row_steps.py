@@ -17,7 +17,7 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
-from solvers.settle import settle
+from solvers.settle import scaled_change, settle
 
 from ..equivalence import Batch
 from .one_step import output
@@ -155,11 +155,8 @@ def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: i
     averages that ``probe`` gives, with their sizes, is its error.  Of a target of ``K`` directions
     and step ``t``."""
 
-    def change(before: tuple[Array, Array], now: tuple[Array, Array]) -> float:
-        return float((np.abs(now[0] - before[0]) / now[1]).max())
-
     tol = 1e-10 if K == 1 else 1e-8
-    settled = settle(range(count), probe, change, tol)
+    settled = settle(range(count), probe, scaled_change, tol)
     if not settled.met:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} "

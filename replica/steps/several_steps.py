@@ -21,7 +21,7 @@ import numpy as np
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule
-from solvers.settle import settle
+from solvers.settle import largest_change, settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
@@ -185,11 +185,8 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
     if not now.r:  # nothing depends on kappa
         return averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
-    def relative_change(before: Array, now: Array) -> float:
-        return float(np.abs(now - before).max() / np.abs(now).max())
-
     tol = 1e-11  # each step passes its errors on to the next
-    settled = settle(rules(now), averages, relative_change, tol)
+    settled = settle(rules(now), averages, largest_change, tol)
     if not settled.met:
         raise QuadratureError(
             f"the averages over kappa after a step did not settle to {tol:g} "

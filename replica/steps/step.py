@@ -150,11 +150,6 @@ class Step(Problem):
         check_noise(self)
         choice("initialisation", self.initialisation, INITIALISATIONS)
 
-    @property
-    def step_labels(self) -> LabelLaw:
-        """The law of the labels of the first step."""
-        return self.labels_at(0)
-
     def labels_at(self, t: int) -> LabelLaw:
         """The law of the labels of step t = 0, 1, ..."""
         target = self.target if self.step_target is None else _at(self.step_target, t)
@@ -175,7 +170,7 @@ class Step(Problem):
     @property
     def averages(self) -> Averages:
         """Of the labels of the first step, and of the inputs."""
-        return self.step_labels.averages(self.inputs, self.known)
+        return self.labels_at(0).averages(self.inputs, self.known)
 
     @property
     def known(self) -> int:

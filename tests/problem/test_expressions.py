@@ -67,8 +67,8 @@ def test_a_smooth_target_of_two_directions_is_integrated(text):
     z, h = np.linspace(-9, 9, 2000, retstep=True)
     weights = np.exp(-(z**2) / 2) * h / np.sqrt(2 * np.pi)
     step = GradientStep(student="tanh", target=text, alpha0=np.inf, eta=1.0)
-    y = step.step_labels.target(*np.meshgrid(z, z, indexing="ij"))
-    assert step.step_labels.averages().power == pytest.approx(weights @ y**2 @ weights, rel=1e-8)
+    y = step.labels_at(0).target(*np.meshgrid(z, z, indexing="ij"))
+    assert step.labels_at(0).averages().power == pytest.approx(weights @ y**2 @ weights, rel=1e-8)
     assert solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).converged
 
 

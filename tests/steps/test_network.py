@@ -79,7 +79,7 @@ def test_the_law_of_a_residual_with_noise(noise, offset):
     step = GradientStep(student="tanh", target="sin", alpha0=1, eta=1, noise=noise)
     root, kappa = 200.0, Rule(np.zeros(1), np.ones(1))
     inputs = known_inputs(step, 0, np.zeros(2))
-    law = residuals(step.step_labels, inputs, kappa, np.array([offset]), root, 3)
+    law = residuals(step.labels_at(0), inputs, kappa, np.array([offset]), root, 3)
     rho, weights = law.rho.ravel(), law.weights[0, 0].ravel()
     z = np.linspace(-8.5, 8.5, 400_000)
     m, w = np.sin(z) - offset, np.exp(-(z**2) / 2)
@@ -99,7 +99,7 @@ def test_the_law_of_a_product(text):
     root, one = 10.0, Rule(np.zeros(1), np.ones(1))
     step = GradientStep(student="tanh", target=text, alpha0=1, eta=1)
     inputs = known_inputs(step, 0, np.zeros(3))
-    law = residuals(step.step_labels, inputs, one, np.zeros(1), root, 6)
+    law = residuals(step.labels_at(0), inputs, one, np.zeros(1), root, 6)
     place, never = (0.3, 0.5) if "relu" in text else (0.0, 0.0)
 
     def integrand(x):
