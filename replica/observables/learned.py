@@ -157,9 +157,10 @@ class LearnedAlong(LearnedFunction):
         components = self._model.components
         spikes, parts = components.slope.shape[2], len(components.shares)
         sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
-        nothing = of(partial(average, np.empty((0, 0)), (0,)), np.empty(0), np.empty(0))
-        lead = nothing.shape[:-1]
-        found = np.full((*lead, t.size), np.nan)
+        zero = np.zeros(t.size)
+        found = np.full_like(
+            of(partial(average, np.ones((1, t.size)), t.shape), zero, zero), np.nan
+        )
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), within(TIME_LIMIT):
             known = t.size if self.point.converged else 0
@@ -167,18 +168,18 @@ class LearnedAlong(LearnedFunction):
                 on = partial(self._on, t[block], of, spikes)
                 settled = settle(sizes, on, largest_change, TOLERANCE)
                 found[..., block] = settled.value if settled.met else np.nan
-        return found.reshape(lead + shape)
+        return found.reshape(found.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
         """What is made ``of`` the law of the output at projections t (N,), on a rule of so many
         nodes along each of the spikes."""
         check_time()
         model, rule = self._model, trapezoid_tensor(size, spikes)
-        at = model.components.along(self.direction, t, rule.nodes)
-        weights = (at.chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
-        field = self._field(tabulate_at(model, at.places, weights.ravel(), target=False))
-        pull = (field.pull[0] * at.unit).sum(axis=1)
-        centre, power = field.centre[0] + pull * at.depth, field.power[0] - pull**2
+        places, unit, depth, chance = model.components.along(self.direction, t, rule.nodes)
+        weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
+        field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
+        pull = (field.pull[0] * unit).sum(axis=1)
+        centre, power = field.centre[0] + pull * depth, field.power[0] - pull**2
         return of(partial(average, weights, t.shape), centre, power)
 
 

@@ -49,18 +49,6 @@ class Places(NamedTuple):
         return np.einsum("ntq,qn...->tn...", slope[self.component], tau)
 
 
-class Along(NamedTuple):
-    """Inputs of N given projections, at Q nodes of z in each of J components, one component after
-    the other, then one node: ``places`` (J Q N).  There tau has the mean ``unit * depth``,
-    (J Q N, K') times (J Q N,), and no variance along ``unit``; ``chance`` (J, N) has those of the
-    components."""
-
-    places: Places
-    unit: Array
-    depth: Array
-    chance: Array
-
-
 @dataclass(frozen=True, eq=False)
 class Components:
     """The J components of the law of inputs, on S = K + K' directions: the spikes, then zeta.
@@ -118,12 +106,16 @@ class Components:
         at = Places(z.swapaxes(0, 1).reshape(K, where.size), where)
         return at, softmax(size[:, None] - (z**2).sum(axis=1) / 2, axis=0)
 
-    def along(self, direction: Array, t: Array, nodes: Array) -> Along:
+    def along(self, direction: Array, t: Array, nodes: Array) -> tuple[Places, Array, Array, Array]:
         """What is known of inputs whose first coordinates have the projection t (N,) on a
         ``direction`` (D,).  In a component that is t = a + b.z + c.tau, and given it
 
             z ~ N(b (t - a) / v, 1 - b b^T / v),  v = |b|^2 + |c|^2,
-            E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2.
+            E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2:
+
+        the places of Q ``nodes`` of z in each of J components, one component after the other, then
+        one node; the direction of c there (J Q N, K') and the mean of tau along it (J Q N,); and the
+        chances of the components (J, N).
         """
         onto = direction @ self.basis
         away = t - (self.mean @ onto)[:, None]
@@ -142,9 +134,7 @@ class Components:
         where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
         size = np.log(self.shares + 1e-300) - np.log(v) / 2
         chance = softmax(size[:, None] - away**2 / (2 * v[:, None]), axis=0)
-        return Along(
-            Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
-        )
+        return Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
 
     def weights(self, weights: Array) -> Array:
         """Those (J N,) of ``places`` for quadrature weights (N,)."""

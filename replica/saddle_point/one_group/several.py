@@ -78,10 +78,8 @@ def errors_of_several(t: OneGroup, several: Several, m: float, special: Array) -
 @compiled
 def special_of_several(t: OneGroup, rows: HalfLine | None, n: int, q: float) -> tuple[Array, Array]:
     """The same of n directions, (n, n)."""
-    C, slope, row = np.zeros((n, n)), np.zeros((n, n)), 1
+    C, slope, row = t.c * np.eye(n), np.zeros((n, n)), 1
     if rows is None:
-        for i in range(n):
-            C[i, i] = t.c
         return C, slope
     panel, x, dx = place(rows, q)
     for i in range(n):
