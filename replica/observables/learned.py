@@ -157,10 +157,8 @@ class LearnedAlong(LearnedFunction):
         components = self._model.components
         spikes, parts = components.slope.shape[2], len(components.shares)
         sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
-        zero = np.zeros(t.size)
-        found = np.full_like(
-            of(partial(average, np.ones((1, t.size)), t.shape), zero, zero), np.nan
-        )
+        one, zero = partial(average, np.ones((1, t.size)), t.shape), np.zeros(t.size)
+        found = np.full_like(of(one, zero, zero), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), within(TIME_LIMIT):
             known = t.size if self.point.converged else 0

@@ -113,9 +113,9 @@ class Components:
             z ~ N(b (t - a) / v, 1 - b b^T / v),  v = |b|^2 + |c|^2,
             E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2:
 
-        the places of Q ``nodes`` of z in each of J components, one component after the other, then
-        one node; the direction of c there (J Q N, K') and the mean of tau along it (J Q N,); and the
-        chances of the components (J, N).
+        the places of Q ``nodes`` of z in each of J components, one component after the other,
+        then one node; the direction of c there (J Q N, K') and the mean of tau along it (J Q N,);
+        and the chances of the components (J, N).
         """
         onto = direction @ self.basis
         away = t - (self.mean @ onto)[:, None]
