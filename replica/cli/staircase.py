@@ -6,7 +6,7 @@ import typer
 
 from ..errors import InvalidArgument
 from ..plotting import plot_staircase
-from ..steps import DEGREE, THRESHOLD, Staircase
+from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
 from .mixture_file import read_mixture
@@ -22,7 +22,9 @@ def staircase(
     dimension: Annotated[
         int | None, typer.Option(help="Number of directions, for a function of a module.")
     ] = None,
-    degree: Annotated[int, typer.Option(help="Highest degree of the tensors.")] = DEGREE,
+    degree: Annotated[
+        int | None, typer.Option(help="Highest degree of the tensors: 4, with --inputs 1.")
+    ] = None,
     threshold: Annotated[
         float, typer.Option(help="Share of the variance below which a connection is not counted.")
     ] = THRESHOLD,
@@ -32,7 +34,7 @@ def staircase(
     A row for every direction: the step that learns it, from that many samples; leap is their
     exponent, explained the share of the target's variance in reach.  A --student that is odd or
     even sees that part of the target alone.  With --inputs it is what steps from n ~ d samples
-    reach.  In Python: replica.staircase.
+    can reach.  In Python: replica.staircase.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def summary(result: Staircase) -> str:
     steps = _counted(result.linear_stages, "step")
     text = f"{first} {result.leap}; batches of n ~ d samples learn "
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
+    text += "" if result.inputs is None else " or more"  # one network may take more than all do
     later = [_power(stage.leap) for stage in result.stages[result.linear_stages :]]
     if later:
         text += f"; then steps of n ~ {', '.join(later)}"

@@ -96,15 +96,15 @@ class Components:
     def given(self, kappa: Array) -> tuple[Places, Array]:
         """kappa (K, N) in every component as ``places`` has it, and the chances (J, N) of each."""
         K, N = kappa.shape
-        known = self.slope[:, :K]
-        # a component that is known along the spikes is likely where it is, and nowhere else
-        flat = np.abs(np.linalg.det(known)) < 1e-12
-        known = known + 1e-9 * flat[:, None, None] * np.eye(K)
-        z = np.linalg.pinv(known) @ (kappa - self.mean[:, :K, None])  # (J, K, N)
-        size = np.log(self.shares + 1e-300) - np.linalg.slogdet(known)[1]
+        U, size, V = np.linalg.svd(self.slope[:, :K])
+        # a component without extent along a spike is likely where it is, and nowhere else
+        size = np.maximum(size, 1e-9)
+        z = U.swapaxes(1, 2) @ (kappa - self.mean[:, :K, None]) / size[..., None]
+        z = V.swapaxes(1, 2) @ z  # (J, K, N)
+        likely = np.log(self.shares + 1e-300) - np.log(size).sum(axis=1)
         where = np.repeat(np.arange(len(z)), N)
         at = Places(z.swapaxes(0, 1).reshape(K, where.size), where)
-        return at, softmax(size[:, None] - (z**2).sum(axis=1) / 2, axis=0)
+        return at, softmax(likely[:, None] - (z**2).sum(axis=1) / 2, axis=0)
 
     def along(self, direction: Array, t: Array, nodes: Array) -> tuple[Places, Array, Array, Array]:
         """What is known of inputs whose first coordinates have the projection t (N,) on a

@@ -6,10 +6,9 @@ from .network import MODELS, Network, NetworkRows, unsuited
 from .row_samples import FirstSample, first_sample
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
-from .staircase import DEGREE, THRESHOLD, staircase
+from .staircase import THRESHOLD, staircase
 
 __all__ = [
-    "DEGREE",
     "MODELS",
     "THRESHOLD",
     "AfterStep",

@@ -8,7 +8,8 @@ and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one te
 rows of the basis.  Where inputs have another law, there is M_1 alone, as ``staircase`` has it.
 """
 
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
 from math import factorial
 from typing import NamedTuple
 
@@ -18,10 +19,10 @@ from numpy.polynomial import hermite_e
 from solvers.quadrature import TENSOR_SIZES, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
-from solvers.settle import largest_change, settle
+from solvers.settle import settle
 
 from ..errors import InvalidArgument
-from ..problem import Components, GaussianMixture, LabelLaw, MultiIndex, Target
+from ..problem import Components, GaussianMixture, LabelLaw, Target
 
 TOLERANCE = 1e-11  # of averages: not far above the rounding of sums of so many terms
 
@@ -39,8 +40,8 @@ class ConditionalTensors(NamedTuple):
         Share of the variance of g that functions of z_U explain.
     mean, variance : float
         Of g.
-    coefficients : (n, ..., n, degree + 1, ..., degree + 1)
-        E[prod_i He_{m_i}(y_i) g | z_U] at the nodes of z_U, along the rows of ``basis``.
+    tensor : callable, k -> (r, ..., r)
+        C_k, where nothing is known.
     error : float
         Change of the averages from a smaller rule, relative to the variance.
     """
@@ -50,11 +51,11 @@ class ConditionalTensors(NamedTuple):
     explained: float
     mean: float
     variance: float
-    coefficients: Array
-    error: float
+    tensor: Callable[[int], Array]
+    error: float = np.inf
 
 
-def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) -> ConditionalTensors:
+def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> ConditionalTensors:
     """The tensors of ``g`` given its projections on the first ``known`` rows of ``basis`` (r, r).
 
     Two families of rules are tried at growing sizes, as neither serves all functions, and the
@@ -73,10 +74,7 @@ def conditional_tensors(g: MultiIndex, basis: Array, known: int, degree: int) ->
         even = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
         for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", even)):
             tensors = _on_rule(g, rule, basis, known, degree)
-            if not np.isfinite(tensors.mean * tensors.mean + tensors.variance):
-                raise InvalidArgument("target", g.name, "of a finite variance")
-            if tensors.variance <= 1e-24 * tensors.mean**2:  # by rounding alone
-                raise InvalidArgument("target", g.name, "a function that is not constant")
+            _refuse_constant(g, tensors.mean, tensors.variance)
             if family in previous:
                 tensors = tensors._replace(error=_change(previous[family], tensors))
                 if tensors.error <= TOLERANCE:
@@ -94,46 +92,52 @@ def conditional_means(
     Raises
     ------
     InvalidArgument
-        If g is constant, or more than four directions are known.
+        If g is constant on these inputs.
     QuadratureError
-        If the averages cannot be integrated to 1 % of the variance.
+        If the averages cannot be integrated to 1 % of the variance, or over more than four
+        directions at once.
     """
-    law, parts = LabelLaw(g), Components.of(inputs, basis[:known].T, g.dimension)
-    whole, r = law.averages(inputs), len(basis)
-    variance = whole.power - whole.mean**2
-    if not variance > 1e-12 * whole.power:
-        raise InvalidArgument("target", g.name, "a function that is not constant")
+    parts, r = Components.of(inputs, basis[:known].T, g.dimension), len(basis)
+    alone = Components.of(inputs, np.zeros((r, 0)), g.dimension)
+    h, _, spread = alone.moments(g, alone.places(np.zeros((0, 1))))
+    mean = float(alone.shares @ h)
+    variance = float(alone.shares @ (spread + (h - mean) ** 2))
+    _refuse_constant(g, mean, variance, " on these inputs")
+    C = np.asarray(mean), LabelLaw(g).averages(inputs).first
+    found = partial(
+        ConditionalTensors, parts.basis.T, mean=mean, variance=variance, tensor=C.__getitem__
+    )
 
-    def averages(rule: Rule) -> Array:
-        """M_1, and after it the share of the variance that is explained."""
+    def on(rule: Rule) -> ConditionalTensors:
         at, weights = parts.on(rule)
         at, chance = parts.given(parts.special(at)[:known])  # each node in every component
         h, g_rest, _ = parts.moments(g, at)
         rest = parts.special(at)[known:]
         slopes = np.einsum("nak,kn->an", parts.root[at.component, known:], g_rest)
-        mean, u, v = (
+        seen, u, v = (
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
             for x in (h, rest, h * rest + slopes)
         )
-        M = (weights * v) @ v.T + whole.power * (weights * u) @ u.T
-        return np.append(M, weights @ (mean - whole.mean) ** 2 / variance)
+        M = (weights * v) @ v.T + (variance + mean**2) * (weights * u) @ u.T
+        return found(moments=[M], explained=float(weights @ (seen - mean) ** 2) / variance)
 
-    at_zero = [Rule(np.zeros((1, 0)), np.ones(1))] * 2  # where nothing is known
-    found = settle(trapezoid_tensors(known) if known else at_zero, averages, largest_change, 1e-7)
-    *M, explained = found.value
-    coefficients = np.zeros((2,) * r)
-    coefficients.flat[0] = whole.mean
-    coefficients[tuple(np.eye(r, dtype=int))] = whole.first
-    best = ConditionalTensors(
-        parts.basis.T,
-        [np.reshape(M, parts.root.shape[2:] * 2)],
-        explained,
-        whole.mean,
-        variance,
-        coefficients,
-        found.change,
-    )
-    return _known_enough(best, g, known)
+    if known == r and g.dimension:  # the component that a class is of may not be known yet
+        return found(moments=[], explained=1.0, error=0.0)
+    if not known:
+        return on(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
+    # values of the target at once, in seconds
+    most = 2**19 / len(alone.shares) ** 2
+    sizes = {k: [n for n in each if n**k <= most] or each[:2] for k, each in TENSOR_SIZES.items()}
+    settled = settle(trapezoid_tensors(known, sizes), on, _change, 1e-7)
+    return _known_enough(settled.value._replace(error=settled.change), g, known)
+
+
+def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -> None:
+    """Refuse a target without a variance, but for rounding, or with an infinite one."""
+    if not np.isfinite(mean * mean + variance):
+        raise InvalidArgument("target", g.name, f"of a finite variance{where}")
+    if variance <= 1e-24 * mean**2:
+        raise InvalidArgument("target", g.name, f"a function that is not constant{where}")
 
 
 def _known_enough(found: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
@@ -154,9 +158,7 @@ def _change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     return float(np.max(changes))
 
 
-def _on_rule(
-    g: MultiIndex, rule: Rule, basis: Array, known: int, degree: int
-) -> ConditionalTensors:
+def _on_rule(g: Target, rule: Rule, basis: Array, known: int, degree: int) -> ConditionalTensors:
     """The tensors by the tensor product of ``rule`` along the rows of ``basis``."""
     r, n = g.dimension, rule.weights.size
     y = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
@@ -176,7 +178,8 @@ def _on_rule(
     for k in range(1, degree + 1) if free else ():
         T = hermite_tensor(at, free, k).reshape(n**known, free, -1)
         moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
-    return ConditionalTensors(basis, moments, explained, mean, variance, coefficients, np.inf)
+    C = partial(hermite_tensor, coefficients, r)
+    return ConditionalTensors(basis, moments, explained, mean, variance, C)
 
 
 def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:

@@ -12,11 +12,13 @@ that is of degree k in the complement.  This holds for students all of whose Her
 differ from zero and for a fresh batch at every step: what reusing a batch adds is not here.
 
 Of ``inputs`` with another law P only steps on n = Theta(d) samples are followed.  A step sees
-labels less what the network says already, a function of z_U, and learns the range of
+labels less what the network says already, a function of z_U.  Whatever that is, it learns
+directions in the range of
 
     M_1 = E v v^T + E[g^2] E u u^T,  v = E_P[P z g | z_U],  u = E_P[P z | z_U],
 
-directions that correlate with known ones among them.  Of N(0, I), u = 0.
+those that correlate with known ones among them.  Networks that say different things learn all of
+the range; one of them may take more steps.  Of N(0, I), u = 0.
 
 Of a ``student`` two things are known.  One that is odd, up to a constant, sees the odd part of g at
 every step, since it stays odd, and an even one the even part.  And the gradient of the first step
@@ -32,12 +34,11 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import Activation, MultiIndex, activation, multi_index, number, on_inputs
+from ..problem import Activation, MultiIndex, Target, activation, multi_index, number, on_inputs
 from .conditional_tensors import (
     ConditionalTensors,
     conditional_means,
     conditional_tensors,
-    hermite_tensor,
 )
 from .stages import Stage, Staircase
 
@@ -52,7 +53,7 @@ def staircase(
     inputs: Any = None,
     student: Any = None,
     dimension: int | None = None,
-    degree: int = DEGREE,
+    degree: int | None = None,
     threshold: float = THRESHOLD,
 ) -> Staircase:
     """The staircase of a target: what giant steps learn of it, in turn.  docs/theory.md 11
@@ -72,7 +73,7 @@ def staircase(
     dimension : int
         r, up to 4, for a plain function of several arguments.
     degree : int
-        Highest degree of the tensors, up to 12.
+        Highest degree of the tensors, up to 12, and 4 unless given; with ``inputs`` 1.
     threshold : float
         Share of the variance below which a connection is not counted.
 
@@ -101,22 +102,20 @@ def staircase(
     >>> staircase("sin(z1)", inputs=law).directions.round(3).tolist()
     [[0.894, 0.447], [-0.447, 0.894]]
     """
-    allowed = "an integer from 1 to 12"
-    if int(number("degree", degree, 1, 12, allowed)) != degree:
+    highest, allowed = (12, "an integer from 1 to 12") if inputs is None else (1, "1 with inputs")
+    if degree is None:
+        degree = min(DEGREE, highest)
+    if int(number("degree", degree, 1, highest, allowed)) != degree:
         raise InvalidArgument("degree", degree, allowed)
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
-    g: Any = target
-    if inputs is None or dimension is not None:
-        g = multi_index(target, dimension)
-    if inputs is None:
-        r, degree = g.dimension, int(degree)
-        given_known = partial(conditional_tensors, degree=degree)
-    else:
-        g, inputs = on_inputs(g, inputs)
-        r, degree = inputs.dimension, 1
-        given_known = partial(conditional_means, inputs=inputs)
-        if student is not None:
-            raise InvalidArgument("student", student, "left out where inputs are not N(0, I)")
+    if not (inputs is None or student is None):
+        raise InvalidArgument("student", student, "left out where inputs are not N(0, I)")
+    of = target if dimension is None else multi_index(target, dimension)
+    g, inputs = on_inputs(of, inputs)
+    r, degree = g.dimension, int(degree)
+    given_known: Any = partial(conditional_tensors, degree=degree)
+    if inputs is not None:
+        r, given_known = inputs.dimension, partial(conditional_means, inputs=inputs)
     at_start = now = given_known(g, np.eye(r), 0)
     seen, share = g, 1.0
     unseen = later = np.zeros(degree, dtype=bool)
@@ -147,7 +146,7 @@ def staircase(
         degree=degree,
         mean=at_start.mean,
         variance=at_start.variance,
-        tensors=tuple(hermite_tensor(at_start.coefficients, r, k) for k in range(degree + 1)),
+        tensors=tuple(map(at_start.tensor, range(degree + 1))),
         stages=tuple(stages),
         error=error,
         resolution=_resolution(threshold, error),
@@ -155,8 +154,9 @@ def staircase(
 
 
 def _resolution(threshold: float, error: float) -> float:
-    """Share of the variance from which a connection counts: ten quadrature errors or more."""
-    return max(threshold, 10.0 * error)
+    """Share of the variance from which a connection counts: ten quadrature errors or more, and
+    more than rounding."""
+    return max(threshold, 10.0 * error, 1e-12)
 
 
 def _blindness(student: Activation, degree: int, threshold: float) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ def _blindness(student: Activation, degree: int, threshold: float) -> tuple[Arra
     return powers[1:] <= own.resolution, 1 - np.cumsum(powers)[:-1] <= own.resolution
 
 
-def _seen(g: MultiIndex, student: Activation) -> MultiIndex:
+def _seen(g: Target, student: Activation) -> Target:
     """The part of a target that the neurons of a student see at any step."""
     x = np.linspace(0.01, 4, 400)
     ahead, behind = student(x), student(-x)

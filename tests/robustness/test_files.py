@@ -146,10 +146,12 @@ def test_what_numba_kept_is_compiled_anew_where_it_is_damaged(tmp_path):
     first = subprocess.run(command, **given)
     (index,) = tmp_path.rglob("points.solve*.nbi")
     kept = index.read_bytes()
-    index.write_bytes(kept[:-20])
-    again = subprocess.run(command, **given)
-    assert (again.returncode, again.stderr, again.stdout) == (0, b"", first.stdout)
-    assert len(index.read_bytes()) == len(kept)  # and is kept, as it is now
+    (code,) = tmp_path.rglob("points.solve*.nbc")
+    for file, damaged in ((index, kept[:-20]), (code, b"\x80\x05\xff" * 999)):
+        file.write_bytes(damaged)
+        again = subprocess.run(command, **given)
+        assert (again.returncode, again.stderr, again.stdout) == (0, b"", first.stdout)
+        assert len(index.read_bytes()) == len(kept)  # and is kept, as it is now
 
 
 @pytest.mark.slow  # compiles twice
@@ -184,6 +186,12 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     assert before == pytest.approx([before[0]] * 2, rel=1e-12)
     assert after == pytest.approx([after[0]] * 2, rel=1e-12)
     assert after[0] > 1.1 * before[0]
+    # and of a file without a function that is compiled
+    kept = len(list((tmp_path / "kept").rglob("*.nbi")))
+    with open(tmp_path / "replica/saddle_point/one_group/records.py", "a") as file:
+        file.write("# another version\n")
+    assert errors() == after
+    assert len(list((tmp_path / "kept").rglob("*.nbi"))) == kept + 1
 
 
 def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):

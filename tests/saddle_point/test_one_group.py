@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.one_group import points
 from solvers.results import Status
+from tests.places import ROOT
 
 MIXTURE = replica.GaussianMixture(
     means=[[1.2, -0.4], [-0.7, 0.8]],
@@ -156,11 +158,11 @@ print("numba" in sys.modules, float(curve.test_error[-1]))
 """
 
 
-def outcome(before="", **environment):
+def outcome(before="", cwd=None, **environment):
     """Of one point and a curve of many, in a process of their own."""
     done = subprocess.run(
         [sys.executable, "-c", CURVE.format(before=before)],
-        env=os.environ | environment, capture_output=True, text=True,
+        env=os.environ | environment, cwd=cwd, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     one, many, error = done.stdout.split()
@@ -177,6 +179,21 @@ def test_numba_is_imported_where_it_pays():
 def test_without_numba():
     """Python does all that it would have compiled."""
     assert outcome("sys.modules['numba'] = None") == ("True", "True")  # there, as None
+
+
+def test_where_numba_leaves_functions_as_they_are():
+    assert outcome(NUMBA_DISABLE_JIT="1") == ("False", "True")
+
+
+@pytest.mark.slow  # compiles everything
+def test_where_there_are_no_sources(tmp_path):
+    """Of a library in a ZIP file."""
+    archive = tmp_path / "library.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for package in ("replica", "solvers"):
+            for path in sorted((ROOT / package).rglob("*.py")):
+                file.write(path, path.relative_to(ROOT))
+    assert outcome(PYTHONPATH=str(archive), cwd=tmp_path) == ("False", "True")
 
 
 @pytest.mark.slow  # compiles everything

@@ -317,11 +317,46 @@ def test_steps_reach_these_directions_and_no_others(spec, law):
         assert strength[len(known) - 1] > 1e-3  # all of them: rounding is 1e-9
 
 
+def test_components_without_extent():
+    """Of two on the lines z1 = 0 and z1 = 5, g = z1 + z2 (z1 - 5/2): all of it is known once both
+    coordinates are, and half of its variance is Var z1 = 25/4, the other z2's slope +-5/2."""
+    law = GaussianMixture(means=[[0, 0], [5, 0]], covariances=np.diag([0.0, 1.0]))
+    first, second = staircase("z1 + z2*(z1 - 2.5)", inputs=law).stages
+    np.testing.assert_allclose([first.directions[0], second.directions[0]], np.eye(2), atol=1e-12)
+    assert (first.explained, second.explained) == pytest.approx((0.5, 1.0), rel=1e-9)
+    # E g z2 given z1 is z1 - 5/2, and u is 0
+    assert second.strengths == pytest.approx([6.25], rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [100.0, 1e-4])
+def test_units_of_the_target_change_strengths_alone(scale):
+    """A target that jumps, on two components."""
+    law = GaussianMixture(means=[[1, 0.5], [-1, 0]], covariances=[[[1, 0.5], [0.5, 1]], np.eye(2)])
+    one, other = staircase("sign(z1)", inputs=law), staircase(f"{scale}*sign(z1)", inputs=law)
+    assert (other.error, len(other.stages)) == (one.error, len(one.stages))
+    for a, b in zip(one.stages, other.stages, strict=True):
+        assert b.strengths == pytest.approx(scale**2 * a.strengths, rel=1e-9)
+        assert b.explained == pytest.approx(a.explained, rel=1e-9)
+
+
+def test_labels_of_classes_are_never_explained_by_all_coordinates():
+    """Of means +-1 on a line the best guess is tanh z1: its variance, by a sum of its own."""
+    law = GaussianMixture(means=[[1.0], [-1.0]])
+    (stage,) = staircase("classes:1,-1", inputs=law).stages
+    z = np.linspace(-9, 11, 4001)
+    explained = np.trapezoid(np.tanh(z) ** 2 * np.exp(-((z - 1) ** 2) / 2), z) / np.sqrt(2 * np.pi)
+    assert stage.explained == pytest.approx(explained, rel=1e-7)
+
+
 def test_what_is_not_reached_on_inputs():
     nothing = staircase("z1*z2", inputs=CORRELATED)
     assert nothing.stages == ()
     assert nothing.leap is None
     with pytest.raises(InvalidArgument, match="left out where inputs"):
         staircase("z1", inputs=CORRELATED, student="tanh")
-    with pytest.raises(InvalidArgument, match="not constant"):
+    with pytest.raises(InvalidArgument, match="not constant on these inputs"):
         staircase("classes:1,1", inputs=GaussianMixture(means=[[1.0], [-1.0]]))
+    with pytest.raises(InvalidArgument, match="1 with inputs"):
+        staircase("z1", inputs=CORRELATED, degree=3)
+    (rounding,) = staircase("z1", inputs=GaussianMixture(means=[[0, 0]]), threshold=0).stages
+    assert rounding.strengths == pytest.approx([1.0])  # and no second direction

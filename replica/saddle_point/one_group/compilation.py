@@ -1,7 +1,7 @@
 """Functions of several files that numba compiles together, and keeps until one of these changes.
 
-numba itself does not see that a function which a kept one calls has changed in another file: what
-is kept has a name here that tells all the sources.
+numba itself does not see that what a kept function uses has changed in another file: what is kept
+has a name here that tells all the sources.
 """
 
 from collections.abc import Callable
@@ -40,19 +40,17 @@ def together(entry: Function, *arguments: type) -> Function:
     found = {}
     for function, own in options.items():
         again = FunctionType(function.__code__, spaces[function.__module__], function.__name__)
-        if function is entry:
-            again.__qualname__ += f"_{version({*options, *arguments})}"
         found[function] = njit(error_model="numpy", **own)(again)  # 1 / 0 is infinite
     for space in spaces.values():
         for name, value in space.items():
             if isinstance(value, FunctionType):
                 space[name] = found.get(value, value)
-    with suppress(KeyError, OSError, RuntimeError):  # nowhere to keep it: compiled in every process
+    if not hasattr(found[entry], "py_func"):  # numba has been told to leave functions as they are
+        return entry
+    # nowhere to keep it, or no sources to know it by: compiled in every process
+    with suppress(KeyError, OSError, RuntimeError):
+        files = [*Path(__file__).parent.glob("*.py"), *map(Path, map(getfile, arguments))]
+        sources = b"".join(file.read_bytes() for file in sorted(files))
+        found[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
         found[entry].enable_caching()
     return found[entry]
-
-
-def version(objects: set[Any]) -> str:
-    """A digest of the files that have any of these functions and classes."""
-    files = sorted({getfile(one) for one in objects})
-    return sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]

@@ -5,7 +5,6 @@ there has been more to do than ``WORTHWHILE``, or never where there is no numba.
 """
 
 from functools import cache
-from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -47,24 +46,26 @@ def solved(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: 
     """What ``solve`` finds, by Python or, from some work on, compiled; of points that Python cannot
     do (it raises where a compiled division by 0 is infinite) without numba, NaN and its status."""
     work[0] += alpha.size * len(fine.weights)
-    given = fine, coarse, alpha, lam, checked
-    try:
-        with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
-            return (kernel() if work[0] > WORTHWHILE else solve)(*given)
-    except OSError:
-        pass  # numba could not keep on the disk what it has compiled: it has it in memory
-    except (EOFError, UnpicklingError):  # what it has kept is damaged
-        kernel()._cache.flush()
-    except (ArithmeticError, ValueError):
-        if kernel() is solve:
-            if alpha.size == 1:
+    if work[0] <= WORTHWHILE or kernel() is solve:
+        try:
+            with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
+                return solve(fine, coarse, alpha, lam, checked)
+        except (ArithmeticError, ValueError):
+            if kernel() is solve and alpha.size > 1:
+                each = [slice(i, i + 1) for i in range(alpha.size)]
+                parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
+                return np.concatenate(parts, axis=1)
+            if kernel() is solve:
                 unknown = np.full((22, 1), np.nan)
                 unknown[13] = NOT_FINITE
                 return unknown
-            each = [slice(i, i + 1) for i in range(alpha.size)]
-            parts = [solved(fine, coarse, alpha[i], lam[i], checked) for i in each]
-            return np.concatenate(parts, axis=1)
-    return kernel()(*given)
+    try:
+        return kernel()(fine, coarse, alpha, lam, checked)
+    except OSError:
+        pass  # numba could not keep on the disk what it has compiled: it has it in memory
+    except Exception:  # what it has kept is damaged: reading that may raise anything
+        kernel()._cache.flush()
+    return kernel()(fine, coarse, alpha, lam, checked)
 
 
 @compiled
