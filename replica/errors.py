@@ -12,7 +12,7 @@ ELSEWHERE = {
     "weights": "weights of a FirstLayer",
     "activation": "student",
     "teacher": "target",
-    "dimension": "dimension of step.srf(beta=1) or step.network(beta=1)",
+    "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
     "lr": "eta",
     "learning_rate": "eta",
     "width": "beta, p/d",

@@ -67,7 +67,7 @@ def optimum(
             say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
         for name in best.at_edge:
             say(
-                f"note: the best {name} at alpha = {best.point.alpha:g}, {getattr(best, name):g}, "
+                f"note: at alpha = {best.point.alpha:g} the best {name}, {getattr(best, name):g}, "
                 "is at the edge of the range searched, or solved: beyond it the test error may fall"
             )
     # that the best penalty of the limit may be far from that of a network is said in any case

@@ -108,7 +108,8 @@ def summary(result: Staircase) -> str:
     if missing := r - len(result.directions):
         text += (
             f"; {_counted(missing, 'direction')} not met up to degree {result.degree}: irrelevant, "
-            f"of a higher degree{'' if result.student is None else ', or not seen by this student'}"
+            f"{'or ' if result.student is None else ''}of a higher degree"
+            f"{'' if result.student is None else ', or not seen by this student'}"
         )
     return text + f" (fresh batches; strengths above {result.resolution:.1g} of the variance)"
 

@@ -211,8 +211,8 @@ def near(text: str) -> str:
 
     Examples
     --------
-    >>> near("max(z1, 0)").partition(", or")[0], near("tahn").partition(", or")[0], near("mish")
-    ('written with relu', 'written with tanh', '')
+    >>> near("tahn").partition(", or")[0], near("mish")
+    ('made of functions known here (did you mean tanh?)', '')
     """
     for word in re.findall("[a-z_]{3,}", text.lower()):
         usual = ELSEWHERE.get(word, word if len(word) > 3 else "")
@@ -220,5 +220,5 @@ def near(text: str) -> str:
         close = close or [name for name in ACTIVATIONS if sorted(name) == sorted(word)]
         close = close or ["relu"] * ("relu" in word)
         if close and word not in ACTIVATIONS:
-            return f"written with {close[0]}, or {OWN}"
+            return f"made of functions known here (did you mean {close[0]}?), or {OWN}"
     return ""

@@ -59,7 +59,7 @@ class Step(Problem):
     target: Activation | MultiIndex | ClassLabels | Any = field(
         metadata={
             "help": "Target: an expression in z1 ... z4 such as z1 + relu(z1*z2), a name such as "
-            "sin, or module:function."
+            "sin, or module:function; with --inputs also classes:1,-1."
         }
     )
     alpha0: Any = field(

@@ -34,12 +34,15 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
         (POINT.replace("tanh", "foo"), ["--student", "foo", "tanh, erf, sin"]),
         # what comes close to a name is answered with it, and with the way to any function
-        (POINT.replace("tanh", "leeky_relu"), ["leaky_relu, or a function of your own"]),
+        (
+            POINT.replace("tanh", "leeky_relu"),
+            ["did you mean leaky_relu?), or a function"],
+        ),
         (POINT.replace("tanh", "mish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
         (POINT.replace("tanh", "relu(z1)*z2"), ["--student must be a function of one variable, x"]),
         (f"{POINT} --loss logistic", ["labels +-1: those of target sign", "flip:0.1"]),
         ("simulate --alpha 1", ["No such command 'simulate'", "replica-validate simulate?"]),
-        (POINT.replace("sin", "max(z1,0)"), ["written with relu", "mymodule:act"]),
+        (POINT.replace("sin", "max(z1,0)"), ["did you mean relu?", "mymodule:act"]),
         (POINT.replace("sin", "foo(z1)"), ["arithmetic in z1", "module:function"]),
         (POINT.replace("sin", "numpy:sum"), ["--target", "sum", "elementwise"]),
         (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),

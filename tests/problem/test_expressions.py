@@ -146,9 +146,9 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
     ("typed", "said"),
     [
         ("abs(z-0.3)", "in the variable x, or z1, z2, ... of a target"),
-        ("leeky_relu", "written with leaky_relu"),
-        ("identity", "written with linear"),
-        ("sigmod(x)", "written with sigmoid"),
+        ("leeky_relu", "did you mean leaky_relu?"),
+        ("identity", "did you mean linear?"),
+        ("sigmod(x)", "did you mean sigmoid?"),
         ("z1^2", "written with ** for a power"),
         ("ReLU", "must be relu, in small letters"),
     ],

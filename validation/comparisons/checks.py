@@ -110,9 +110,18 @@ def verdict(
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
     if differ(z, seeds):
-        how = "lie to one side together" if lean(z, seeds) else "are larger than chance makes them"
+        large, sides = too_large(z, seeds), leaning(z, seeds)
+        whole, how = f"their {far.size} differences", []
+        if large:
+            some = whole if large == far.size else f"{large} of {whole}"
+            how = [f"{some} {'is' if large == 1 else 'are'} larger than chance makes them"]
+        if 0 in sides:
+            how.append(f"{'all' if large else whole} lie to one side together")
+        elif sides:
+            own = " and ".join(f"those of the {NAMES[list(checks)[k - 1]]}" for k in sides)
+            how.append(f"{own} lie to one side{' each' if len(sides) > 1 else ''}")
         return False, (
-            f"Theory and simulation are close but not equal: their {far.size} differences {how}, "
+            f"Theory and simulation are close but not equal: {', and '.join(how)}, "
             f"though within {allowed}, the largest in {most}."
         )
     return True, (
@@ -140,11 +149,14 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
 def differ(z: Array, seeds: int) -> bool:
     """Whether the scores (checks, N_a, N_l) of means over so many seeds are no chance: where they
     lie to one side, or one of so many is too large."""
+    return bool(leaning(z, seeds)) or too_large(z, seeds) > 0
+
+
+def too_large(z: Array, seeds: int) -> int:
+    """How many of the scores are larger than chance makes the largest of them."""
     known = np.abs(z[np.isfinite(z)])
-    if not known.size:
-        return False
-    largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * known.size))
-    return lean(z, seeds) or bool(known.max() > min(largest, allowed_score(seeds)))
+    largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(known.size, 1)))
+    return int((known > min(largest, allowed_score(seeds))).sum())
 
 
 def allowed_score(seeds: int) -> float:
@@ -152,17 +164,17 @@ def allowed_score(seeds: int) -> float:
     return float(stdtrit(min(seeds, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
 
 
-def lean(z: Array, seeds: int) -> bool:
-    """Whether the scores (checks, N_a, N_l) lie to one side: all of them, or all of one error.
+def leaning(z: Array, seeds: int) -> list[int]:
+    """Which of the scores (checks, N_a, N_l) lie to one side: 0 if all of them do, and k from 1 on
+    if those of error k do.
 
     Points of a seed share its draw, so that many count as little more than one: it is their mean
     that is judged, as one score.
     """
     with np.errstate(invalid="ignore"):
         known = [one[np.isfinite(one)] for one in (z, *z[:, None])]
-    several = [one.mean() for one in known if one.size > 1]
     as_rare = stdtrit(seeds - 1, ndtr(LEANING))  # of Student's law
-    return bool(np.abs(several).max(initial=0.0) > as_rare)
+    return [k for k, one in enumerate(known) if one.size > 1 and abs(one.mean()) > as_rare]
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
