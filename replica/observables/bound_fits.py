@@ -42,7 +42,7 @@ class Fit(NamedTuple):
         return float(t.weights @ error - t.noise)
 
 
-class Fits(NamedTuple):
+class BoundFits(NamedTuple):
     """What attains the lower and the upper bound, ``each`` with its bias added to all neurons,
     known to a ``change`` relative to E y^2."""
 
@@ -52,7 +52,7 @@ class Fits(NamedTuple):
     status: Status = Status.QUADRATURE
 
     @classmethod
-    def on(cls, tables: tuple[Table, Table]) -> "Fits":
+    def on(cls, tables: tuple[Table, Table]) -> "BoundFits":
         """Those on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
         lower, upper = tables
         return cls((Fit.of(lower, len(lower.regressors)), Fit.of(upper, len(upper.offsets))))
@@ -64,7 +64,7 @@ class Fits(NamedTuple):
         return self.each[0].error(), self.each[1].error()
 
 
-def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> Fits:
+def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
     """What attains the bounds of a model, at the best biases if one is trained."""
     if not model.train_bias:
         return _at_biases(model, (0.0, 0.0), quadrature_tol)
@@ -96,7 +96,7 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> Fits:
 
 def _at_biases(
     model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
-) -> Fits:
+) -> BoundFits:
     """The same at given biases, on tables of growing size.
 
     What attains a bound is fitted on the finer of two tables, and its error measured on both: the
@@ -104,7 +104,7 @@ def _at_biases(
     """
     check_time()
 
-    def change(coarse: Fits, fine: Fits) -> float:
+    def change(coarse: BoundFits, fine: BoundFits) -> float:
         pairs = zip(coarse.each, fine.each, strict=True)
         changes = [f.error() - f.error(c.table) for c, f in pairs]
         power = fine.each[0].table.weights @ fine.each[0].table.power
@@ -112,7 +112,7 @@ def _at_biases(
 
     both = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
-    settled = settle(zip(*both, strict=False), Fits.on, change, quadrature_tol)
+    settled = settle(zip(*both, strict=False), BoundFits.on, change, quadrature_tol)
     status = Status.CONVERGED if settled.met else Status.QUADRATURE
     return settled.value._replace(biases=biases, change=settled.change, status=status)
 

@@ -33,7 +33,7 @@ from ..problem import (
     limits,
     tolerance,
 )
-from .bound_fits import Fits, best_fits, linear_error
+from .bound_fits import BoundFits, best_fits, linear_error
 from .evaluate import QUADRATURE_TOLERANCE
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def bounds_of_model(
             fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
         table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN
-        fits = Fits.on((table, table))._replace(status=given_up.status)
+        fits = BoundFits.on((table, table))._replace(status=given_up.status)
     (lower, upper), errors = fits.each, fits.errors()
     theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
     return Bounds(

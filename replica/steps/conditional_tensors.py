@@ -24,8 +24,6 @@ from solvers.settle import settle
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, LabelLaw, Target
 
-TOLERANCE = 1e-11  # of averages: not far above the rounding of sums of so many terms
-
 
 class ConditionalTensors(NamedTuple):
     """Averages of a target g of inputs of r coordinates, some directions of them known.
@@ -77,7 +75,7 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
             _refuse_constant(g, tensors.mean, tensors.variance)
             if family in previous:
                 tensors = tensors._replace(error=_change(previous[family], tensors))
-                if tensors.error <= TOLERANCE:
+                if tensors.error <= 1e-11:  # not far above the rounding of sums of so many terms
                     return tensors
                 found.append(tensors)
             previous[family] = tensors

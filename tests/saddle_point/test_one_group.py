@@ -1,9 +1,5 @@
 """The compiled core against the general code, which shares nothing with it but the table."""
 
-import os
-import subprocess
-import sys
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +14,6 @@ from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
 from replica.saddle_point.one_group import points
 from solvers.results import Status
-from tests.places import ROOT
 
 MIXTURE = replica.GaussianMixture(
     means=[[1.2, -0.4], [-0.7, 0.8]],
@@ -144,67 +139,6 @@ def test_core_as_python(name, monkeypatch):
     assert_agree(plain, compiled, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at
     assert error.max() < 1e-12  # with that of the tabulated rows of a network
-
-
-CURVE = """
-import sys
-{before}
-import numpy as np, replica
-model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
-replica.solve(model, alpha=1.0, lam=0.1)
-print("numba" in sys.modules)
-curve = replica.learning_curve(model, alpha=np.linspace(0.5, 2, 100), lam=0.1)
-print("numba" in sys.modules, float(curve.test_error[-1]))
-"""
-
-
-def outcome(before="", cwd=None, **environment):
-    """Of one point and a curve of many, in a process of their own."""
-    done = subprocess.run(
-        [sys.executable, "-c", CURVE.format(before=before)],
-        env=os.environ | environment, cwd=cwd, capture_output=True, text=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    one, many, error = done.stdout.split()
-    model = replica.SpikedRandomFeatures(**MODELS["odd"])
-    expected = replica.solve(model, alpha=2.0, lam=0.1).test_error
-    assert float(error) == pytest.approx(expected, rel=1e-13)
-    return one, many
-
-
-def test_numba_is_imported_where_it_pays():
-    assert outcome() == ("False", "True")
-
-
-def test_without_numba():
-    """Python does all that it would have compiled."""
-    assert outcome("sys.modules['numba'] = None") == ("True", "True")  # there, as None
-
-
-def test_where_numba_leaves_functions_as_they_are():
-    assert outcome(NUMBA_DISABLE_JIT="1") == ("False", "True")
-
-
-@pytest.mark.slow  # compiles everything
-def test_where_there_are_no_sources(tmp_path):
-    """Of a library in a ZIP file."""
-    archive = tmp_path / "library.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        for package in ("replica", "solvers"):
-            for path in sorted((ROOT / package).rglob("*.py")):
-                file.write(path, path.relative_to(ROOT))
-    assert outcome(PYTHONPATH=str(archive), cwd=tmp_path) == ("False", "True")
-
-
-@pytest.mark.slow  # compiles everything
-def test_where_nothing_can_be_kept():
-    """Of a user who has no home, of an installation that is another's."""
-    before = """
-from numba.core import caching
-caching.CacheImpl._locator_classes = []
-del sys.modules["numba"]
-"""
-    assert outcome(before)[1] == "True"
 
 
 @pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
