@@ -43,29 +43,34 @@ def to_host(x: Any) -> Array:
     return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself
 
 
-def add_to_diagonal(matrix: Any, values: Any) -> None:
-    """Add ``values``, a number or (p,), to the diagonal of a matrix (p, p) in C order, in place.
+def diagonal_view(matrix: Any) -> Any:
+    """The diagonal of a square matrix in C order, as a view that can be written to.
 
     Examples
     --------
     >>> x = np.ones((2, 2))
-    >>> add_to_diagonal(x, np.array([1.0, 2.0]))
+    >>> diagonal_view(x)[:] += np.array([1.0, 2.0])
     >>> x.tolist()
     [[2.0, 1.0], [1.0, 3.0]]
     """
     flat = namespace(matrix).reshape(matrix, (-1,))
-    flat[:: matrix.shape[0] + 1] += values
+    return flat[:: matrix.shape[0] + 1]
 
 
 def inverse(matrix: Any) -> Any:
-    """The inverse of a symmetric positive matrix (p, p): by Cholesky's factor, which takes half the
-    time of a general one, where arrays are numpy's; NaN where it is not positive.
+    """The inverse of a symmetric positive matrix (p, p), by Cholesky's factor where arrays are
+    numpy's or torch's; NaN where it is not positive.
 
     Examples
     --------
     >>> inverse(np.array([[2.0, 1.0], [1.0, 1.0]])).round(12).tolist()
     [[1.0, -1.0], [-1.0, 2.0]]
     """
+    if hasattr(matrix, "cpu"):
+        import torch
+
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        return torch.cholesky_inverse(factor) if not failed else torch.full_like(matrix, torch.nan)
     if not isinstance(matrix, np.ndarray):
         return namespace(matrix).linalg.inv(matrix)
     factor, failed = dpotrf(matrix, lower=1)

@@ -9,9 +9,10 @@ from .evaluate import (
     evaluate,
 )
 from .first_layer import FirstLayer
+from .layer import HermiteStrata
 from .sample import FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
-from .strata import HermiteStrata, Posterior, Strata
+from .strata import Posterior, Strata
 
 __all__ = [
     "TOLERANCE",

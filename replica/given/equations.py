@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import add_to_diagonal, inverse
+from solvers.arrays import diagonal_view, inverse
 from solvers.resources import check_time
 from solvers.results import Array
 
@@ -52,7 +52,7 @@ class StrataEquations:
         """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
         total = self._mix(slope)
-        add_to_diagonal(total, self.lam)
+        diagonal_view(total)[:] += self.lam
         return inverse(total)
 
     def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:

@@ -18,7 +18,6 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
-from .nodes import COARSE
 from .sample import FeatureSample
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
@@ -104,30 +103,22 @@ def evaluate(
         If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
-    levels, level = _Levels(model), 0
-    start: Posterior | None = None
     rows: list[Any] = [()] * len(samples)
-    # strata grow: points of a large penalty need the least, and are first of every n
-    for i in np.lexsort((-lam, samples)):
-        at = float(samples[i]), float(lam[i])
-        # the theory itself is off by about 1 / n
-        enough = max(tol, 1 / at[0])
-        with within(time_limit):
-            while True:
-                point = _point(levels, at, loss, start, level, tol)
-                start, level = point.posterior, point.level
-                if not point.worth > enough or not levels.widen():
-                    break
-                level = 0
-        if point.status is Status.CONVERGED and point.worth > enough:
-            point = point._replace(errors=UNKNOWN, status=Status.QUADRATURE)
-        error = max(point.change, point.worth)
-        passes = point.iterations, point.strata, levels.directions
-        rows[i] = (point.errors, point.residual, error, *passes, point.status)
+    start = None
+    for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
+        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
+        errors = UNKNOWN
+        try:
+            with within(time_limit):
+                errors, status = point.settle(model), Status.CONVERGED
+        except GivenUp as given_up:
+            status = given_up.status
+        account = point.residual, point.change, point.passes, point.strata, point.directions
+        rows[i], start = (errors, *account, status), point.start
         advance()
-    errors, *account = zip(*rows, strict=True)
-    columns = ReadoutErrors(*np.array(errors).T), *map(np.array, account)
-    return ReadoutPoints._make([*columns, start, levels.made[-1]])
+    of_errors, *others = zip(*rows, strict=True)
+    columns = ReadoutErrors(*np.array(of_errors).T), *map(np.array, others)
+    return ReadoutPoints._make([*columns, start, point.given])
 
 
 @one_thread()
@@ -157,123 +148,93 @@ def check_memory(model: FirstLayer | FeatureSample) -> None:
         raise InvalidArgument(name, f"{model.width} neurons", allowed)
 
 
-class _Levels:
-    """The strata of every level, each made once."""
-
-    def __init__(self, model: FirstLayer | FeatureSample) -> None:
-        self.model = model
-        self.made: list[Stratified] = []
-        self._next: tuple[Stratified, Stratified] | None = None
-        self._fixed = isinstance(model, FeatureSample) or model.beside is not None
-
-    @property
-    def directions(self) -> int:
-        """Special ones."""
-        return self.model.special.shape[1] if isinstance(self.model, FirstLayer) else 0
-
-    def at(self, level: int) -> Stratified | None:
-        """Those of a level, None past the last: all before it are made."""
-        while level >= len(self.made):
-            given = self.model.stratified(len(self.made))
-            if given is None:
-                return None
-            self.made.append(given)
-        return self.made[level]
-
-    def next_direction(self) -> tuple[Stratified, Stratified] | None:
-        """Coarse strata, and these split in three along the next special direction; None where
-        there is no such direction."""
-        if self._next is None and isinstance(self.model, FirstLayer):
-            wider = self.model.wider()
-            if wider.special.shape[1] > self.directions:
-                self._next = self.model.cut(COARSE), wider.cut(COARSE, 3)
-        return self._next
-
-    def widen(self) -> bool:
-        """Take the next special direction, unless there are four, as strata would be too many, or
-        their number is given."""
-        if self._fixed or self.directions >= 4 or isinstance(self.model, FeatureSample):
-            return False
-        self.model, self.made, self._next = self.model.wider(), [], None
-        return True
-
-
-class _Point(NamedTuple):
-    """One point: its errors; what the last level and the next special direction change of them;
-    its account; and where to start the next point: its readout, and the last level, or a lower one
-    if the last changed a tenth of what it may."""
-
-    errors: ReadoutErrors
-    change: float
-    worth: float
-    residual: float
-    iterations: int
-    strata: int
-    status: Status
-    posterior: Posterior | None
-    level: int
-
-
 UNKNOWN = ReadoutErrors(*[np.nan] * 7)
 
 
-def _point(
-    levels: _Levels,
-    at: tuple[float, float],
-    loss: Loss,
-    start: Posterior | None,
-    level: int,
-    tol: float,
-) -> _Point:
-    """One point, on the first of the ``levels``, which grow, from ``level`` on, that has the errors
-    of the one before it."""
-    single = isinstance(levels.model, FeatureSample)
-    iterations, strata, residual = 0, 0, np.nan
-    change, worth = 0.0 if single else np.inf, 0.0
-    errors, posterior, status = UNKNOWN, start, Status.QUADRATURE
-    precision = max(1e-10, min(tol, 1e-4) * 5e-3)  # far below the errors of strata
-    level = max(level, 0 if single else 1)
-    while (given := levels.at(level)) is not None:
-        strata = given.strata.shares.size
-        try:
-            solved = solve_point(given, loss, *at, posterior, precision)
-        except GivenUp as given_up:
-            status = given_up.status
-            break
-        iterations, residual = iterations + solved.iterations, solved.residual
+class _Point:
+    """One point, solved on one set of strata after another until they have the same errors.
+
+    Attributes
+    ----------
+    start : Posterior or None
+        The readout of the last solution or, to begin with, of another point.
+    given : Stratified or None
+        The strata of the last solution.
+    residual, change, passes, strata, directions
+        The account of the point, as ``ReadoutPoints`` has it.
+    """
+
+    def __init__(
+        self, loss: Loss, samples: float, lam: float, tol: float, start: Posterior | None
+    ) -> None:
+        self.loss, self.samples, self.lam, self.tol, self.start = loss, samples, lam, tol, start
+        self.given: Stratified | None = None
+        self.residual, self.change = np.nan, np.inf
+        self.passes = self.strata = self.directions = 0
+
+    def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
+        """The errors on strata of which coarser ones with one more direction have the same errors;
+        or coarser ones have, and on these one more direction changes little.
+
+        Raises ``GivenUp`` where that is not reached.
+        """
+        if isinstance(model, FeatureSample):  # of one level
+            self.change = 0.0
+            return self._solved(model.stratified(0))
+        free, level, coarse, worth = model.beside is None, 1, None, 0.0
+        enough = max(self.tol, 1 / self.samples)  # the theory is off by some 1 / n
+        while True:
+            self.directions, wider = model.special.shape[1], model.wider
+            errors = self._solved(model.stratified(level))
+            if coarse is None:
+                if wider:
+                    beyond = self._solved(wider.stratified(0, last=3), rough=True)
+                    self.change = self._difference(beyond, errors)
+                    if self.change <= self.tol:
+                        return errors
+                coarse = self._solved(model.stratified(0), rough=True)
+                worth = self._difference(beyond, coarse) if wider else 0.0
+            finer = self._difference(coarse, errors)
+            self.change = max(finer, worth)
+            if finer <= self.tol and worth <= enough:
+                return errors
+            if wider and free and self.directions < 4 and worth > max(enough, finer):
+                model, level, coarse = wider, 1, None
+            elif finer > self.tol:
+                level, coarse = level + 1, errors
+            else:
+                raise GivenUp(Status.QUADRATURE)
+
+    def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
+        """The errors on some strata, in ``rough`` only good enough to compare."""
+        if given is None:
+            raise GivenUp(Status.QUADRATURE)
+        # far below the errors of strata
+        tol = max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
+        solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
+        self.passes += solved.iterations
+        if not rough:
+            self.residual, self.strata, self.given = (
+                solved.residual,
+                given.strata.shares.size,
+                given,
+            )
         if solved.status is not Status.CONVERGED:
-            status = solved.status
-            break
-        if not solved.residual <= RESIDUAL_TOLERANCE:
-            status = Status.NO_PROGRESS
-            break
-        posterior = solved.posterior
-        if not single:
-            change = _change(levels.made[level - 1], given, loss, solved)
-        if change <= tol:
-            status, errors = Status.CONVERGED, errors_at(given, solved, loss)
-            break
-        level += 1
-    if status in (Status.CONVERGED, Status.QUADRATURE):
-        compared = levels.next_direction()
-        worth = _change(*compared, loss, solved) if compared else 0.0
-    level -= status is Status.QUADRATURE or change < tol / 10
-    return _Point(errors, change, worth, residual, iterations, strata, status, posterior, level)
+            raise GivenUp(solved.status)
+        if not rough:
+            if not solved.residual <= RESIDUAL_TOLERANCE:
+                raise GivenUp(Status.NO_PROGRESS)
+            self.start = solved.posterior
+        return errors_at(given, solved, self.loss)
 
-
-def _change(before: Stratified, after: Stratified, loss: Loss, solved: Solved) -> float:
-    """What other strata change of the errors, to first order: of those of one and the same readout.
-    The largest change of one that is defined, relative to it, and to no less than a small part of
-    the labels' power."""
-
-    def errors(given: Stratified) -> Array:
-        field = given.strata.field(solved.posterior)
-        return np.array(errors_at(given, solved._replace(field=field), loss))
-
-    was, now = errors(before), errors(after)
-    moments = after.moments
-    power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
-    return float(np.nanmax(np.abs(now - was) / np.maximum(np.abs(now), 1e-4 * power)))
+    def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
+        """Largest change of an error that is defined, relative to it, and to no less than a small
+        part of the labels' power."""
+        assert self.given is not None
+        moments = self.given.moments
+        power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
+        before, after = np.array(was), np.array(now)
+        return float(np.nanmax(np.abs(after - before) / np.maximum(np.abs(after), 1e-4 * power)))
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:

@@ -2,12 +2,13 @@
 degrees.  docs/theory.md 20"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from solvers.arrays import to_device
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -30,9 +31,9 @@ from ..problem import (
     on_inputs,
     plain_array,
 )
-from .layer import layer_strata
-from .nodes import LEVELS, Conditioned, Level, condition
-from .strata import HermiteStrata, JoinedStrata, Stratified, StratumLabels, labels_of
+from .layer import HermiteStrata, layer_strata
+from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
+from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
 
@@ -167,69 +168,73 @@ class FirstLayer:
         """The law of the labels."""
         return LabelLaw(self.target, self.noise, self.label_noise)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: strata are large, and made anew in another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @cached_property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
         with, those that have a twentieth of what inputs given the target's make of the
         pre-activations, and more than of random rows, four in all at most."""
-        known, (shares, vectors, random) = self.directions, self._beside
+        shares, directions, random = self._beside
         if self.beside is None:
-            room = max(0, 4 - known.shape[1])
+            room = max(0, 4 - self.directions.shape[1])
             count = int(np.count_nonzero(shares[:room] > max(0.05, 1.2 * random)))
         else:
-            count = min(self.beside, int(np.count_nonzero(shares > 1e-18 * shares.max())))
-        return np.concatenate([known, vectors[:count].T], axis=1)
+            count = min(self.beside, int(np.count_nonzero(shares > 1e-14 * shares.max())))
+        return np.concatenate([self.directions, directions[:, :count]], axis=1)
 
-    def wider(self) -> "FirstLayer":
-        """The same layer with one more special direction, if there is one."""
-        beside = self.special.shape[1] - self.directions.shape[1] + 1
-        wider = replace(self, beside=beside)
-        if beside < len(self._beside[1]):  # as the rows are the same
+    @cached_property
+    def wider(self) -> "FirstLayer | None":
+        """The layer with one more special direction; None where there is no such direction."""
+        count = self.special.shape[1]
+        wider = replace(self, beside=count - self.directions.shape[1] + 1)
+        wider.__dict__["_rows"] = self._rows
+        if wider.beside <= self._beside[1].shape[1]:
             wider.__dict__["_beside"] = self._beside
-        return wider
+        return wider if wider.special.shape[1] > count else None
+
+    @cached_property
+    def _rows(self) -> Any:
+        """The weights on the device; with an intercept, of a neuron more, which sees no input."""
+        intercept = np.zeros((int(self.intercept), self.dimension))
+        return to_device(np.concatenate([self.weights, intercept]), self.device)
 
     @cached_property
     def _beside(self) -> tuple[Array, Array, float]:
-        """Shares of the pre-activations' variance, given the projections on the target's
-        directions, that other directions have, and these as rows, as many as are asked for and one
-        more, the largest first; and the largest share that of random rows one would have."""
-        known, most = self.directions, max(4, self.beside or 0) + 1
-        rest = self.weights - (self.weights @ known) @ known.T
-        random = 1 / self.dimension
-        if self.inputs is None or self.inputs.covariances is None:
-            sizes, vectors = np.linalg.svd(rest, full_matrices=False)[1:]
-        else:
-            whole = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
-            along = whole @ known
-            values, axes = np.linalg.eigh(whole - along @ np.linalg.pinv(known.T @ along) @ along.T)
-            values = np.maximum(values, 0.0)
-            random = values[-1] / max(values.sum(), 1e-300)
-            spread = self.weights @ (axes * np.sqrt(values))
-            seen, sizes, _ = np.linalg.svd(spread, full_matrices=False)
-            vectors = np.linalg.qr(rest.T @ seen[:, :most])[0].T
-        # random rows have independent entries
-        random = (np.sqrt(random) + 1 / np.sqrt(self.width)) ** 2
-        return sizes**2 / max((sizes**2).sum(), 1e-300), vectors[:most].copy(), random
+        """``leading_directions`` beside the target's, as many as are asked for and one more."""
+        covariance = None
+        if self.inputs is not None and self.inputs.covariances is not None:
+            covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
+        count = max(4, self.beside or 0) + 1
+        return leading_directions(self._rows, self.directions, covariance, count)
 
     @cached_property
     def _conditioned(self) -> Sequence[Conditioned]:
         """Every component of the inputs, given the special directions."""
-        weights, bias = self.weights, self.bias
-        if self.intercept:  # a neuron that sees no input, at a bias at which it is not 0
+        bias = self.bias
+        if self.intercept:  # at a bias at which the neuron is not 0
             tried = np.arange(-3.0, 4.0)
-            constant = tried[np.argmax(np.abs(self.student(tried)))]
-            weights = np.vstack([weights, np.zeros(self.dimension)])
-            bias = np.append(bias, constant)
+            bias = np.append(bias, tried[np.argmax(np.abs(self.student(tried)))])
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
         each = [None] * len(law.means) if law.covariances is None else law.covariances
         of = zip(law.fractions.tolist(), law.means, each, strict=True)
-        return [condition(weights, bias, self.special, *component) for component in of]
+        return [condition(self._rows, bias, self.special, *component) for component in of]
 
-    def stratified(self, level: int) -> Stratified | None:
-        """The strata of one level; None past the last, and for four directions or more at the last,
+    def stratified(self, level: int, last: int | None = None) -> Stratified | None:
+        """The strata of one level, made once, with ``last`` nodes along the last of the special
+        directions if said; None past the last level, and for four directions or more at the last,
         where they would be too many."""
-        count = len(LEVELS) - (self.special.shape[1] > 3)
-        return self.cut(LEVELS[level]) if level < count else None
+        if level >= len(LEVELS) - (self.special.shape[1] > 3):
+            return None
+        if (level, last) not in self._made:
+            self._made[level, last] = self.cut(LEVELS[level], last)
+        return self._made[level, last]
+
+    @cached_property
+    def _made(self) -> dict[tuple[int, int | None], Stratified]:
+        return {}
 
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
@@ -245,7 +250,7 @@ class FirstLayer:
             raise InvalidArgument("inputs", self.inputs, allowed)
         (given,) = replace(self, beside=0)._conditioned
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
-        return layer_strata(given, self.student, rule, LEVELS[-1]).on(self.device)
+        return layer_strata(given, self.student, rule, LEVELS[-1].k_max, LEVELS[-1].tol)
 
     def cut(self, level: Level, last: int | None = None) -> Stratified:
         """The strata of a ``level``, with ``last`` nodes along the last of the special directions
@@ -259,10 +264,10 @@ class FirstLayer:
             if not given.share:
                 continue
             rule = given.nodes(self.student, planes, level, last)
-            part = layer_strata(given, self.student, rule, level)
+            part = layer_strata(given, self.student, rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
                 part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))
-            parts.append(part.on(self.device))
+            parts.append(part)
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T

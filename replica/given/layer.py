@@ -1,130 +1,214 @@
-"""Strata of a given first layer, from its weights and biases.  Eq. (20.1)
+"""Strata of a given first layer, from its weights and biases.  Eqs. (20.9)-(20.14)
 
 A stratum is a component of the inputs and a node z of a quadrature rule, given which
-pre-activations are s(z) + g, Gaussian of the covariance B (``nodes``).  Features there are expanded
-in Hermite polynomials of g_i / sqrt(c_i), c_i = B_ii, up to the degree k_max; the rest of each one
-is taken to be independent of the others.  docs/theory.md 20
+pre-activations are s(z) + g, Gaussian of the covariance B (``nodes``).  With c_i = B_ii, rho the
+correlations between different neurons and d_k of (20.1), second moments of features are there
+
+    M = S + mu mu^T = diag(q) + sum_{k <= K} (d_k d_k^T) o rho^k + (D D^T) o rho^K',        (20.9)
+
+with products of entries o and mu = d_0.  q_i = E sigma_i^2 is exact.  D_i^2 = q_i - sum_k d_{k,i}^2
+closes the series: K' is the least even number above K.  docs/theory.md 20
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
-from solvers.results import Array
+from solvers.arrays import diagonal_view, like, namespace, to_host
+from solvers.resources import GivenUp, check_time
+from solvers.results import Array, Status
 from solvers.rules import Rule
 
 from ..problem import Activation
-from .moments import MomentTable
-from .nodes import Conditioned, Level
-from .strata import Degree, HermiteStrata
+from .moments import NodeMoments
+from .nodes import Conditioned
+from .strata import Strata
 
-# Least part of a neuron's moments, of the largest, that is not a combination of others'.
-SKELETON_TOLERANCE = 1e-5
-BLOCK = 16  # nodes of which moments of all neurons are computed at a time, for memory
-# Of a degree past the mean modes may be left out that are as many times larger: as measured, 30
-# change errors less than those of the mean do, 100 as much.
-LATER = 30
+COLUMNS = 24  # of a sketch, to begin with
+MISSED = 0.3  # part of what may be left out that a sketch may miss
+
+
+class Degree(NamedTuple):
+    """One term (f f^T) o rho^k of the second moments, f = along @ modes of low rank r.
+
+    Attributes
+    ----------
+    power : int
+        k.
+    along : (N, r)
+        At the nodes.
+    modes : (r, p)
+        Of the neurons.
+    """
+
+    power: int
+    along: Array
+    modes: Any
+
+
+@dataclass(frozen=True)
+class HermiteStrata(Strata):
+    """Strata of a layer: the diagonal of second moments, and terms beside it.  Eq. (20.9)
+
+    Attributes
+    ----------
+    shares : (N,)
+    second : (N, p)
+        q, the second moment of every feature at every node.
+    degrees : sequence of Degree
+        Powers of rho in rising order; the first is the mean, of power 0.
+    correlation : (p, p)
+        rho of the pre-activations, 0 on the diagonal.
+    """
+
+    shares: Array
+    second: Any
+    degrees: Sequence[Degree]
+    correlation: Any
+
+    @property
+    def width(self) -> int:
+        return int(self.second.shape[1])
+
+    # Eq. (20.14), here and below
+    def mix(self, weights: Array) -> Any:
+        rho = self.correlation
+        xp = namespace(rho)
+        total, power = xp.zeros_like(rho), self.degrees[-1].power
+        for degree in reversed(self.degrees):  # Horner's scheme in rho
+            for _ in range(power - degree.power):
+                total *= rho
+            gram = like((degree.along.T * weights) @ degree.along, rho)
+            total += degree.modes.T @ (gram @ degree.modes)
+            power = degree.power
+        diagonal_view(total)[:] = like(weights, rho) @ self.second
+        return total
+
+    def trace(self, matrix: Any) -> Array:
+        diagonal, power = namespace(matrix).linalg.diagonal(matrix), 0
+        total = to_host(self.second @ diagonal)
+        for degree in self.degrees:
+            for _ in range(degree.power - power):
+                matrix = matrix * self.correlation
+            product = degree.modes @ matrix
+            if not degree.power:  # its diagonal is in q
+                product = product - degree.modes * diagonal
+            total = total + _forms(degree.along, to_host(product @ degree.modes.T))
+            power = degree.power
+        return total / self.width
+
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        """At a node labels do not vary with the features: e = 0."""
+        mean, *others = self.degrees
+        scaled, power, rho = mean.modes * x, 0, self.correlation
+        variance = to_host(self.second @ x**2) - _forms(mean.along, to_host(scaled @ scaled.T))
+        raised = rho**0
+        for degree in others:
+            for _ in range(degree.power - power):
+                raised = raised * rho
+            scaled, power = degree.modes * x, degree.power
+            variance = variance + _forms(degree.along, to_host(scaled @ raised @ scaled.T))
+        output = np.asarray(mean.along @ to_host(mean.modes @ x))
+        return output, np.zeros_like(self.shares), variance
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        _, along, modes = self.degrees[0]
+        return like(of_means @ along, modes) @ modes
+
+    def noisy(self, variances: Array) -> "HermiteStrata":
+        """The strata of features with independent noise of these ``variances`` (p,)."""
+        return replace(self, second=self.second + like(variances, self.second))
 
 
 def layer_strata(
-    given: Conditioned, student: Activation, rule: Rule, level: Level
+    given: Conditioned, student: Activation, rule: Rule, k_max: int, tol: float
 ) -> HermiteStrata:
-    """The strata of one component at the nodes of a ``rule`` for z.  Eq. (20.1)
+    """The strata of one component at the nodes of a ``rule`` for z, with Hermite degrees to
+    ``k_max``.  Of each degree modes are left out that make at most ``tol`` of the second moments
+    together, in units of a feature's variance given z.
 
-    Of the mean, modes are left out that hold ``rank_tol`` of E sigma^2 together; of other degrees,
-    whose modes neurons do not share, ``LATER`` times as much; and degrees of which no mode is left.
-    What is left out is taken to be independent of the other neurons, as degrees past ``k_max`` are.
-
-    Moments of the features are smooth in z and in the neuron.  Of few neurons they are computed at
-    all nodes; those of the others are combinations of these, which are found at few nodes.
+    Raises ``GivenUp`` past the deadline, and where ``mix`` does not have the diagonal of q.
     """
-    (nodes, shares), c = rule, given.variances
-    reach = np.linalg.norm(given.loadings, axis=1) * np.linalg.norm(nodes, axis=1).max()
-    table = MomentTable(student, given.shift, reach, c, level.k_max, uses=len(nodes) * len(c))
-
-    def moments(at: Array | slice, of: Array | slice) -> Array:
-        return table.at(given.shift[of] + nodes[at] @ given.loadings[of].T, of)
-
-    # a mode counts by what entries beside the diagonal, which hardly changes, make of it
-    parts = _beside_diagonal(given.correlation, level.k_max)
-    chosen, modes = skeleton(lambda at: moments(at, slice(None)), shares)
-    *degrees, rest = moments(slice(None), chosen)
-    rest = np.maximum(rest, 0.0)
-    basis, turned = np.linalg.qr(modes.T)
-    largest = np.linalg.svd(turned, compute_uv=False).max(initial=0.0) ** 2
-    mean, first, beside = student.moments(given.shift, c + (given.loadings**2).sum(axis=1))
-    least = level.rank_tol * float((mean**2 + first**2 + beside).sum())
-    expanded = []
-    for k, (each, part) in enumerate(zip(degrees, parts, strict=True)):
-        left_out = least * LATER if k else least
-        kept = np.empty((len(chosen), 0))
-        if largest * (shares @ each**2).sum() * part > left_out:  # some mode may be kept
-            sizes, vectors = np.linalg.eigh(turned @ ((each.T * shares) @ each) @ turned.T)
-            kept = vectors[:, np.cumsum(sizes) * part > left_out]  # the others hold less together
-        degree = Degree(each @ (turned.T @ kept), kept.T @ basis.T)
-        rest += (each - degree.along @ degree.modes[:, chosen]) ** 2
-        expanded.append(degree)
-    while len(expanded) > 2 and not expanded[-1].modes.size:
-        expanded.pop()
-    return HermiteStrata(given.share * shares, expanded, given.correlation, Degree(rest, modes))
-
-
-def _beside_diagonal(correlation: Array, k_max: int) -> Array:
-    """Sums of |rho|^k beside the diagonal, over p, and 1 at most: (k_max + 1,)."""
-    modulus = np.abs(correlation)
-    np.fill_diagonal(modulus, 0.0)
-    power, sums = np.ones_like(modulus), [1.0]
-    for _ in range(k_max):
-        power *= modulus
-        sums.append(power.sum() / len(power))
-    return np.minimum(sums, 1.0)
+    (nodes, shares), rho = rule, given.correlation
+    xp = namespace(rho)
+    s = like(given.shift + nodes @ given.loadings.T, rho)
+    moments = NodeMoments(student, s, given.variances, k_max)
+    closing = k_max + 2 - k_max % 2  # K'
+    power, raised = 0, xp.ones_like(rho)  # rho^{2 power}
+    unit = math.nan
+    second = sign = 0.0 * s
+    degrees = []
+    for index, degree in enumerate([*range(k_max + 1), closing]):
+        check_time()
+        d = moments.at(index)
+        if index > k_max:
+            d = xp.sqrt(xp.where(d > 0, d, 0.0 * d)) * sign
+        elif degree == closing - 2:  # D of neurons with opposite pre-activations has these signs
+            sign = xp.sign(d)
+        second += d * d
+        energy = like(shares, rho) @ (d * d)
+        if not degree:
+            variances = given.variances + (given.loadings**2).sum(axis=1)
+            mean, first, rest = student.moments(given.shift, variances)
+            whole = float((mean**2 + first**2 + rest).sum())
+            unit = max(whole - float(xp.sum(energy)), 1e-4 * whole) / len(mean)
+        for _ in range(degree - power):
+            raised *= rho * rho
+        power = degree
+        # Eq. (20.11)
+        if not degree or float(energy @ (raised @ energy)) ** 0.5 > tol * unit:
+            degrees.append(Degree(degree, *_principal(d, shares, raised, tol * unit)))
+    strata = HermiteStrata(given.share * shares, second, degrees, rho)
+    diagonal = xp.linalg.diagonal(strata.mix(shares))
+    if not float(xp.max(xp.abs(diagonal - like(shares, rho) @ second))) <= 1e-12 * unit:
+        raise GivenUp(Status.NOT_FINITE)
+    return strata
 
 
-def skeleton(moments: Callable[[Array], Array], shares: Array) -> tuple[Array, Array]:
-    """Few neurons (r,) of whose moments, at any node, those of all are combinations: (r, p).
+def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array, Any]:
+    """The principal modes of a moment d (N, p), (N, r) and (r, p): all but those whose part in
+    C o rho^k, C = E d d^T over the nodes, is at most ``least`` together, by ``raised``, rho^{2k}.
 
-    ``moments`` maps some of the nodes to (k, n, p).  Nodes are drawn, half of them by their
-    ``shares`` (N,), until they are far more than the neurons that are kept.
+    C is compressed to a basis P, larger until it misses little of C: with Z = (1 - P P^T) C P at
+    most |Z P^T| twice and |(1 - P P^T) C (1 - P P^T)|.  Eqs. (20.12), (20.13)
     """
-    draw, count, N = np.random.default_rng(0), 128, shares.size
+    xp, (N, p), draw = namespace(d), d.shape, np.random.default_rng(0)
+    weights = like(shares, d)
+    energy, image = weights @ (d * d), d[:0, :].T
+
+    def norm(x: Any, y: Any) -> float:
+        """Frobenius' norm of rho^k o matrices of entries sqrt(x_i y_j)."""
+        return max(0.0, float(x @ (raised @ y))) ** 0.5
+
     while True:
-        at = np.arange(N)
-        if count < N:
-            by_share = draw.choice(N, count // 2, replace=False, p=shares)
-            at = np.unique(np.concatenate([by_share, draw.choice(N, count // 2, replace=False)]))
-        chosen, modes = _independent(_products(moments, at))
-        if count >= N or 2 * chosen.size <= at.size:
-            return chosen, modes
-        p = modes.shape[1]
-        if 2 * chosen.size > p:
-            return np.arange(p), np.eye(p)
-        count *= 2
+        sketch = np.sqrt(shares)[:, None] * draw.standard_normal((N, min(COLUMNS, N)))
+        basis = xp.linalg.qr(xp.concat([image, d.T @ like(sketch, d)], axis=1))[0]
+        along = d @ basis
+        weighed = weights[:, None] * along
+        gram, image = along.T @ weighed, d.T @ weighed  # C P turns towards leading modes
+        product = basis @ gram
+        missed = energy - xp.sum((2 * image - product) * basis, axis=1)
+        missed = xp.where(missed > 0, missed, 0.0 * missed)
+        crossed = xp.sum((image - product) ** 2, axis=1)
+        if (
+            basis.shape[1] >= min(N, p)
+            or norm(missed, missed) + 2 * norm(crossed, xp.sum(basis**2, axis=1)) <= MISSED * least
+        ):
+            break
+    along, gram = to_host(along), to_host(gram)
+    sizes, turn = np.linalg.eigh(gram)
+    modes = like(turn.T, d) @ basis.T
+    square = modes * modes
+    beside = to_host(xp.sum(square * (square @ raised), axis=1))
+    sizes = sizes * np.sqrt(np.maximum(beside, 0.0))
+    order = np.argsort(sizes)
+    kept = order[np.cumsum(sizes[order]) > least]
+    return along @ turn[:, kept], xp.take(modes, like(kept, d), axis=0)
 
 
-def _independent(gram: Array) -> tuple[Array, Array]:
-    """Columns (r,) of which all those of a ``gram`` matrix (p, p) are combinations, (r, p)."""
-    least = SKELETON_TOLERANCE**2 * np.diagonal(gram).max()
-    root, order, rank, _ = dpstrf(gram.T, tol=least, overwrite_a=1)
-    order -= 1  # LAPACK counts from 1
-    modes = np.empty((rank, len(order)))
-    modes[:, order[:rank]] = np.eye(rank)
-    modes[:, order[rank:]] = solve_triangular(root[:rank, :rank], root[:rank, rank:])
-    return order[:rank], modes
-
-
-def _products(moments: Callable[[Array], Array], at: Array) -> Array:
-    """Sums (p, p), over the nodes ``at``, of products of the ``moments`` of two neurons, each of
-    the k on a scale of its own; of some nodes at a time, for memory."""
-    total, scale, parts = np.zeros(()), None, -(-at.size // BLOCK)
-    for i in range(parts):
-        values = moments(at[i::parts])
-        if scale is None:
-            sizes = np.sqrt(np.einsum("knp,knp->k", values, values))
-            # below a millionth of the largest but the mean it is rounding
-            scale = np.maximum(sizes, 1e-6 * sizes[1:].max() + 1e-300)[:, None, None]
-        values /= scale
-        rows = values.reshape(-1, values.shape[2])
-        total = total + rows.T @ rows
-    return total
+def _forms(rows: Array, matrix: Array) -> Array:
+    """The quadratic form of ``matrix`` (r, r) at each of the ``rows`` (N, r): (N,)."""
+    return np.asarray(((rows @ matrix) * rows).sum(axis=1))

@@ -1,56 +1,85 @@
-"""The moments of a neuron's feature, given the special directions.
+"""Moments of every neuron's feature at every node of a component.
 
-At the shift s, the mean of its pre-activation, and with the variance c of what is left of that,
+At the shift s, the mean of its pre-activation, and with the variance c of the rest of that,
 
     d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!),   z ~ N(0, 1),                         (20.1)
 
-and E sigma^2 has beside the squares of d_0 ... d_(k_max) a rest.  docs/theory.md 20
+and the remainder E sigma^2 - sum_k d_k^2 over k = 0 ... k_max.  docs/theory.md 20
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
+from solvers.arrays import like, namespace, to_host
 from solvers.chebyshev import to_coefficients
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..problem import Activation
 
 # Panels of t = s / sqrt(c), of this width or 1, and points of each; the largest t of a table.
 PANEL, POINTS, FURTHEST = 8.0, 10, 1000.0
+BLOCK = 2**17  # moments that are looked up at a time, for memory
 
 
-class MomentTable:
-    """The moments of every neuron at shifts s of at most ``reach`` from its ``centre``, (p,) each;
-    tabulated where that takes fewer integrals than the number of ``uses``.
+class NodeMoments:
+    """Moments at shifts ``s`` (N, p), an array of any library, and variances ``c`` (p,).
 
     They are one function of t = s / sqrt(c) and log c for all neurons, smooth on the scales 1 and
-    pi / 2: polynomials on panels of t, whose coefficients are Chebyshev series in log c.
+    pi / 2: polynomials on panels of t, whose coefficients are Chebyshev series in log c.  They are
+    tabulated where that takes fewer integrals than there are moments.
     """
 
-    def __init__(
-        self, student: Activation, centre: Array, reach: Array, c: Array, k_max: int, uses: int
-    ) -> None:
-        self.student, self.c, self.k_max = student, c, k_max
+    def __init__(self, student: Activation, s: Any, c: Array, k_max: int) -> None:
+        self.student, self.k_max = student, k_max
+        xp, (N, p) = namespace(s), s.shape
+        root = np.sqrt(c)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = (centre + np.multiply.outer([-1, 1], reach)) / np.sqrt(c)
-            logs = np.log(c)
-        # none where special directions leave nothing of inputs
-        self.known = np.abs(ends).max(axis=0) <= FURTHEST
-        ends, logs = ends[:, self.known], logs[self.known]
-        if not logs.size:
-            return
+            lowest, highest = (to_host(of(s, axis=0)) / root for of in (xp.min, xp.max))
+            known = np.maximum(np.abs(lowest), np.abs(highest)) <= FURTHEST  # c is not 0
+        if not known.any() or not self._tabulate(lowest[known], highest[known], c[known], N * p):
+            known[:] = False
+        self.tabulated, rest = np.flatnonzero(known), np.flatnonzero(~known)
+        rest = rest[np.argsort(c[rest])]  # neurons that are alike in one integral
+        self.others = np.empty((k_max + 2, N, rest.size))
+        if rest.size:
+            moments = hermite_moments(student, to_host(s)[:, rest].T, c[rest, None], k_max)
+            self.others[:] = moments.swapaxes(1, 2)
+        self.order = like(np.argsort(np.concatenate([self.tabulated, rest])), s)
+        if self.tabulated.size:
+            chosen = like(self.tabulated, s)
+            t = xp.take(s, chosen, axis=1) / like(root[known], s)
+            edges = like(self.edges, s)
+            panel = xp.searchsorted(edges[1:-1], xp.reshape(t, (-1,)), side="right")
+            panel = xp.reshape(panel, t.shape)
+            start = xp.reshape(xp.take(edges, xp.reshape(panel, (-1,)), axis=0), t.shape)
+            width = xp.reshape(
+                xp.take(edges[1:] - edges[:-1], xp.reshape(panel, (-1,)), axis=0), t.shape
+            )
+            self.x = (t - start) / width
+            self.row = panel * self.tabulated.size + like(np.arange(self.tabulated.size), s)
+
+    def _tabulate(self, lowest: Array, highest: Array, c: Array, uses: int) -> bool:
+        """Make the series for t between ``lowest`` and ``highest`` (q,) of neurons with c (q,);
+        whether they take fewer integrals than there are ``uses``."""
+        logs = np.log(c)
         self.middle, self.half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
-        ratio = np.pi / 2 / max(self.half, 1e-9)
-        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(ratio)))
-        panels = ends.min() + PANEL * np.arange(int(np.ptp(ends) / PANEL) + 2)
-        # of what oscillates, log c takes more
-        while (few := 2 * count * panels.size * POINTS <= uses) and not self._fill(panels, count):
-            count *= 2
-        self.known &= few
+        self.y = (logs - self.middle) / max(self.half, 1e-300)
+        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(self.half, 1e-9))))
+        panels = np.arange(lowest.min(), highest.max() + PANEL, PANEL)
+        panels = np.append(panels, panels[-1] + PANEL)
+        while 2 * count * panels.size * POINTS <= uses:
+            if self._fill(panels, count):
+                return True
+            count *= 2  # of functions that oscillate, log c takes more terms
+        return False
 
     def _fill(self, panels: Array, count: int) -> bool:
         """Make the series, of ``count`` terms in log c, on ``panels`` given by their ends, cut to
-        those of width 1 where polynomials do not suffice; whether the series have decayed."""
+        panels of width 1 where polynomials do not suffice; whether the series have decayed."""
+        check_time()
         sizes = np.abs(self._series(panels, count)).max(axis=1)  # (moments, panels, POINTS)
         largest = sizes.max(axis=(1, 2))
         # below a part of the largest but the mean it is rounding
@@ -61,9 +90,8 @@ class MomentTable:
         series = self._series(self.edges, count)
         x = chebpts1(POINTS)
         powers = np.linalg.inv(np.vander((x + 1) / 2)) @ chebvander(x, POINTS - 1)
-        widths = np.diff(self.edges) ** -np.arange(POINTS)[::-1, None]
-        # (count, POINTS, panels, k_max + 2)
-        self.series = np.einsum("kapx,yx->aypk", series, powers, optimize=True) * widths[..., None]
+        # (k_max + 2, POINTS, panels, count): powers of 0 ... 1 on a panel, the highest first
+        self.series = np.einsum("kapx,yx->kypa", series, powers, optimize=True)
         last = np.abs(series[:, -2:]).max(axis=(1, 2, 3))
         return bool((last <= 1e-6 * largest).all())
 
@@ -77,38 +105,34 @@ class MomentTable:
         in_t = values @ to_coefficients(POINTS).T
         return np.einsum("ab,kbpx->kapx", to_coefficients(count), in_t)
 
-    def at(self, s: Array, of: Array | slice) -> Array:
-        """Those of some of the neurons at shifts (n, q) of theirs: (k_max + 2, n, q)."""
-        from scipy.interpolate import PPoly
-
-        neurons = np.arange(self.c.size)[of]
-        found = np.empty((self.k_max + 2, *s.shape))
-        known = np.flatnonzero(self.known[neurons])
-        most = max(len(s), self.edges.size * POINTS) if known.size else 1
-        size = max(1, 10**5 // (most * len(found)))
-        for i in range(0, known.size, size):  # neurons at a time, for memory
-            j = known[i : i + size]
-            c, first, last = self.c[neurons[j]], self.edges[0], self.edges[-1]
-            y = (np.log(c) - self.middle) / max(self.half, 1e-300)
-            own = np.tensordot(chebvander(y, len(self.series) - 1), self.series, axes=1)
-            # a neuron's panels are next to those of the one before it
-            beside = (last - first) * np.arange(j.size)[:, None]
-            ends = np.append((self.edges[:-1] + beside).ravel(), last + beside[-1])
-            pieces = PPoly(own.swapaxes(0, 1).reshape(POINTS, -1, len(found)), ends)
-            t = np.clip(s[:, j].T / np.sqrt(c)[:, None], first, last - 1e-9)
-            found[:, :, j] = pieces(t + beside).transpose(2, 1, 0)
-        rest = np.flatnonzero(~self.known[neurons])
-        if rest.size:
-            rest = rest[np.argsort(self.c[neurons[rest]])]  # those alike in one integral
-            c = self.c[neurons[rest], None]
-            values = hermite_moments(self.student, s[:, rest].T, c, self.k_max)
-            found[:, :, rest] = values.swapaxes(1, 2)
+    def at(self, k: int) -> Any:
+        """d_k, or the remainder for k = k_max + 1, of every neuron at every node: (N, p)."""
+        xp = namespace(self.order)
+        if not self.tabulated.size:
+            return xp.take(like(self.others[k], self.order), self.order, axis=1)
+        terms = chebvander(self.y, self.series.shape[-1] - 1).T
+        # (POINTS, panels * q)
+        polynomials = like((self.series[k] @ terms).reshape(POINTS, -1), self.order)
+        N, q = self.x.shape
+        size, blocks = max(1, BLOCK // q), []
+        for i in range(0, N, size):
+            check_time()
+            row, x = xp.reshape(self.row[i : i + size, :], (-1,)), self.x[i : i + size, :]
+            value = xp.take(polynomials[0, :], row, axis=0)
+            for m in range(1, POINTS):  # Horner's scheme
+                value *= xp.reshape(x, (-1,))
+                value += xp.take(polynomials[m, :], row, axis=0)
+            blocks.append(xp.reshape(value, x.shape))
+        found = xp.concat(blocks)
+        if q < int(self.order.shape[0]):
+            both = xp.concat([found, like(self.others[k], found)], axis=1)
+            found = xp.take(both, self.order, axis=1)
         return found
 
 
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
-    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and what is left of
-    E sigma^2 beside their squares: (k_max + 2, *shape of s)."""
+    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and the remainder of
+    E sigma^2 after their squares: (k_max + 2, *shape of s)."""
     mean, first, rest = student.moments(s, c)
     found = [mean[None], first[None]]
     if k_max > 1:

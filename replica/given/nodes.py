@@ -9,10 +9,12 @@ standardised kappa,
 docs/theory.md 20
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from solvers.arrays import diagonal_view, like, namespace, to_host
+from solvers.linear import leading_eigenvectors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor
 from solvers.split import split_at_planes
@@ -35,23 +37,22 @@ class Level(NamedTuple):
         The same on each panel of a direction along which the target has kinks.
     k_max : int
         Hermite degree of the features.
-    rank_tol : float
-        Part of E sigma^2 that modes of the mean may leave out.
+    tol : float
+        Part of the variance of features that modes may be left out of.
     """
 
     nodes: tuple[int, ...]
     panel: int
     k_max: int
-    rank_tol: float
+    tol: float
 
 
 LEVELS = (
-    Level((32, 20, 14, 8, 6), 8, 4, 3e-7),
-    Level((64, 32, 22, 10, 7), 11, 6, 1e-7),
-    Level((128, 48, 28, 12, 8), 14, 8, 1e-8),
+    Level((32, 20, 14, 8, 6), 8, 4, 1e-3),
+    Level((64, 32, 22, 10, 7), 11, 6, 1e-4),
+    Level((128, 48, 28, 12, 8), 14, 8, 1e-6),
     Level((192, 64, 36, 13, 9), 18, 10, 1e-8),  # for the kinks of a loss in three directions
 )
-COARSE = Level((16, 12, 8, 6, 5), 6, 3, 1e-6)  # enough to compare two sets of directions
 
 
 class Conditioned(NamedTuple):
@@ -64,7 +65,7 @@ class Conditioned(NamedTuple):
     shift, loadings : (p,), (p, r)
         t + W m, and R.
     variances, correlation : (p,), (p, p)
-        c and rho, those of B, the covariance of pre-activations given z.
+        c, and rho beside its diagonal, of the covariance B of pre-activations given z.
     origin, axes : (K,), (K, r)
         kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
@@ -73,7 +74,7 @@ class Conditioned(NamedTuple):
     shift: Array
     loadings: Array
     variances: Array
-    correlation: Array
+    correlation: Any
     origin: Array
     axes: Array
 
@@ -139,7 +140,7 @@ class Conditioned(NamedTuple):
 
 
 def condition(
-    weights: Array,
+    weights: Any,
     biases: Array,
     directions: Array,
     share: float,
@@ -151,17 +152,51 @@ def condition(
 
     Directions along which the component does not vary have no z.
     """
-    spread = directions if covariance is None else covariance @ directions
-    axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
-    loadings = weights @ spread @ np.linalg.pinv(axes).T
-    covered = weights if covariance is None else weights @ covariance
-    B = covered @ weights.T
-    B -= loadings @ loadings.T
-    c = np.maximum(np.diagonal(B), 0.0)
-    scale = np.sqrt(np.where(c > 0, c, 1.0))
+    axes, along, covered = _remainder(weights, directions, covariance)
+    xp, loadings = namespace(weights), to_host(weights @ along)
+    B = covered @ (covered if covariance is None else weights).T
+    c = to_host(xp.linalg.diagonal(B)) + 0.0
+    c[c < 1e-14 * (loadings**2).sum(axis=1)] = 0.0  # rounding of neurons that z determines
+    scale = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
     B /= scale
     B /= scale[:, None]
-    return Conditioned(share, biases + weights @ mean, loadings, c, B, directions.T @ mean, axes)
+    diagonal_view(B)[:] = 0.0
+    shift = biases + to_host(weights @ like(mean, weights))
+    return Conditioned(share, shift, loadings, np.maximum(c, 0), B, directions.T @ mean, axes)
+
+
+def leading_directions(
+    weights: Any, known: Array, covariance: Array | None, count: int
+) -> tuple[Array, Array, float]:
+    """Directions that move pre-activations most, given the projections on ``known`` ones (d, T).
+
+    Returns their shares of the pre-activations' variance, the largest first, the directions, (d, k)
+    with k at least ``count`` where there are so many, and the largest share that a direction has of
+    random rows.
+    """
+    _, along, covered = _remainder(weights, known, covariance)
+    p, d = weights.shape
+    draw = np.random.default_rng(0).standard_normal((max(p, d), min(p, d, count + 11)))
+    sizes, axes = leading_eigenvectors(lambda x: covered @ (weights.T @ x), like(draw[:p], weights))
+    whole = float(namespace(weights).sum(covered * weights))
+    directions = to_host(weights.T @ axes)
+    directions = np.linalg.qr(directions - known @ (known.T @ directions))[0]
+    random = 1 / d
+    if covariance is not None:
+        rest = covariance - to_host(along) @ to_host(along).T
+        largest = leading_eigenvectors(lambda x: rest @ x, draw[:d])[0][0]
+        random = largest / max(np.trace(rest), 1e-300)
+    # random rows have independent entries
+    return sizes / max(whole, 1e-300), directions, (np.sqrt(random) + 1 / np.sqrt(p)) ** 2
+
+
+def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tuple[Array, Any, Any]:
+    """The root of the covariance of kappa (K, r), Cov(x, z) (d, r), and W Cov(x | z) (p, d)."""
+    spread = directions if covariance is None else covariance @ directions
+    axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
+    along = like(spread @ np.linalg.pinv(axes).T, weights)
+    covered = weights if covariance is None else weights @ like(covariance, weights)
+    return axes, along, covered - (weights @ along) @ along.T
 
 
 def heavy(rule: Rule) -> Rule:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.arrays import add_to_diagonal
+from solvers.arrays import diagonal_view
 from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Rows, Status
 
@@ -139,7 +139,7 @@ def _first_responses(equations: StrataEquations) -> Array:
     for the mean m of the features' power."""
     lam, ratio, strata = np.max(equations.lam), equations.ratio, equations.strata
     unit = strata.mix(np.zeros_like(strata.shares))
-    add_to_diagonal(unit, 1.0)
+    diagonal_view(unit)[:] = 1.0
     power = strata.trace(unit)  # of G = 1
     m = strata.shares @ power
     b = lam + (ratio - 1) * m

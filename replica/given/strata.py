@@ -11,12 +11,10 @@ any library that follows the array standard, on a device.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.arrays import add_to_diagonal, like, namespace, to_device, to_host
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
@@ -140,102 +138,6 @@ class Stratified(NamedTuple):
     intercept: bool = False
 
 
-class Degree(NamedTuple):
-    """A moment of every feature in every stratum, such as d_k: along @ modes, of low rank r.
-
-    Attributes
-    ----------
-    along : (N, r)
-        Of the strata.
-    modes : (r, p)
-        Of the neurons.
-    """
-
-    along: Array
-    modes: Any
-
-
-@dataclass(frozen=True)
-class HermiteStrata(Strata):
-    """Strata of a layer: features expanded in Hermite polynomials of Gaussian pre-activations,
-
-        S + mu mu^T = sum_{k=0} (d_k d_k^T) o rho^k + diag(rest),                           (20.1)
-
-    with products of entries o, d_0 = mu, and rho^0 = 1.  Degree k costs r p^2 an operation.
-
-    Attributes
-    ----------
-    shares : (N,)
-    degrees : sequence of Degree
-        d_k for k = 0, 1, ...
-    correlation : (p, p)
-        rho of the pre-activations.
-    rest : Degree
-        What each feature has in degrees, or modes of these, that are left out: independent of the
-        other features.
-    """
-
-    shares: Array
-    degrees: Sequence[Degree]
-    correlation: Any
-    rest: Degree
-
-    @property
-    def width(self) -> int:
-        return int(self.correlation.shape[0])
-
-    def mix(self, weights: Array) -> Any:
-        rho = self.correlation
-        xp = namespace(rho)
-        total = xp.zeros_like(rho)
-        for along, modes in reversed(self.degrees):  # Horner's scheme in rho
-            total *= rho
-            gram = like((along.T * weights) @ along, rho)
-            total += modes.T @ (gram @ modes)
-        add_to_diagonal(total, like(weights @ self.rest.along, rho) @ self.rest.modes)
-        return total
-
-    def trace(self, matrix: Any) -> Array:
-        total = self._of_rest(namespace(matrix).linalg.diagonal(matrix))
-        for k, (along, modes) in enumerate(self.degrees):
-            if k:
-                matrix = matrix * self.correlation
-            total = total + _forms(along, to_host(modes @ matrix @ modes.T))
-        return total / self.width
-
-    def along(self, x: Any) -> tuple[Array, Array, Array]:
-        """At a node labels do not vary with the features: e = 0."""
-        total, power = self._of_rest(x**2), self.correlation
-        for k, (along, modes) in enumerate(self.degrees[1:]):
-            scaled = modes * x
-            if k:
-                power = power * self.correlation
-            total = total + _forms(along, to_host(scaled @ power @ scaled.T))
-        along, modes = self.degrees[0]
-        return np.asarray(along @ to_host(modes @ x)), np.zeros_like(self.shares), total
-
-    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        along, modes = self.degrees[0]
-        return like(of_means @ along, modes) @ modes
-
-    def _of_rest(self, diagonal: Any) -> Array:
-        """The trace of the rest with a matrix of this ``diagonal``, (N,)."""
-        return np.asarray(self.rest.along @ to_host(self.rest.modes @ diagonal))
-
-    def noisy(self, variances: Array) -> "HermiteStrata":
-        """The same with independent noise of these ``variances`` (p,) in the features."""
-        along, modes = self.rest
-        every = np.ones((len(along), 1))
-        rest = Degree(np.hstack([along, every]), np.vstack([modes, variances]))
-        return replace(self, rest=rest)
-
-    def on(self, device: str) -> "HermiteStrata":
-        """The same, with what is over neurons on a ``device``."""
-        degrees = [Degree(along, to_device(modes, device)) for along, modes in self.degrees]
-        rest = Degree(self.rest.along, to_device(self.rest.modes, device))
-        return HermiteStrata(self.shares, degrees, to_device(self.correlation, device), rest)
-
-
 class JoinedStrata(Strata):
     """Strata of several kinds side by side, one for each component of the inputs: ``parts``, with
     shares that sum to 1 over all."""
@@ -267,8 +169,3 @@ class JoinedStrata(Strata):
         ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
         each = zip(self.parts, *(np.split(all_of, ends) for all_of in weights), strict=True)
         return sum(getattr(part, operation)(*own) for part, *own in each)
-
-
-def _forms(rows: Array, matrix: Array) -> Array:
-    """The quadratic form of ``matrix`` (r, r) at each of the ``rows`` (N, r): (N,)."""
-    return np.asarray(((rows @ matrix) * rows).sum(axis=1))

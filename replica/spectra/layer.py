@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from solvers.arrays import add_to_diagonal
+from solvers.arrays import diagonal_view
 from solvers.fixed_point import fixed_point
 from solvers.resources import GivenUp, check_time, one_thread
 from solvers.results import Array, ConvergenceError, Rows, Status
@@ -214,7 +214,7 @@ class _Line:
         check_time()
         weights = self.ratio * self.strata.shares / (1 + V)
         total = self._rest(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))
-        add_to_diagonal(total, -z * self.ratio)
+        diagonal_view(total)[:] += -z * self.ratio
         G = self._rest(np.linalg.inv(total))
         return G, self.strata.trace(G.real.copy()) + 1j * self.strata.trace(G.imag.copy())
 

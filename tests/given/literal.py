@@ -22,7 +22,11 @@ def layer_moments(weights, biases, student, directions, nodes, k_max=2):
     ]
     rest = (values**2 * w).sum(axis=-1) - sum(x**2 for x in d)
     S = sum(d[k][:, :, None] * d[k][:, None] * rho**k for k in range(1, k_max + 1))
-    return d[0], S + rest[:, None] * np.eye(len(weights))
+    # the closing degree of (20.9), which for repeated neurons has all that is left
+    sign, closing = np.sign(d[k_max - k_max % 2]), k_max + 2 - k_max % 2
+    D = sign * np.sqrt(np.maximum(rest, 0.0))
+    beside = D[:, :, None] * D[:, None] * rho**closing * (1 - np.eye(len(weights)))
+    return d[0], S + beside + rest[:, None] * np.eye(len(weights))
 
 
 def ridge_errors(shares, mu, S, h, spread, e, noise, samples, lam):

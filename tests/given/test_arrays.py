@@ -1,6 +1,7 @@
 """Strata whose matrices are arrays of another library than numpy: the same equations."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,14 +16,16 @@ from replica.given.solve import solve_point
 @pytest.mark.parametrize("of", ["square", "absolute"])
 def test_the_array_standard_is_enough(of, monkeypatch):
     xp = pytest.importorskip("array_api_strict")
-    monkeypatch.setattr(
-        "replica.given.strata.to_device", lambda x, device: xp.asarray(x, dtype=xp.float64)
-    )
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((30, 20)) / 4
     layer = FirstLayer(weights=weights, student="relu", target="sin", directions=np.eye(20)[0])
     given = layer.stratified(0)
-    moved = given._replace(strata=given.strata.on("strict"))
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "replica.given.first_layer.to_device",
+            lambda x, device: xp.asarray(x, dtype=xp.float64),
+        )
+        moved = replace(layer).stratified(0)
     here, there = (solve_point(each, LOSSES[of], 40, 0.1) for each in (given, moved))
     assert isinstance(there.posterior.response, type(xp.asarray(0.0)))
     expected = errors_at(given, here, LOSSES[of])

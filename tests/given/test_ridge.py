@@ -1,12 +1,14 @@
 """Ridge regression over strata: closed forms, the literal equations, and limits.  Section 20."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.layer import layer_strata
-from replica.given.nodes import LEVELS, condition, heavy
+from replica.given.nodes import condition, heavy
 from replica.given.sample import MomentStrata
 from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
@@ -16,7 +18,7 @@ from solvers.rules import gauss_hermite, tensor
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
 
 TIGHT = 1e-12
-TWO_DEGREES = LEVELS[0]._replace(k_max=2, rank_tol=1e-8)
+MODES = 1e-9  # tolerance of what modes leave out, far below the other errors here
 
 
 def errors(strata, labels, samples, lam, tol=TIGHT):
@@ -45,11 +47,11 @@ def layer():
     return rows(draw, p, d), 0.3 * draw.standard_normal(p), np.eye(d)[:, :2], rule
 
 
-def of_layer(layer, student="tanh", **options):
+def of_layer(layer, student="tanh", k_max=2):
     """Its strata, and labels sin(z1) + z2 / 2 with noise."""
     weights, biases, directions, rule = layer
     given = condition(weights, biases, directions, 1.0, np.zeros(30), None)
-    strata = layer_strata(given, activation(student), rule, TWO_DEGREES._replace(**options))
+    strata = layer_strata(given, activation(student), rule, k_max, MODES)
     kappa = rule.nodes @ given.axes.T
     h = np.sin(kappa[:, 0]) + kappa[:, 1] / 2
     return strata, StratumLabels(strata.shares, h, np.zeros_like(h), 0.1)
@@ -72,7 +74,7 @@ def test_one_stratum_is_ridge_regression_with_a_covariance(samples):
 @pytest.mark.parametrize("k_max", [1, 2, 3])
 def test_low_rank_is_the_literal_equations(layer, student, k_max):
     weights, biases, directions, rule = layer
-    strata, labels = of_layer(layer, student, k_max=k_max, rank_tol=1e-12)
+    strata, labels = of_layer(layer, student, k_max)
     smooth = activation(student)
     mu, S = layer_moments(weights, biases, smooth, directions, rule.nodes, k_max)
     none = np.zeros_like(mu)
@@ -112,7 +114,7 @@ def test_components_that_are_alike_are_one(layer):
     parts = []
     for share, covariance in ((0.4, None), (0.6, np.eye(30) + spike)):
         given = condition(weights, biases, directions, share, np.zeros(30), covariance)
-        parts.append(layer_strata(given, activation("tanh"), rule, TWO_DEGREES))
+        parts.append(layer_strata(given, activation("tanh"), rule, 2, MODES))
     joined = JoinedStrata(parts)
     twice = StratumLabels(joined.shares, *np.tile([labels.h, labels.spread], 2), labels.noise)
     assert errors(joined, twice, 60, 0.05) == pytest.approx(expected, rel=1e-8)
@@ -130,7 +132,7 @@ def test_many_samples_give_the_least_squares_of_the_population(layer):
 
 def test_what_did_not_converge_says_so(layer):
     strata, labels = of_layer(layer)
-    bad = strata.__class__(strata.shares, strata.degrees, np.nan * strata.correlation, strata.rest)
+    bad = replace(strata, correlation=np.nan * strata.correlation)
     given = Stratified(bad, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
     assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
 
