@@ -225,7 +225,10 @@ class _Point:
             if not solved.residual <= RESIDUAL_TOLERANCE:
                 raise GivenUp(Status.NO_PROGRESS)
             self.start = solved.posterior
-        return errors_at(given, solved, self.loss)
+        errors = errors_at(given, solved, self.loss)
+        if rounding_at(given, solved) > self.tol * errors.test_error:
+            raise GivenUp(Status.ROUNDING)
+        return errors
 
     def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
         """Largest change of an error that is defined, relative to it, and to no less than a small
@@ -235,6 +238,15 @@ class _Point:
         power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
         before, after = np.array(was), np.array(now)
         return float(np.nanmax(np.abs(after - before) / np.maximum(np.abs(after), 1e-4 * power)))
+
+
+def rounding_at(given: Stratified, solved: Solved) -> float:
+    """What rounding may change of the test error: a unit in the last digit, or a few, of all terms
+    that (20.4) adds and subtracts."""
+    moments, field = given.moments, solved.field
+    terms = moments.h**2 + field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
+    size = ((terms + moments.spread) @ moments.weights)[0] + moments.noise
+    return float(4 * np.finfo(float).eps * size)
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:

@@ -8,6 +8,7 @@ from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
 from replica.problem import GaussianMixture, activation
+from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor
 from tests.given.simulated import (
     class_errors,
@@ -218,10 +219,10 @@ def test_a_stratum_needs_several_samples_a_feature():
 
 def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
-    found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-16)
+    found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-12)
     assert [status.name for status in found.status] == ["QUADRATURE"] * 2
     assert np.isnan(found.errors.test_error).all()
-    assert (found.quadrature_error > 1e-16).all()
+    assert (found.quadrature_error > 1e-12).all()
     assert not found.converged.any()
 
 
@@ -299,3 +300,39 @@ def test_special_directions_may_be_all_there_are():
     found = errors(layer, 1e9, 1e-8)["test_error"]
     # the tolerance of strata
     assert found == pytest.approx(share @ y**2 - along @ np.linalg.solve(power, along), rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8])
+def test_errors_below_the_rounding_of_their_terms_are_flagged(scale):
+    """Noiseless linear problems, whose errors vanish with the penalty."""
+    rng = np.random.default_rng(0)
+    features, slope = rng.standard_normal((2000, 20)), rng.standard_normal(20)
+    strata = np.zeros(2000)
+    sample = FeatureSample(
+        features=scale * features, labels=scale * features @ slope, strata=strata
+    )
+    weights = scale * rng.standard_normal((50, 40)) / np.sqrt(40)
+    layer = FirstLayer(weights=weights, student="linear", target="z1", directions=np.eye(40)[0])
+    for model in (sample, layer):
+        known = replica.solve(model, samples=60, lam=1e-3 * scale**2)
+        assert known.converged
+        assert known.test_error > 0
+        lost = replica.solve(model, samples=60, lam=1e-12 * scale**2)
+        assert not lost.converged
+        assert np.isnan(lost.test_error)
+    assert lost.status in (Status.ROUNDING, Status.ITERATION_LIMIT, Status.NOT_FINITE)
+    assert replica.solve(sample, samples=60, lam=1e-12).status is Status.ROUNDING
+
+
+@pytest.mark.parametrize("samples", [120, 180])
+def test_the_hinge_loss_of_separable_samples_is_not_negative(samples):
+    """Its average over margins that are all above 1 is a difference of Gaussian tails."""
+    layer = FirstLayer(
+        weights=np.eye(60), student="linear", target="3*z1", directions=np.eye(60)[0],
+        label_noise="logistic",
+    )  # fmt: skip
+    point = replica.solve(layer, samples=samples, lam=1e-4, loss="hinge")
+    assert point.converged
+    assert 0 <= point.train_loss < 1e-100
+    smallest = replica.solve(layer, samples=samples, lam=1e-6, loss="hinge")
+    assert not smallest.converged or smallest.train_loss >= 0
