@@ -49,7 +49,7 @@ def readout(
     dataset = learning_curve(model, **points, loss=loss, **accuracy)
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
-    document: dict[str, Any] = {"layer": dict(dataset.attrs), "points": rows_of(axes, columns)}
+    document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
 
     def show() -> None:
         output.table(document["points"], [*points, *errors_first(dataset)])

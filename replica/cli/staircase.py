@@ -32,13 +32,13 @@ def staircase(
     """Which directions of a target are learned, step after step, and from how many samples.
 
     A row for every direction: the step that learns it, from that many samples; leap is their
-    exponent, explained the share of the target's variance in reach.  A --student that is odd or
-    even sees that part of the target alone.  With --inputs it is what steps from n ~ d samples
-    can reach.  In Python: replica.staircase.
+    exponent, explained the share of the target's variance in reach.  A --student sees the degrees
+    of the target that its own coefficients leave: relu without a bias never learns z3 here.  With
+    --inputs it is what steps from n ~ d samples can reach.  In Python: replica.staircase.
 
     Examples
     --------
-    replica staircase --target "z1 + z1*z2 + z1*z2*z3" --plot staircase.png
+    replica staircase --student "relu(x+0.5)" --target "z1 + z1*z2 + z1*z2*z3" --plot stairs.png
 
     replica staircase --student tanh --target "sign(z1) + he2(z2)" --degree 3
     """
@@ -101,7 +101,9 @@ def summary(result: Staircase) -> str:
     steps = _counted(result.linear_stages, "step")
     text = f"{first} {result.leap}; batches of n ~ d samples learn "
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
-    text += "" if result.inputs is None else " or more"  # one network may take more than all do
+    several = any(len(stage.directions) > 1 for stage in result.stages[: result.linear_stages])
+    if several or result.inputs is not None:
+        text += " or more"  # one network may take more than all do
     later = [_power(stage.leap) for stage in result.stages[result.linear_stages :]]
     if later:
         text += f"; then steps of n ~ {', '.join(later)}"
@@ -111,7 +113,8 @@ def summary(result: Staircase) -> str:
             f"{'or ' if result.student is None else ''}of a higher degree"
             f"{'' if result.student is None else ', or not seen by this student'}"
         )
-    return text + f" (fresh batches; strengths above {result.resolution:.1g} of the variance)"
+    kind = ", a student that sees every degree" if result.student is None else ""
+    return text + f" (fresh batches{kind}; strengths above {result.resolution:.1g} of the variance)"
 
 
 def _power(leap: int) -> str:

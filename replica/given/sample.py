@@ -93,7 +93,17 @@ class FeatureSample:
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
         labels = finite_array("labels", self.labels, 1)
-        strata = labels if self.strata is None else np.asarray(self.strata)
+        try:
+            strata = labels if self.strata is None else np.asarray(self.strata)
+            if strata.dtype.kind == "O":
+                np.unique(strata)
+            if np.ma.is_masked(self.strata) or (
+                strata.dtype.kind != "f" and np.any(strata != strata)
+            ):
+                raise ValueError  # such as NaT
+        except (TypeError, ValueError):
+            allowed = "ids that can be compared, all numbers or all text, none missing"
+            raise InvalidArgument("strata", self.strata, allowed) from None
         for name, each in (("labels", labels), ("strata", strata)):
             if each.shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"

@@ -21,6 +21,7 @@ LABELS = {
     "c": r"bulk variance $c$",
     "gamma": r"spike-target cosine $\gamma$",
     "dimension": "input dimension $d$",
+    "width": "width $p$",
     "kappa": r"projection on the spike $\kappa = u\cdot x$",
 }
 ERROR_LABELS = {

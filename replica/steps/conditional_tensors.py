@@ -8,7 +8,6 @@ and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one te
 rows of the basis.  Where inputs have another law, there is M_1 alone, as ``staircase`` has it.
 """
 
-from collections.abc import Callable
 from functools import partial, reduce
 from math import factorial
 from typing import NamedTuple
@@ -38,8 +37,8 @@ class ConditionalTensors(NamedTuple):
         Share of the variance of g that functions of z_U explain.
     mean, variance : float
         Of g.
-    tensor : callable, k -> (r, ..., r)
-        C_k, where nothing is known.
+    coefficients : (n, ..., n)
+        E prod_i He_{m_i}(z_i) g at the indices m, where nothing is known.
     error : float
         Change of the averages from a smaller rule, relative to the variance.
     """
@@ -49,8 +48,12 @@ class ConditionalTensors(NamedTuple):
     explained: float
     mean: float
     variance: float
-    tensor: Callable[[int], Array]
+    coefficients: Array
     error: float = np.inf
+
+    def tensor(self, k: int) -> Array:
+        """C_k, where nothing is known."""
+        return hermite_tensor(self.coefficients, len(self.basis), k)
 
 
 def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> ConditionalTensors:
@@ -101,10 +104,12 @@ def conditional_means(
     mean = float(alone.shares @ h)
     variance = float(alone.shares @ (spread + (h - mean) ** 2))
     _refuse_constant(g, mean, variance, " on these inputs")
-    C = np.asarray(mean), LabelLaw(g).averages(inputs).first
-    found = partial(
-        ConditionalTensors, parts.basis.T, mean=mean, variance=variance, tensor=C.__getitem__
+    C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
+    C[*np.zeros((r, 1), dtype=int)], C[*np.eye(r, dtype=int)] = (
+        mean,
+        LabelLaw(g).averages(inputs).first,
     )
+    found = partial(ConditionalTensors, parts.basis.T, mean=mean, variance=variance, coefficients=C)
 
     def on(rule: Rule) -> ConditionalTensors:
         at, weights = parts.on(rule)
@@ -176,8 +181,7 @@ def _on_rule(g: Target, rule: Rule, basis: Array, known: int, degree: int) -> Co
     for k in range(1, degree + 1) if free else ():
         T = hermite_tensor(at, free, k).reshape(n**known, free, -1)
         moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
-    C = partial(hermite_tensor, coefficients, r)
-    return ConditionalTensors(basis, moments, explained, mean, variance, C)
+    return ConditionalTensors(basis, moments, explained, mean, variance, coefficients)
 
 
 def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:

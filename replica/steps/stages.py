@@ -50,7 +50,7 @@ class Staircase(Displayed):
     inputs : GaussianMixture or None
         Their law; None stands for N(0, I).
     student : Activation or None
-        Whose neurons learn it; None stands for one that sees all degrees.
+        Whose neurons learn it; None stands for one that sees all degrees, such as one with biases.
     degree : int
         Highest degree of the tensors.
     mean, variance : float

@@ -20,16 +20,21 @@ directions in the range of
 those that correlate with known ones among them.  Networks that say different things learn all of
 the range; one of them may take more steps.  Of N(0, I), u = 0.
 
-Of a ``student`` two things are known.  One that is odd, up to a constant, sees the odd part of g at
-every step, since it stays odd, and an even one the even part.  And the gradient of the first step
-is the sum of h_k C_k[w, ..., w], so it sees no degree at which the student's h_k is 0; no step sees
-one above that of a polynomial, whose derivatives of that order are 0.
+A ``student`` sees of g the degrees k for which E sigma^(k)(s x), x ~ N(0, 1), is not 0 at every
+s: a neuron w of norm s turns by E[y sigma'(w.x) x], a sum over k of these numbers times
+C_k[w, ..., w, .] / (k - 1)!.  They are 0 at every s where sigma^(k) is odd: where the part of sigma
+that has the parity of k is a polynomial of a lower degree.  So an odd student sees the odd part of
+g; relu and others that are x/2 and an even part see the even part and C_1; a polynomial sees
+nothing above its own degree.  What is left of g is climbed as g is.  Equal neurons, of one readout,
+turn in one direction a step: all of the range of M_1 takes them as many steps or more.
 """
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import hermite_e
+from scipy.special import factorial
 
 from solvers.results import Array
 
@@ -68,8 +73,10 @@ def staircase(
         The law of up to four first coordinates, in the place of N(0, I): the staircase of steps on
         n = Theta(d) samples, ``degree`` 1.
     student : str, callable or Activation, optional
-        The activation, in the place of one that sees all degrees.  tanh, which is odd, never learns
-        z1*z2.  Not with ``inputs``: there :func:`replica.after_each_step` follows a student.
+        The activation, in the place of one that sees all degrees, with the bias of its neurons:
+        "relu(x - 1)".  tanh, which is odd, never learns z1*z2; without a bias relu, gelu and
+        softplus, x/2 and an even part, never learn the z3 of z1*z2*z3.  Not with ``inputs``: there
+        :func:`replica.after_each_step` follows a student.
     dimension : int
         r, up to 4, for a plain function of several arguments.
     degree : int
@@ -118,18 +125,16 @@ def staircase(
         r, given_known = inputs.dimension, partial(conditional_means, inputs=inputs)
     at_start = now = given_known(g, np.eye(r), 0)
     seen, share = g, 1.0
-    unseen = later = np.zeros(degree, dtype=bool)
     if student is not None:
         student = activation(student, "student")
-        unseen, later = _blindness(student, degree, threshold)
         seen = _seen(g, student)
         if seen is not g:
             now = given_known(seen, np.eye(r), 0)
             share = now.variance / at_start.variance
-    known, error = np.empty((0, r)), now.error
+    known, error = np.empty((0, r)), max(at_start.error, now.error)
     stages: list[Stage] = []
     while len(known) < r:
-        first = _first_connection(now, _resolution(threshold, error), unseen)
+        first = _first_connection(now, _resolution(threshold, error))
         if first is None:
             break
         leap, vectors, strengths = first
@@ -137,7 +142,7 @@ def staircase(
         known = np.concatenate([known, new])
         basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
         now = given_known(seen, basis, len(known))
-        error, unseen = max(error, now.error), later
+        error = max(error, now.error)
         stages.append(Stage(leap, new, strengths, share * now.explained))
     return Staircase(
         target=g,
@@ -159,50 +164,66 @@ def _resolution(threshold: float, error: float) -> float:
     return max(threshold, 10.0 * error, 1e-12)
 
 
-def _blindness(student: Activation, degree: int, threshold: float) -> tuple[Array, Array]:
-    """Which of the degrees 1, 2, ... a student's first step does not see, and later ones: those
-    above the degree of a polynomial, (degree,) each."""
-    try:
-        own = staircase(student, degree=degree, threshold=threshold)
-    except InvalidArgument:
-        raise InvalidArgument("student", student.name, "a function that is not constant") from None
-    powers = own.powers
-    return powers[1:] <= own.resolution, 1 - np.cumsum(powers)[:-1] <= own.resolution
-
-
 def _seen(g: Target, student: Activation) -> Target:
-    """The part of a target that the neurons of a student see at any step."""
-    x = np.linspace(0.01, 4, 400)
-    ahead, behind = student(x), student(-x)
-    scale = 1e-12 * np.abs([ahead, behind]).max()
-    if np.ptp(ahead + behind) <= scale:
-        sign = -1.0
-    elif np.abs(ahead - behind).max() <= scale:
-        sign = 1.0
-    else:
+    """The part of a target that the neurons of a student see at some step: its even and its odd
+    part, each as far as the student's is no polynomial of a lower degree."""
+    highest = even, odd = [_degree(student, parity) for parity in (0, 1)]
+    if even < 2 and odd < 1:
+        raise InvalidArgument("student", student.name, "a function that is not constant")
+    if even == odd == np.inf:
         return g
+    ends = [-1 if end == np.inf else int(end) for end in highest]
+    at = conditional_tensors(g, np.eye(g.dimension), 0, max(0, *ends))
+    orders = np.indices(at.coefficients.shape)
+    total = orders.sum(axis=0)
+    kept = total <= np.where(total % 2, ends[1], ends[0])
+    kept &= np.abs(at.coefficients) > 1e-13 * np.sqrt(at.variance)  # rounding
+    series = np.where(kept, at.coefficients / factorial(orders).prod(axis=0), 0.0)
 
     def part(*z: Array) -> Array:
-        return (g(*z) + sign * g(*(-one for one in z))) / 2
+        powers = [hermite_e.hermevander(one, len(series) - 1) for one in z]
+        values = np.zeros_like(z[0])
+        for m in np.argwhere(series):
+            one = (power[..., k] for power, k in zip(powers, m, strict=True))
+            values = values + series[tuple(m)] * reduce(np.multiply, one)
+        for parity in (0, 1):
+            if highest[parity] == np.inf:
+                values = values + (g(*z) + (-1) ** parity * g(*(-one for one in z))) / 2
+        return values
 
     grid = np.random.default_rng(0).standard_normal((g.dimension, 400))
-    values, whole = part(*grid), g(*grid)
-    if np.ptp(values) <= 1e-12 * np.abs(whole).max():
-        kind = "odd" if sign < 0 else "even"
-        allowed = f"one with an {kind} part: an {kind} student, {student.name}, sees no other"
+    if np.ptp(part(*grid)) <= 1e-9 * np.abs(g(*grid)).max():
+        degrees = [
+            f"{least}" if end == least else f"{kind} ones" + ("" if end == np.inf else f" to {end}")
+            for kind, least, end in (("odd", 1, odd), ("even", 2, even))
+            if end >= least
+        ]
+        allowed = f"one of Hermite degrees that {student.name} sees: {' and '.join(degrees)}"
         raise InvalidArgument("target", g.name, allowed)
     return MultiIndex(part, g.dimension, g.name)
 
 
+def _degree(student: Activation, parity: int) -> float:
+    """Degree of the even part of a student, parity 0, or of its odd part, 1: infinite unless it is
+    a polynomial up to x^12, and below 0 where there is none."""
+    x = np.linspace(0.01, 4, 400)
+    ahead, behind = student(x), student(-x)
+    part = (ahead + (-1) ** parity * behind) / 2
+    scale = 1e-7 * np.abs([ahead, behind]).max()  # above what single precision rounds
+    powers = np.vander(x / 4, 13, increasing=True)[:, parity::2]
+    for count in range(powers.shape[1] + 1):
+        fitted = powers[:, :count]
+        if np.abs(part - fitted @ np.linalg.lstsq(fitted, part)[0]).max() <= scale:
+            return parity + 2 * (count - 1)
+    return np.inf
+
+
 def _first_connection(
-    now: ConditionalTensors, resolution: float, unseen: Array
+    now: ConditionalTensors, resolution: float
 ) -> tuple[int, Array, Array] | None:
-    """Degree k, of those that are not ``unseen``, of the first M_k that is not zero, the
-    eigenvectors (columns) of those of its eigenvalues that count, and these; None where no M_k has
-    any."""
+    """Degree k of the first M_k that is not zero, the eigenvectors (columns) of those of its
+    eigenvalues that count, and these; None where no M_k has any."""
     for k, moment in enumerate(now.moments, start=1):
-        if unseen[k - 1]:
-            continue
         values, vectors = np.linalg.eigh(moment)
         kept = values > resolution * now.variance
         if kept.any():

@@ -54,7 +54,7 @@ def test_a_layer_is_that_of_python(capsys):
     weights = layer()["weights"].astype("float32")
     of = layer() | {"weights": weights, "bias": np.full(20, 0.3), "noise": 0.1}
     curve = learning_curve(FirstLayer(student="tanh", target="sin", **of), samples=[40, 80], lam=1)
-    assert found["layer"] == {
+    assert found["problem"] == {
         "weights": "20 x 30", "student": "tanh", "target": "sin", "noise": 0.1,
     }  # fmt: skip
     assert [(p["samples"], p["lam"], p["converged"]) for p in found["points"]] == [

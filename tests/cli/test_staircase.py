@@ -43,6 +43,17 @@ def test_command_on_other_inputs(capsys, tmp_path):
     assert "no steps on n ~ d samples learn any direction" in capsys.readouterr().out
 
 
+def test_what_it_holds_for_is_said(capsys):
+    """Any student, or this one; the steps of neurons of which each turns as it will."""
+    climb = "staircase --target z1+z1*z2+he2(z1)*z3"
+    assert theory(climb) == 0
+    assert "in 2 steps or more (fresh batches, a student that sees every" in capsys.readouterr().out
+    assert theory(f"{climb} --student relu") == 0
+    shown = capsys.readouterr().out
+    assert "learn 2 of 3 directions, in 2 steps; 1 direction not met" in shown
+    assert "not seen by this student (fresh batches; strengths" in shown
+
+
 def test_nothing_found_is_said(capsys):
     assert theory("staircase --target he6") == 0
     assert "no tensor of degree 1 to 4 differs from zero" in capsys.readouterr().out

@@ -118,3 +118,15 @@ def test_all_public_functions_are_called():
     }
     named = {name for name in replica.__all__ if callable(getattr(replica, name))}
     assert named - returned - {"Staircase"} == {function.__name__ for function in CALLS}
+
+
+@pytest.mark.parametrize(
+    "one", [None, {}, object(), [1], np.datetime64("NaT"), complex("nan"), np.nan], ids=str
+)
+def test_ids_that_cannot_be_told_apart(one):
+    """Alone, and among others."""
+    count = len(FEATURES)
+    hidden = np.ma.masked_equal(np.arange(count), 3)
+    for ids in ([one] * count, [one, *range(1, count)], hidden):
+        with pytest.raises(replica.InvalidArgument, match="strata must be"):
+            replica.FeatureSample(features=FEATURES, labels=np.ones(count), strata=ids)

@@ -1,5 +1,7 @@
 """Simulated readouts of given layers and features, beside their theory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,7 +98,13 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.errors.test_error)
     assert found.agrees
     assert "samples = " in found.verdict
-    assert found.document()["points"][1]["samples"] == 120
+    document = found.document()
+    assert document["points"][1]["samples"] == 120
+    far = {"test": found.checks["test"]._replace(theory=9 * found.checks["test"].theory)}
+    assert "standard errors allowed for n = 60," in replace(found, checks=far).verdict
+    size, count = ("dimension", 60) if model.width == 60 else ("width", model.width)
+    assert document[size] == found.settings[size] == found.dataset().attrs[size] == count
+    assert ("dimension" in document) == (size == "dimension")
     assert found.dataset().theory_test.dims == ("samples", "lam")
     assert found.plot().get_legend() is not None
 

@@ -16,7 +16,7 @@ from ..run import Simulation, draw_layer, simulate, standard_error
 from .checks import ALLOWANCE, Check, theory_at
 from .comparison import Comparison
 from .extrapolation import extrapolate
-from .theory import theory_of
+from .theory import exact, theory_of
 
 
 def compare(
@@ -109,8 +109,8 @@ def compare(
     )
     theory = theory.at(simulation.dimension)
     if allowance is None:
-        exact = simulation.experiment.samples or theory.of_draws  # but for terms in 1 / n
-        size = 1 / simulation.samples.min() if exact else ALLOWANCE / simulation.dimension
+        of_layer = exact(simulation, theory)
+        size = 1 / simulation.samples.min() if of_layer else ALLOWANCE / simulation.dimension
         allowance = float(size)
     if theory.of_draws:
         checks = beside_draws(simulation)

@@ -15,7 +15,7 @@ from solvers.results import Array
 from ..run import Simulation, points_dataset, rows_of
 from .checks import CHANCE, Check, verdict
 from .extrapolation import Extrapolation
-from .theory import Theory, curves
+from .theory import Theory, curves, exact
 
 if TYPE_CHECKING:
     import xarray
@@ -99,11 +99,14 @@ class Comparison(Displayed):
         """Whether theory and simulation are equal at one setting, and a sentence; a second one
         where the means are too far from lines in 1/d for a limit to be known."""
         sizes = ", ".join(str(one.dimension) for one in self._sizes)
+        size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
+        if exact(self.simulation, self.theories[0]):
+            size = f"n = {self.simulation.samples.min()}"
         equal, sentence = verdict(
             checks,
             self._points,
             allowance=self.allowance,
-            size=f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}",
+            size=size,
             seeds=self.simulation.seeds,
         )
         p = np.array([line.p_value for line in lines.values()])
@@ -147,7 +150,8 @@ class Comparison(Displayed):
         return columns
 
     def document(self) -> dict[str, Any]:
-        """Plain values for JSON: problem, points, dimension and seeds; None for NaN."""
+        """Plain values for JSON: problem, points, agreement, dimension (of features their number,
+        the width) and seeds; None for NaN."""
         document = self.simulation.document(self.columns())
         document["problem"] |= self._varied
         document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}

@@ -16,6 +16,7 @@ from replica.steps import MODELS, GradientStep, unsuited
 from solvers.results import Array
 
 from ..draws import spiked_model
+from ..run import Simulation
 
 if TYPE_CHECKING:
     import xarray
@@ -120,6 +121,11 @@ def theory_of(
     if model is None and reason:
         return Theory(srf, None, f"theory of the sRF, the published equivalent: {reason}")
     return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
+
+
+def exact(simulation: Simulation, theory: Theory) -> bool:
+    """Whether the theory is that of the first layers or features at hand, up to terms in 1 / n."""
+    return bool(simulation.experiment.samples) or theory.of_draws
 
 
 def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, Array]:

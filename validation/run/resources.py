@@ -63,10 +63,12 @@ def check_resources(experiment: Experiment, cells: int, memory: float) -> None:
     core, with all others, longer than anyone waits: InvalidArgument."""
     need = bytes_needed(experiment, keep=False)
     if need > memory:
+        features = experiment.simulated is Given.features
+        inputs = "" if features else f"d = {experiment.dimension}, "
         raise InvalidArgument(
             "memory",
             f"{memory / 1e9:.3g}GB",
-            f"{need / 1e9:.3g}GB or more for one cell of this size (d = {experiment.dimension}, "
+            f"{need / 1e9:.3g}GB or more for one cell of this size ({inputs}"
             f"p = {experiment.width}, n up to {experiment.sizes.max()})",
         )
     seconds = cells * seconds_needed(experiment)

@@ -17,7 +17,7 @@ from replica.plotting import plot_comparison
 from replica.problem import Problem, attributes
 from solvers.results import Array
 
-from .cells import SQUARED_ERRORS, Experiment
+from .cells import SQUARED_ERRORS, Experiment, Given
 
 if TYPE_CHECKING:
     import xarray
@@ -164,13 +164,14 @@ class Simulation(Displayed):
         }
 
     def document(self, columns: Mapping[str, Array] | None = None) -> dict[str, Any]:
-        """Plain values for JSON: problem, points, dimension and seeds; None for NaN.
+        """Plain values for JSON: problem, points, dimension (of features their number, the width)
+        and seeds; None for NaN.
 
         ``columns``, (N_a, N_l) each, take the place of those above.
         """
         columns = self.columns() if columns is None else columns
-        size = {"dimension": self.dimension, "seeds": self.seeds}
-        document = {"problem": self._described, "points": rows_of(columns)} | size | self.origin
+        document = {"problem": self._described, "points": rows_of(columns)}
+        document |= self._size | self.origin
         return dict(plain(document | {"rng": self.experiment.entropy}))
 
     @property
@@ -183,7 +184,13 @@ class Simulation(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the size of the simulation, in plain values."""
-        return self._described | {"dimension": self.dimension, "seeds": self.seeds}
+        return self._described | self._size
+
+    @property
+    def _size(self) -> dict[str, Any]:
+        """The input dimension, or the number of given features, and the draws."""
+        of_features = self.experiment.simulated is Given.features
+        return {"width" if of_features else "dimension": self.dimension, "seeds": self.seeds}
 
     @property
     def origin(self) -> dict[str, Any]:

@@ -4,10 +4,11 @@ numba itself does not see that what a kept function uses has changed in another 
 has a name here that tells all the sources.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from inspect import getfile
+from io import BytesIO
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -48,9 +49,41 @@ def together(entry: Function, *arguments: type) -> Function:
     if not hasattr(found[entry], "py_func"):  # numba has been told to leave functions as they are
         return entry
     # nowhere to keep it, or no sources to know it by: compiled in every process
-    with suppress(KeyError, OSError, RuntimeError):
+    with suppress(AttributeError, ImportError, KeyError, OSError, RuntimeError):
         files = [*Path(__file__).parent.glob("*.py"), *map(Path, map(getfile, arguments))]
         sources = b"".join(file.read_bytes() for file in sorted(files))
         found[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
-        found[entry].enable_caching()
+        keep(found[entry])
     return found[entry]
+
+
+def keep(dispatcher: Any) -> None:
+    """Let numba keep what it compiles of a function, each file with a digest at its end, which
+    unpickling does not reach: a file that has come to harm ends the process, so that it is not
+    loaded, but compiled anew and replaced."""
+    from numba.core.caching import IndexDataCacheFile
+
+    def whole(path: str) -> bool:
+        content = Path(path).read_bytes() if Path(path).exists() else b""
+        return sha256(content[:-32]).digest() == content[-32:]
+
+    class Checked(IndexDataCacheFile):
+        @contextmanager
+        def _open_for_write(self, path: str) -> Iterator[BytesIO]:
+            content = BytesIO()
+            yield content
+            with super()._open_for_write(path) as file:
+                file.write(content.getvalue() + sha256(content.getvalue()).digest())
+
+        def _load_index(self) -> Any:
+            return super()._load_index() if whole(self._index_path) else {}
+
+        def _load_data(self, name: str) -> Any:
+            if not whole(self._data_path(name)):
+                raise OSError  # to numba as if there were none
+            return super()._load_data(name)
+
+    dispatcher.enable_caching()
+    cache = dispatcher._cache
+    locator, name = cache._impl.locator, cache._impl.filename_base
+    cache._cache_file = Checked(cache.cache_path, name, locator.get_source_stamp())
