@@ -28,7 +28,7 @@ from .. import __version__
 from ..errors import InvalidArgument, shorten
 from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS, Options
 from .output import PICTURES, Output, answers_only, say
-from .problem_file import read_config
+from .problem_file import as_typed, read_config
 
 FILES = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
@@ -105,7 +105,7 @@ def command(
         @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
-            options = {name: value for name, value in typed.items() if value is not None}
+            options = as_typed({name: value for name, value in typed.items() if value is not None})
             output = Output(*(given.pop(name, None) for name in ("out", "plot", "json", "wide")))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options

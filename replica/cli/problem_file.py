@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument, shorten
-from ..problem import names_code
+from ..problem import Code, names_code
 from .mixture_file import MIXTURE, read_toml
 from .options import FLAGS, GIVEN_FILES, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
 
@@ -21,7 +21,12 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
     listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
     if listed:
         raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
-    return content
+    return as_typed(content) if allow_import else content
+
+
+def as_typed(options: Options) -> Options:
+    """The options, of which those that name code import it."""
+    return {name: Code(value) if names_code(value) else value for name, value in options.items()}
 
 
 def _mistake(name: str, value: Any, allow_import: bool) -> str:

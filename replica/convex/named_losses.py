@@ -115,7 +115,7 @@ def loss(spec: Any) -> Loss:
         return LOSSES[text]
     allowed = (
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
-        "replica.Loss as it is or as module:name"
+        "replica.Loss as it is, or on the command line as module:name"
     )
     if name == "exponential":
         allowed += (
@@ -130,7 +130,7 @@ def loss(spec: Any) -> Loss:
         except ValueError:
             raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
-    elif names_code(text) and isinstance(named := imported(text, "loss"), Loss):
+    elif names_code(text) and isinstance(named := imported(spec, "loss"), Loss):
         return named
     raise InvalidArgument("loss", spec, allowed)
 

@@ -32,7 +32,7 @@ from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import Averages, ConditionalMoments, Moments
-from .named import activation, hermite, imported, names_code
+from .named import Code, activation, hermite, imported, names_code
 from .problem import Problem, check_noise, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, on_inputs, target
@@ -45,6 +45,7 @@ __all__ = [
     "Activation",
     "Averages",
     "ClassLabels",
+    "Code",
     "Components",
     "ConditionalMoments",
     "Expression",

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "logistic": "sigmoid", "expit": "sigmoid", "identity": "linear", "sine": "sin", "swish": "silu",
     "cosine": "cos",
 }  # fmt: skip
-OWN = "a function of your own, mymodule:act with def act(x) in mymodule.py"
+OWN = "a function of your own, on the command line mymodule:act with def act(x) in mymodule.py"
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _grammar() -> str:
     return (
         "arithmetic in z1 ... z4 (x is z1), with calls of exp, he0, he1, ..., "
         f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MOST_LEVELS} terms or "
-        "levels of brackets; or a function of a module, module:function"
+        "levels of brackets; or a function, on the command line module:function"
     )
 
 

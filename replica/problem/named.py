@@ -1,5 +1,5 @@
-"""Activations by name: the registry, sums of Hermite polynomials, expressions in x,
-``module:function``."""
+"""Activations by name: the registry, sums of Hermite polynomials, expressions in x, and
+``module:function`` where text may name code."""
 
 import importlib
 import re
@@ -20,7 +20,7 @@ from solvers.rules import gaussian_density
 from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import ACTIVATIONS, Activation
-from .checks import FINITE, finite_array, number
+from .checks import FINITE, finite_array, flag, number
 from .expressions import OWN, Expression, is_expression, near
 from .kinks import find_kinks
 
@@ -94,25 +94,37 @@ _NAMED = (
 )
 ACTIVATIONS.update((one.name, one) for one in _NAMED)
 
+
+class Code(str):
+    """Text that may name code to import, as what is typed on a command line may.  Any other text
+    may be anybody's, and imports nothing."""
+
+
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
 _TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
 
 
 def activation(
-    spec: Any, argument: str = "activation", kinks: tuple[float, ...] = ()
+    spec: Any,
+    argument: str = "activation",
+    kinks: tuple[float, ...] = (),
+    *,
+    allow_import: bool = False,
 ) -> Activation:
-    """The activation meant by a name, a Hermite sum, ``module:function`` or a callable.
+    """The activation meant by a name, a Hermite sum, an expression or a callable.
 
     Parameters
     ----------
     spec : str, callable or Activation
         A name (tanh, erf, ...), a sum such as ``"he1+he2/2+0.1*he4"``, an expression in x such as
-        ``"relu(x) - 0.1*relu(-x)"``, an importable ``"module:function"``, or any numpy function.
+        ``"relu(x) - 0.1*relu(-x)"``, or any numpy function.
     argument : str
         The argument's name, for the message.
     kinks : tuple of float
         Where a function that is given as such, or imported, or its derivative jumps; unless
         given, they are looked for.
+    allow_import : bool
+        Whether text may be ``"module:function"``, which imports that module and so runs its code.
 
     Raises
     ------
@@ -126,8 +138,17 @@ def activation(
     '1*he1+0.5*he2'
     """
     kinks = tuple(number("kinks", x, -FINITE, FINITE, "numbers") for x in np.ravel(kinks))
+    if flag("allow_import", allow_import) and isinstance(spec, str):
+        spec = Code(spec)
     if isinstance(spec, Activation):
         return spec
+    if isinstance(spec, str) and ":" in spec:
+        text, function = spec.strip(), imported(spec, argument)
+        if isinstance(function, Activation):
+            return function
+        if not (callable(function) and isinstance(function, Hashable)):
+            raise InvalidArgument(argument, text, "the name of a function")
+        return _wrapped(function, text, argument, kinks or None)
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
@@ -150,16 +171,9 @@ def _wrapped(
 
 @lru_cache(maxsize=256)
 def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
-    """The activation of that name, importable name, or sum of Hermite polynomials."""
+    """The activation of that name, or sum of Hermite polynomials, or expression."""
     if text in ACTIVATIONS:
         return ACTIVATIONS[text]
-    if ":" in text:
-        function = imported(text, argument)
-        if isinstance(function, Activation):
-            return function
-        if not (callable(function) and isinstance(function, Hashable)):
-            raise InvalidArgument(argument, text, "the name of a function")
-        return _wrapped(function, text, argument, kinks or None)
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
     if terms and "".join(term.group() for term in terms) == compact:
@@ -210,11 +224,16 @@ def imported(text: str, argument: str) -> Any:
     Raises
     ------
     InvalidArgument
-        If it cannot be imported.
+        If it cannot be imported, or is no ``Code``.
     """
     module, _, name = text.strip().partition(":")
     if not names_code(text):
         raise InvalidArgument(argument, text, "importable as module:function")
+    if not isinstance(text, Code):
+        allowed = "the function itself, or replica.activation(text, allow_import=True) of the name"
+        if argument == "loss":
+            allowed = "the Loss itself"
+        raise InvalidArgument(argument, text, f"{allowed}: text imports nothing")
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:

@@ -264,8 +264,8 @@ def _expressed(text: str) -> Activation | MultiIndex:
 
 
 def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:
-    """The target meant by ``spec`` as a function of r arrays; a plain function, or one given as
-    ``module:function``, has ``dimension`` of them.
+    """The target meant by ``spec`` as a function of r arrays; a plain function, or one that
+    is imported, has ``dimension`` of them.
 
     Raises
     ------

@@ -67,8 +67,8 @@ def staircase(
     ----------
     target : MultiIndex, callable, str or Activation
         g, a numpy function of r arrays; as text an expression in z1 ... z4 such as
-        "z1 + z1*z2", ``module:function``, or a function of one direction by name; with ``inputs``
-        also a label for each component, "classes:1,-1".
+        "z1 + z1*z2", or a function of one direction by name; with ``inputs`` also a label for each
+        component, "classes:1,-1".
     inputs : GaussianMixture, optional
         The law of up to four first coordinates, in the place of N(0, I): the staircase of steps on
         n = Theta(d) samples, ``degree`` 1.

@@ -1,13 +1,24 @@
 """Gaussian moments of activations: closed forms against quadrature, refusal of bad functions."""
 
 import pickle
+from functools import partial
 
 import mpmath as mp
 import numpy as np
 import pytest
 
 import replica
-from replica import Activation, InvalidArgument, activation
+from replica import (
+    Activation,
+    FirstLayer,
+    GradientStep,
+    InvalidArgument,
+    SpikedRandomFeatures,
+    activation,
+    learning_curve,
+    loss,
+    staircase,
+)
 from replica.problem import ACTIVATIONS
 from solvers.quadrature import QuadratureError
 
@@ -100,13 +111,47 @@ def test_far_tails(name):
         (lambda x: float(x), "applicable to an array"),
         ("tan", "tanh, erf"),
         (3, "a name, a function"),
-        ("numpy:nothing", "importable"),
+        ("numpy:tanh", r"the function itself, or replica.activation\(text, allow_import=True\)"),
+        ("a b:c", "importable"),
         ("he1+x", "arithmetic in z1"),
     ],
 )
 def test_bad_functions_are_refused(bad, part):
     with pytest.raises(InvalidArgument, match=part):
         activation(bad)
+
+
+def test_text_imports_nothing_unless_that_is_allowed(tmp_path, monkeypatch):
+    """Wherever Python is given text: it may be anybody's."""
+    (tmp_path / "trap.py").write_text("import numpy\nopen('ran', 'w').close()\nf = numpy.tanh\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    text, step = "trap:f", dict(student="tanh", target="sin", alpha0=1, eta=1.0)
+    layer = dict(weights=np.eye(2), student="tanh", target="sin", directions=[1.0, 0.0])
+    known = GradientStep(**step)
+    for call in (
+        lambda: activation(text),
+        *(partial(GradientStep, **step | {name: text}) for name in ("student", "target")),
+        partial(GradientStep, **step, step_target=text),
+        lambda: GradientStep(**step | {"student": f" {text} "}),
+        lambda: SpikedRandomFeatures(student=text, target="sin", r=1.0, c=1.0, gamma=0.5),
+        *(partial(FirstLayer, **layer | {name: text}) for name in ("student", "target")),
+        lambda: staircase(text),
+        lambda: staircase(text, dimension=2),
+        lambda: staircase("z1", student=text),
+        lambda: loss(text),
+        lambda: learning_curve(known.srf(beta=1), alpha=1.0, lam=0.1, loss=["square", text]),
+        lambda: learning_curve(known, beta=1.0, alpha=1.0, lam=0.1, student=["tanh", text]),
+    ):
+        with pytest.raises(InvalidArgument, match=r"itself.*text imports nothing"):
+            call()
+    assert not (tmp_path / "ran").exists()
+    assert activation(text, allow_import=True)(1.0) == np.tanh(1.0)
+    assert (tmp_path / "ran").exists()
+    with pytest.raises(InvalidArgument, match="imports nothing"):  # though it is known by now
+        activation(text)
+    with pytest.raises(InvalidArgument, match="importable"):
+        activation("numpy:nothing", allow_import=True)
 
 
 def test_wrong_derivative_is_refused():
