@@ -156,7 +156,7 @@ def condition(
     xp, loadings = namespace(weights), to_host(weights @ along)
     B = covered @ (covered if covariance is None else weights).T
     c = to_host(xp.linalg.diagonal(B)) + 0.0
-    c[c < 1e-14 * (loadings**2).sum(axis=1)] = 0.0  # rounding of neurons that z determines
+    c[c < 1e-10 * (loadings**2).sum(axis=1)] = 0.0  # of neurons that z determines
     scale = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
     B /= scale
     B /= scale[:, None]

@@ -121,7 +121,9 @@ def test_all_public_functions_are_called():
 
 
 @pytest.mark.parametrize(
-    "one", [None, {}, object(), [1], np.datetime64("NaT"), complex("nan"), np.nan], ids=str
+    "one",
+    [None, {}, object(), [1], np.datetime64("NaT"), complex("nan"), np.nan],
+    ids=["None", "dict", "object", "list", "NaT", "complex", "nan"],
 )
 def test_ids_that_cannot_be_told_apart(one):
     """Alone, and among others."""
