@@ -21,7 +21,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import called
+from ..problem import FINITE, called, plain_array
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
 SQUARE = Pieces((), ((0.0, 0.0, 1.0),))  # t^2 / 2; prox t0 / (1 + V)
@@ -97,8 +97,8 @@ class Loss:
         if self.kind not in ("residual", "margin"):
             raise InvalidArgument("kind", self.kind, "residual or margin")
         for points in ("kinks", "bends"):
-            places = np.ravel(getattr(self, points))
-            object.__setattr__(self, points, tuple(sorted(float(t) for t in places)))
+            places = np.ravel(plain_array(points, getattr(self, points)))
+            object.__setattr__(self, points, tuple(sorted(places.tolist())))
         for part in ("value", "derivative", "prox", "curvature"):
             function = getattr(self, part)
             if function is not None and not isinstance(function, _Part):
@@ -107,10 +107,9 @@ class Loss:
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
                 result = getattr(self, part)(t)
-            if not np.isfinite(result).all():
-                raise InvalidArgument(
-                    "loss", f"{self.name} ({part})", "elementwise and finite (numpy functions)"
-                )
+            if not (np.abs(result) <= FINITE).all():  # NaN too
+                allowed = f"elementwise and finite, up to {FINITE:g} (numpy functions)"
+                raise InvalidArgument("loss", f"{self.name} ({part})", allowed)
         if (np.diff(result.ravel()) < -1e-9 * np.abs(result).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:

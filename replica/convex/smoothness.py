@@ -25,7 +25,8 @@ def quadratic_pieces(
     value: Function, derivative: Function, kinks: tuple[float, ...]
 ) -> Pieces | None:
     """A loss with ``kinks`` as a piecewise quadratic function, or None if it is not one."""
-    ends = (kinks[0] - 1e3, *kinks, kinks[-1] + 1e3)
+    reach = max(1e3, 1e-6 * max(map(abs, kinks)))
+    ends = (kinks[0] - reach, *kinks, kinks[-1] + reach)
     # denser towards the ends of a piece, where a loss that only seems quadratic would show
     near = 0.5 * 10.0 ** -np.arange(5.0, 0, -1)
     shares = np.concatenate([near, [0.5], 1 - near[::-1]])

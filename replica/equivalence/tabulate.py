@@ -11,7 +11,7 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, ConditionalMoments, Model, Moments, Places, plain_array
+from ..problem import ConditionalMoments, Model, Moments, Places, plain_array
 from .rules import rules
 from .table import Table
 
@@ -112,8 +112,6 @@ def projections(kappa: ArrayLike, count: int) -> tuple[Array, tuple[int, ...]]:
     """kappa (...) or, of several directions, (count, ...), as an array (count, N), and the shape
     (...); an InvalidArgument if the first axis is not that of the directions."""
     points = plain_array("kappa", kappa)
-    if not (np.abs(points) <= FINITE).all():  # NaN too
-        raise InvalidArgument("kappa", "inf or nan", f"finite, up to {FINITE:g}")
     if count > 1 and not (points.ndim and len(points) == count):
         raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({count}, ...)")
     return points.reshape(count, -1), points.shape[1:] if count > 1 else points.shape

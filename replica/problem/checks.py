@@ -151,7 +151,7 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 def axis(name: str, values: ArrayLike) -> Array:
     """``values`` of a parameter as a one-dimensional array of at least one number."""
     try:
-        array = np.atleast_1d(plain_array(name, values))
+        array = np.atleast_1d(_floats(name, values))
     except InvalidArgument:
         array = np.empty(0)
     if array.ndim != 1 or not array.size:
@@ -175,6 +175,16 @@ def positive(name: str, values: ArrayLike) -> Array:
 
 
 def plain_array(name: str, values: Any) -> Array:
+    """``values`` as an array of numbers up to ``FINITE``, of any shape."""
+    array = _floats(name, values)
+    if not (np.abs(array) <= FINITE).all():  # NaN too
+        finite = np.isfinite(array).all()
+        got = float(array.flat[np.abs(array).argmax()]) if finite else "inf or nan"
+        raise InvalidArgument(name, got, f"finite, up to {FINITE:g}")
+    return array
+
+
+def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats, of any shape; complex and masked ones are refused."""
     try:
         given = np.asarray(values)
@@ -186,13 +196,12 @@ def plain_array(name: str, values: Any) -> Array:
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
-    """``values`` as an array of finite numbers with that many axes; 1 or 2 unless given."""
+    """``values`` as an array of numbers up to ``FINITE`` with that many axes; 1 or 2 unless
+    given."""
     array = plain_array(name, values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
         allowed = f"an array with {axes or '1 or 2'} axes"
         raise InvalidArgument(name, f"shape {array.shape}", allowed)
-    if not np.isfinite(array).all():
-        raise InvalidArgument(name, "inf or nan", "finite")
     return array
 
 
@@ -219,8 +228,9 @@ def takes(memory: float, seconds: float) -> str:
 def unit_vector(name: str, values: Any, size: int) -> Array:
     """A direction (size,) of any length but 0, as a unit vector."""
     vector = plain_array(name, values)
-    if vector.shape != (size,) or not (np.isfinite(vector).all() and vector.any()):
-        raise InvalidArgument(name, values, f"{size} finite numbers that are not all 0")
+    if vector.shape != (size,) or not vector.any():
+        raise InvalidArgument(name, values, f"{size} numbers that are not all 0")
+    vector = vector / np.abs(vector).max()  # whose squares may be 0
     return np.asarray(vector / np.linalg.norm(vector))
 
 
@@ -263,6 +273,7 @@ def check_elementwise(
         arrays = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
-    if not np.isfinite(y).all():
-        allowed = "finite on the whole line (try np.where or np.clip)"
-        raise InvalidArgument(argument, f"{name} (inf or nan)", allowed)
+    if not (np.abs(y) <= FINITE).all():  # NaN too
+        allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
+        got = "values beyond" if np.isfinite(y).all() else "inf or nan"
+        raise InvalidArgument(argument, f"{name} ({got})", allowed)

@@ -161,9 +161,9 @@ class Components:
 
     @cached_property
     def rest(self) -> Array:
-        """Slopes of the target's arguments in those of tau that enter them, the first q of all,
-        (J, T, q)."""
-        slopes = self.basis[: self.arguments] @ self.root
+        """Slopes of the target's arguments in those of tau that enter them, the first q <= T of
+        all, (J, T, q)."""
+        slopes = (self.basis[: self.arguments] @ self.root)[..., : self.arguments]
         size = np.abs(slopes).max(initial=0.0)
         slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # less is rounding
         entering = np.flatnonzero(slopes.any(axis=(0, 1)))
@@ -207,12 +207,13 @@ def _affine(mean: Array, slope: Array, at: Places) -> Array:
 def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array]:
     """Slope (S, K) in z and root (S, K') of a Gaussian (S, S) of which the ``spikes`` first
     coordinates are known: with as few as can be of the columns of ``root`` in L root, L (T, K')."""
-    known = triangular_root(covariance[:spikes, :spikes])  # so that kappa_1 is a function of z_1
+    size = float(np.diagonal(covariance).max())
+    known = triangular_root(covariance[:spikes, :spikes], size)  # kappa_1 is a function of z_1
     known = np.pad(known, [(0, 0), (0, spikes - known.shape[1])])
     slope = np.concatenate([known, covariance[spikes:, :spikes] @ np.linalg.pinv(known).T])
     root = symmetric_root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
     seen = L @ root
-    entering = triangular_root(seen @ seen.T)  # (T, q)
+    entering = triangular_root(seen @ seen.T, 0.0)  # (T, q)
     turn = np.linalg.pinv(entering) @ seen
     turn = np.concatenate([turn, null_space(turn).T]) if len(turn) else np.eye(len(root))
     root = root @ turn.T

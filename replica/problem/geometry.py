@@ -124,9 +124,9 @@ def remainder(alignment: Array) -> Array:
     return columns if columns.size else np.zeros((len(alignment), 1))
 
 
-def triangular_root(matrix: Array) -> Array:
+def triangular_root(matrix: Array, size: float = 1.0) -> Array:
     """Cholesky's L (T, K') with L L^T = ``matrix``, positive or singular: without the columns of
-    what the rows before determine.
+    what the rows before determine.  Diagonals are known to rounding of themselves and of ``size``.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def triangular_root(matrix: Array) -> Array:
     [[2.0], [1.0]]
     """
     rest, columns = np.array(matrix), []
-    least = 1e-13 * max(1.0, float(np.diagonal(rest).max(initial=0.0)))
+    least = 1e-13 * max(size, float(np.diagonal(rest).max(initial=0.0)))
     for t in range(len(rest)):
         if rest[t, t] > least:
             columns.append(rest[:, t] / np.sqrt(rest[t, t]))

@@ -128,14 +128,18 @@ def law(name: str, spec: Any) -> Law:
             raise ValueError
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
-            "a number, a sequence of numbers, (values, fractions), one of "
+            f"a number up to {FINITE:g}, a sequence of numbers, (values, fractions), one of "
             f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
         )
         raise InvalidArgument(name, spec, allowed) from None
-    good = (np.abs(values) <= FINITE).all() and (fractions >= 0).all()
-    if not (good and abs(fractions.sum() - 1) < 1e-9):
-        raise InvalidArgument(name, spec, f"values up to {FINITE:g}, fractions >= 0 of sum 1")
-    return Law(tuple(values.tolist()), tuple((fractions / fractions.sum()).tolist()))
+    if not ((fractions >= 0).all() and abs(fractions.sum() - 1) < 1e-9):
+        raise InvalidArgument(name, spec, "values, and fractions >= 0 of sum 1")
+    total = fractions.sum()
+    shares: dict[float, float] = {}
+    for value, share in zip(values.tolist(), (fractions / total).tolist(), strict=True):
+        if share:  # neurons of equal values are of one kind
+            shares[value] = shares.get(value, 0.0) + share
+    return Law(tuple(shares), tuple(shares.values()))
 
 
 def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:

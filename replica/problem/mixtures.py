@@ -51,7 +51,7 @@ class GaussianMixture:
         J, K = means.shape
         given = self.fractions
         shares = np.ones(J) if given is None else plain_array("fractions", given)
-        if shares.shape != (J,) or not (shares >= 0).all() or not 0 < shares.sum() < FINITE:
+        if shares.shape != (J,) or not (shares >= 0).all() or not shares.sum() > 0:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
             raise InvalidArgument("fractions", given, allowed)
         covariances = self.covariances
@@ -176,7 +176,8 @@ def class_labels(spec: str, count: int) -> ClassLabels:
         values = tuple(float(part) for part in spec.partition(":")[2].split(","))
     except ValueError:
         values = ()
-    if len(values) != count or not np.isfinite(values).all():
+    if len(values) != count or not (np.abs(values) <= FINITE).all():
         allowed = f"classes:y1,y2,... with a number for each of {count} components of the inputs"
+        allowed += f", up to {FINITE:g}"
         raise InvalidArgument("target", spec, allowed)
     return ClassLabels(values, spec)

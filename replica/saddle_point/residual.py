@@ -91,7 +91,7 @@ def _of_signal(
     # |m mu_0| cancel where mu_0 are nearly dependent: this is their rounding, over a residual of
     # 1e-10
     floor = np.maximum(size, 1e-6 * of_regressors * terms)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # a loading of 0 has no unit
         unit = (power / size)[:, len(table.offsets) :].reshape(hats.special.shape)
     return [
         relative_change(moments - kept, 0, floor),

@@ -153,6 +153,18 @@ def test_a_point_without_a_solution_has_no_derivatives():
     assert np.isnan([*found.test_error.values(), *found.train_error.values()]).all()
 
 
+def test_neurons_of_equal_readouts_are_of_one_kind():
+    """Two values that are the same, and a value that no neuron has."""
+    step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)
+    one, *others = (
+        replica.gradient(replace(step, readout=law).network(beta=1.0), alpha=1.0, lam=0.1)
+        for law in (0.7, [0.7, 0.7], ([0.7, 2.0], [1.0, 0.0]))
+    )
+    assert np.isfinite(one.test_error["eta"])
+    for other in others:
+        assert (other.test_error, other.train_error) == (one.test_error, one.train_error)
+
+
 def test_what_has_no_derivative():
     step = GradientStep(student="tanh", target="sin", alpha0=np.inf, eta=0.0)
     found = replica.gradient(step, alpha=1.0, lam=0.1, beta=1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep
+from replica import GaussianMixture, GradientStep
 from replica.problem import Expression
 from solvers.results import Status
 
@@ -42,3 +42,27 @@ def test_an_expression_is_continued_to_complex_arguments():
     named = GradientStep(student="tanh", target=lambda x: np.tanh(3 * x), alpha0=4.0, eta=2.0)
     expected = replica.spectrum(named.network(beta=1.0), 2.0)
     assert found.edges == pytest.approx(expected.edges, rel=1e-6)  # to which density is known
+
+
+@pytest.mark.parametrize(("variance", "rank"), [(1e-13, 3), (1e-14, 1), (1e-16, 2)])
+@pytest.mark.parametrize("target", ["he2", "sin(z1) + z2"])
+def test_components_that_are_all_but_points(variance, rank, target):
+    """Against components that are points, to a few standard deviations of theirs."""
+    draw = np.random.default_rng(3)
+    means, roots = draw.standard_normal((2, 3)), draw.standard_normal((2, 3, rank))
+    at, errors = dict(alpha=1.0, lam=0.1, raise_on_failure=True), []
+    for v in (variance, 0.0):
+        inputs = GaussianMixture(means=means, covariances=v * roots @ roots.swapaxes(1, 2))
+        step = GradientStep(student="tanh", target=target, alpha0=3.0, eta=1.5, inputs=inputs)
+        errors.append(replica.solve(step.network(beta=1.0), **at).test_error)
+    assert errors[0] == pytest.approx(errors[1], rel=10 * np.sqrt(variance))
+
+
+def test_inputs_that_are_a_point_warn_of_nothing():
+    inputs = GaussianMixture(means=[[0.0, 0.0]], covariances=np.zeros((2, 2)))
+    step = GradientStep(
+        student="relu", target="sin(z1) + z2", alpha0=3, eta=1.5, inputs=inputs, intercept=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1).test_error == 0

@@ -3,6 +3,7 @@ with a sentence that names it."""
 
 import datetime
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from inspect import Parameter, signature
@@ -13,6 +14,7 @@ import pytest
 import replica
 from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
+from validation.mixtures import expand, mixture
 
 STEP = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 MODEL = STEP.srf(beta=1.0)
@@ -132,3 +134,51 @@ def test_ids_that_cannot_be_told_apart(one):
     for ids in ([one] * count, [one, *range(1, count)], hidden):
         with pytest.raises(replica.InvalidArgument, match="strata must be"):
             replica.FeatureSample(features=FEATURES, labels=np.ones(count), strata=ids)
+
+
+BIG = 1e31
+MIXTURE = replica.GaussianMixture(means=[[1.5, 0], [-1.5, 0]])
+PARTS = dict(student="tanh", target="sin", directions=np.eye(6)[:, 0])
+TOO_LARGE = {  # arrays, and functions, of which one value is too large
+    "weights": lambda: replica.FirstLayer(weights=BIG * WEIGHTS, **PARTS),
+    "bias": lambda: replica.FirstLayer(weights=WEIGHTS, bias=np.full(8, BIG), **PARTS),
+    "directions": lambda: replica.FirstLayer(**PARTS | {"directions": [BIG] * 6}, weights=WEIGHTS),
+    "features": lambda: replica.FeatureSample(
+        features=BIG * FEATURES, labels=np.sign(FEATURES[:, 0])
+    ),
+    "labels": lambda: replica.FeatureSample(
+        features=FEATURES, labels=BIG * FEATURES[:, 0], strata=np.sign(FEATURES[:, 0])
+    ),
+    "means": lambda: replica.GaussianMixture(means=[[BIG]]),
+    "covariances": lambda: replica.GaussianMixture(means=[[0.0]], covariances=[[BIG]]),
+    "fractions": lambda: replica.GaussianMixture(means=[[0.0], [1.0]], fractions=[1.0, BIG]),
+    "coefficients": lambda: replica.hermite([0, BIG]),
+    "readout": lambda: replace(STEP, readout=[BIG, 1.0]),
+    "student": lambda: replace(STEP, student=f"{BIG}*tanh(z1)"),
+    "target": lambda: replace(STEP, target="classes:1,1e31", inputs=MIXTURE),
+    "direction": lambda: replica.learned_function(
+        replace(STEP, inputs=MIXTURE).srf(beta=1.0), **AT, direction=[BIG, 1.0]
+    ),
+    "kappa": lambda: replica.calibration(POINT, [BIG]),
+    "kinks": lambda: replica.Loss(np.abs, np.sign, kinks=(BIG,)),
+    "loss": lambda: replica.Loss(lambda t: BIG * t**2, lambda t: 2 * BIG * t),
+    "eigenvalues": lambda: mixture(20, eigenvalues=BIG),
+    "proportions": lambda: mixture(20, eigenvalues=9.0, components=2, proportions=[1.0, BIG]),
+    "b": lambda: expand("tanh", order=3, b=BIG),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_numbers_end_at_1e30(name):
+    """Their squares and fourth powers would overflow: an exception of numpy's, or NaN."""
+    with pytest.raises(replica.InvalidArgument, match=rf"^{name} must be .*1e\+30"):
+        TOO_LARGE[name]()
+
+
+def test_a_short_direction_is_one():
+    """Of a length whose square is 0 in double precision."""
+    model = replace(STEP, inputs=MIXTURE).srf(beta=1.0)
+    short, long = (
+        replica.learned_function(model, **AT, direction=[size, size]) for size in (1e-200, 1.0)
+    )
+    assert short.mean(0.5) == long.mean(0.5)

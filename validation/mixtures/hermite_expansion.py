@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial
 
 from replica.errors import InvalidArgument
-from replica.problem import Activation, activation
+from replica.problem import FINITE, Activation, activation, number
 from solvers.quadrature import refine
 from solvers.results import Array
 from solvers.rules import Rule
@@ -106,9 +106,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     sigma = activation(student)
     if isinstance(order, bool) or order not in range(1, MAX_ORDER + 1):
         raise InvalidArgument("order", order, f"an integer from 1 to {MAX_ORDER}")
-    b = float(b)
-    if not (b > 0 and np.isfinite(b)):
-        raise InvalidArgument("b", b, "a finite number above 0")
+    b = number("b", b, 0, FINITE, "a finite number above 0", open_low=True)
 
     norms = np.sqrt(factorial(np.arange(order)))
 

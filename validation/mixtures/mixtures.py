@@ -21,7 +21,7 @@ from numpy.random import default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
-from replica.problem import GaussianMixture
+from replica.problem import GaussianMixture, plain_array
 from solvers.results import Array
 
 from ..draws import whole
@@ -149,17 +149,18 @@ def mixture(
     L = _root(alignment, J)
     # Axes e_{k,i}; gamma_{j,i} = sum_k L_{jk} e_{k,i} has Gram matrix L L^T.
     axes = np.eye(J * r).reshape(J, r, J * r)
+    given = plain_array("eigenvalues", eigenvalues)
     try:
-        theta = np.broadcast_to(np.asarray(eigenvalues, dtype=float), (J, r)).copy()
+        theta = np.broadcast_to(given, (J, r)).copy()
     except ValueError:
         raise InvalidArgument("eigenvalues", eigenvalues, f"one, or {J} x {r} of them") from None
-    if not (np.isfinite(theta).all() and (theta >= 0).all()):
-        raise InvalidArgument("eigenvalues", eigenvalues, "finite and 0 or more")
+    if not (theta >= 0).all():
+        raise InvalidArgument("eigenvalues", eigenvalues, "0 or more")
     if drawn:
         theta *= default_rng(rng).random((J, r))
     theta *= np.arange(r) < counts[:, None]
-    rho = np.full(J, 1.0) if proportions is None else np.asarray(proportions, dtype=float)
-    if rho.shape != (J,) or not (rho >= 0).all() or not 0 < rho.sum() < np.inf:
+    rho = np.full(J, 1.0) if proportions is None else plain_array("proportions", proportions)
+    if rho.shape != (J,) or not (rho >= 0).all() or not rho.any():
         raise InvalidArgument("proportions", proportions, f"{J} numbers of 0 or more, not all 0")
     sums = theta.sum(axis=1)
     if sums.any():
@@ -178,7 +179,7 @@ def _root(alignment: ArrayLike, J: int) -> Array:
     InvalidArgument
         If no unit vectors have these alignments.
     """
-    gram = np.asarray(alignment, dtype=float)
+    gram = plain_array("alignment", alignment)
     if gram.ndim == 0:
         gram = np.where(np.eye(J, dtype=bool), 1.0, gram)
     values, vectors = (
