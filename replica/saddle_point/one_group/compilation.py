@@ -49,7 +49,7 @@ def together(entry: Function, *arguments: type) -> Function:
     if not hasattr(found[entry], "py_func"):  # numba has been told to leave functions as they are
         return entry
     # nowhere to keep it, or no sources to know it by: compiled in every process
-    with suppress(AttributeError, ImportError, KeyError, OSError, RuntimeError):
+    with suppress(AttributeError, KeyError, OSError, RuntimeError):
         files = [*Path(__file__).parent.glob("*.py"), *map(Path, map(getfile, arguments))]
         sources = b"".join(file.read_bytes() for file in sorted(files))
         found[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
@@ -61,29 +61,25 @@ def keep(dispatcher: Any) -> None:
     """Let numba keep what it compiles of a function, each file with a digest at its end, which
     unpickling does not reach: a file that has come to harm ends the process, so that it is not
     loaded, but compiled anew and replaced."""
-    from numba.core.caching import IndexDataCacheFile
+    dispatcher.enable_caching()
+    file = dispatcher._cache._cache_file
+    write, index, load = file._open_for_write, file._load_index, file._load_data
 
     def whole(path: str) -> bool:
         content = Path(path).read_bytes() if Path(path).exists() else b""
         return sha256(content[:-32]).digest() == content[-32:]
 
-    class Checked(IndexDataCacheFile):
-        @contextmanager
-        def _open_for_write(self, path: str) -> Iterator[BytesIO]:
-            content = BytesIO()
-            yield content
-            with super()._open_for_write(path) as file:
-                file.write(content.getvalue() + sha256(content.getvalue()).digest())
+    @contextmanager
+    def open_for_write(path: str) -> Iterator[BytesIO]:
+        content = BytesIO()
+        yield content
+        with write(path) as whole_file:
+            whole_file.write(content.getvalue() + sha256(content.getvalue()).digest())
 
-        def _load_index(self) -> Any:
-            return super()._load_index() if whole(self._index_path) else {}
+    def load_data(name: str) -> Any:
+        if not whole(file._data_path(name)):
+            raise OSError  # to numba as if there were none
+        return load(name)
 
-        def _load_data(self, name: str) -> Any:
-            if not whole(self._data_path(name)):
-                raise OSError  # to numba as if there were none
-            return super()._load_data(name)
-
-    dispatcher.enable_caching()
-    cache = dispatcher._cache
-    locator, name = cache._impl.locator, cache._impl.filename_base
-    cache._cache_file = Checked(cache.cache_path, name, locator.get_source_stamp())
+    file._open_for_write, file._load_data = open_for_write, load_data
+    file._load_index = lambda: index() if whole(file._index_path) else {}
