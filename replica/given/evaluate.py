@@ -241,12 +241,12 @@ class _Point:
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
-    """What rounding may change of the test error: a unit in the last digit, or a few, of all terms
-    that (20.4) adds and subtracts."""
+    """What rounding may change of the test error: a unit in the last digit of all terms that
+    (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
     terms = moments.h**2 + field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
     size = ((terms + moments.spread) @ moments.weights)[0] + moments.noise
-    return float(4 * np.finfo(float).eps * size)
+    return float(np.finfo(float).eps * size)
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:

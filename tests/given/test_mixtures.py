@@ -123,7 +123,7 @@ def test_inputs_that_are_their_means_alone():
     means = 3 * np.eye(20)[[0, 0]] * [[1], [-1]]
     law = GaussianMixture(means=means, covariances=np.zeros((20, 20)))
     of = {"target": "classes:1,-1", "directions": None, "noise": 0.0}
-    point = solve(layer(20, inputs=law, **of), samples=4000, lam=1e-4)
+    point = solve(layer(20, inputs=law, **of), samples=4000, lam=1e-2)
     assert point.converged
     assert point.classification_error < 1e-6
     assert point.test_error < 1e-6
