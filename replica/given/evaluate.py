@@ -173,8 +173,9 @@ class _Point:
         self.passes = self.strata = self.directions = 0
 
     def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
-        """The errors on strata of which coarser ones with one more direction have the same errors;
-        or coarser ones have, and on these one more direction changes little.
+        """The errors on strata that are fine enough, along directions that are enough: they are
+        the same on coarser strata with one more direction; or on coarser strata, where one more
+        direction changes little.
 
         Raises ``GivenUp`` where that is not reached.
         """
@@ -214,11 +215,8 @@ class _Point:
         solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
         self.passes += solved.iterations
         if not rough:
-            self.residual, self.strata, self.given = (
-                solved.residual,
-                given.strata.shares.size,
-                given,
-            )
+            self.given, self.strata = given, given.strata.shares.size
+            self.residual = solved.residual
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
         if not rough:

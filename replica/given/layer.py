@@ -10,7 +10,6 @@ with products of entries o and mu = d_0.  q_i = E sigma_i^2 is exact.  D_i^2 = q
 closes the series: K' is the least even number above K.  docs/theory.md 20
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from .moments import NodeMoments
 from .nodes import Conditioned
 from .strata import Strata
 
-COLUMNS = 24  # of a sketch, to begin with
+COLUMNS = 16  # that a sketch has more in every round
 MISSED = 0.3  # part of what may be left out that a sketch may miss
 
 
@@ -105,7 +104,7 @@ class HermiteStrata(Strata):
         mean, *others = self.degrees
         scaled, power, rho = mean.modes * x, 0, self.correlation
         variance = to_host(self.second @ x**2) - _forms(mean.along, to_host(scaled @ scaled.T))
-        raised = rho**0
+        raised = namespace(rho).ones_like(rho)
         for degree in others:
             for _ in range(degree.power - power):
                 raised = raised * rho
@@ -133,37 +132,40 @@ def layer_strata(
     Raises ``GivenUp`` past the deadline, and where ``mix`` does not have the diagonal of q.
     """
     (nodes, shares), rho = rule, given.correlation
-    xp = namespace(rho)
+    xp, weights = namespace(rho), like(shares, rho)
     s = like(given.shift + nodes @ given.loadings.T, rho)
     moments = NodeMoments(student, s, given.variances, k_max)
+    second = moments.at(k_max + 1)
+    left = weights @ second  # of q, on average over nodes, after the degrees that are done
+    whole, least = float(xp.sum(left)), 0.0
     closing = k_max + 2 - k_max % 2  # K'
-    power, raised = 0, xp.ones_like(rho)  # rho^{2 power}
-    unit = math.nan
-    second = sign = 0.0 * s
-    degrees = []
-    for index, degree in enumerate([*range(k_max + 1), closing]):
+    remainder, sign, degrees = second, second, []
+    square, raised, power = rho * rho, xp.ones_like(rho), 0  # rho^{2 power}
+    for degree in [*range(k_max + 1), closing]:
         check_time()
-        d = moments.at(index)
-        if index > k_max:
-            d = xp.sqrt(xp.where(d > 0, d, 0.0 * d)) * sign
-        elif degree == closing - 2:  # D of neurons with opposite pre-activations has these signs
-            sign = xp.sign(d)
-        second += d * d
-        energy = like(shares, rho) @ (d * d)
-        if not degree:
-            variances = given.variances + (given.loadings**2).sum(axis=1)
-            mean, first, rest = student.moments(given.shift, variances)
-            whole = float((mean**2 + first**2 + rest).sum())
-            unit = max(whole - float(xp.sum(energy)), 1e-4 * whole) / len(mean)
         for _ in range(degree - power):
-            raised *= rho * rho
+            raised *= square
         power = degree
-        # Eq. (20.11)
-        if not degree or float(energy @ (raised @ energy)) ** 0.5 > tol * unit:
-            degrees.append(Degree(degree, *_principal(d, shares, raised, tol * unit)))
+        # Eq. (20.11): no more than this is in all degrees from here on together
+        if degree and float(left @ (raised @ left)) ** 0.5 <= least:
+            break
+        if degree <= k_max:
+            d = moments.at(degree)
+        else:  # less is rounding of the table
+            d = sign * xp.sqrt(xp.where(remainder > 1e-7 * second, remainder, 0.0 * remainder))
+        if degree == closing - 2:  # D of neurons with opposite pre-activations has these signs
+            sign = xp.sign(d)
+        remainder = remainder - d * d
+        energy = weights @ (d * d)
+        left = left - energy
+        left = xp.where(left > 0, left, 0.0 * left)
+        if not degree:
+            least = tol * max(float(xp.sum(left)), 1e-4 * whole) / len(given.shift)
+        if not degree or float(energy @ (raised @ energy)) ** 0.5 > least:
+            degrees.append(Degree(degree, *_principal(d, shares, raised, least)))
     strata = HermiteStrata(given.share * shares, second, degrees, rho)
-    diagonal = xp.linalg.diagonal(strata.mix(shares))
-    if not float(xp.max(xp.abs(diagonal - like(shares, rho) @ second))) <= 1e-12 * unit:
+    wrong = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
+    if not float(wrong) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)
     return strata
 

@@ -4,7 +4,7 @@ At the shift s, the mean of its pre-activation, and with the variance c of the r
 
     d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!),   z ~ N(0, 1),                         (20.1)
 
-and the remainder E sigma^2 - sum_k d_k^2 over k = 0 ... k_max.  docs/theory.md 20
+for k = 0 ... k_max, and E sigma^2.  docs/theory.md 20
 """
 
 from typing import Any
@@ -49,17 +49,12 @@ class NodeMoments:
             self.others[:] = moments.swapaxes(1, 2)
         self.order = like(np.argsort(np.concatenate([self.tabulated, rest])), s)
         if self.tabulated.size:
-            chosen = like(self.tabulated, s)
-            t = xp.take(s, chosen, axis=1) / like(root[known], s)
-            edges = like(self.edges, s)
-            panel = xp.searchsorted(edges[1:-1], xp.reshape(t, (-1,)), side="right")
-            panel = xp.reshape(panel, t.shape)
-            start = xp.reshape(xp.take(edges, xp.reshape(panel, (-1,)), axis=0), t.shape)
-            width = xp.reshape(
-                xp.take(edges[1:] - edges[:-1], xp.reshape(panel, (-1,)), axis=0), t.shape
-            )
-            self.x = (t - start) / width
-            self.row = panel * self.tabulated.size + like(np.arange(self.tabulated.size), s)
+            t = xp.take(s, like(self.tabulated, s), axis=1) / like(root[known], s)
+            edges, flat = like(self.edges, s), xp.reshape(t, (-1,))
+            panel = xp.searchsorted(edges[1:-1], flat, side="right")
+            start, end = (xp.take(edges, panel + i, axis=0) for i in (0, 1))
+            self.x = xp.reshape((flat - start) / (end - start), t.shape)
+            self.row = xp.reshape(panel, t.shape) * t.shape[1] + like(np.arange(t.shape[1]), s)
 
     def _tabulate(self, lowest: Array, highest: Array, c: Array, uses: int) -> bool:
         """Make the series for t between ``lowest`` and ``highest`` (q,) of neurons with c (q,);
@@ -106,7 +101,7 @@ class NodeMoments:
         return np.einsum("ab,kbpx->kapx", to_coefficients(count), in_t)
 
     def at(self, k: int) -> Any:
-        """d_k, or the remainder for k = k_max + 1, of every neuron at every node: (N, p)."""
+        """d_k, or E sigma^2 for k = k_max + 1, of every neuron at every node: (N, p)."""
         xp = namespace(self.order)
         if not self.tabulated.size:
             return xp.take(like(self.others[k], self.order), self.order, axis=1)
@@ -131,11 +126,10 @@ class NodeMoments:
 
 
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
-    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and the remainder of
-    E sigma^2 after their squares: (k_max + 2, *shape of s)."""
-    mean, first, rest = student.moments(s, c)
+    """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
+    (k_max + 2, *shape of s)."""
+    mean, first, variance = student.moments(s, c)
     found = [mean[None], first[None]]
     if k_max > 1:
         found.append(student.hermite_coefficients(k_max, s, c))
-        rest = rest - (found[-1] ** 2).sum(axis=0)
-    return np.concatenate([*found, rest[None]])
+    return np.concatenate([*found, (mean**2 + first**2 + variance)[None]])
