@@ -15,7 +15,7 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
-from .label_tables import ConditionalLabels, has_steps, labels_at, shared_tables, tau_rule
+from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
 from .panels import average_over_tau
 from .step_labels import step_law
 
@@ -59,7 +59,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
 def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
     before, value = np.full((2, len(overlaps.V2)), np.nan)
-    for table, labels in shared_tables(model):
+    for table, labels in shared_tables(model, is_odd(model)):
         field = field_on(responses_of(table), overlaps).entering(labels.tau.shape[2])
         before, value = value, wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights
         if (np.abs(value - before) <= tol).all():

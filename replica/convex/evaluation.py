@@ -12,6 +12,7 @@ from solvers.results import Array, Rows, Status
 from ..equivalence import tables
 from ..problem import Model
 from ..saddle_point import Conjugates, Errors, Overlaps, ridge
+from .label_tables import is_odd
 from .losses import Loss
 
 Table = TypeVar("Table")  # or what else knows the nodes
@@ -27,6 +28,11 @@ class Task(NamedTuple):
     alpha: Array
     lam: Array
     tol: float = 1e-6
+
+    @property
+    def folded(self) -> bool:
+        """Whether all is the same at opposite kappa, so that half of them will do."""
+        return self.loss.symmetric and is_odd(self.model)
 
     def at(self, rows: Rows) -> "Task":
         """Some of the points."""

@@ -68,7 +68,7 @@ def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model],
         # the rule over tau that follows a target's kinks as they move is the finest
         follow, level = has_steps(model) or model.labels.mean.kinks, 4
     else:
-        shared = enumerate(shared_table(model, level) for level in count())
+        shared = enumerate(shared_table(model, level, task.folded) for level in count())
         level, given = next((i, x) for i, x in shared if x and x.table.weights.size == nodes)
         places, weights, order = given.table.places, given.table.weights, given.labels.order
         follow = True

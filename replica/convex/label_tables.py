@@ -84,22 +84,38 @@ class LabelTable(NamedTuple):
     labels: ConditionalLabels
 
 
+@lru_cache(maxsize=256)
+def is_odd(model: Model) -> bool:
+    """Whether the mean feature and the mean label change sign with (kappa, tau), and nothing else
+    does: at kappa < 0 all is as at kappa > 0 then, for a loss that treats signs alike."""
+    if model.train_bias or model.inputs is not None:  # the neighbours of the one are not odd
+        return False
+    draw = np.random.default_rng(0)
+    kappa = draw.standard_normal((24, model.geometry.r.shape[1]))
+    there, back = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
+    z = draw.standard_normal((model.target.dimension, 24))
+    pairs = [(there.offsets, -back.offsets), (there.mu1, back.mu1), (there.mu2sq, back.mu2sq)]
+    pairs += [(there.loadings, -back.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
+    return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
+
+
 def has_steps(model: Model) -> bool:
     """Whether E[y | x] is piecewise constant, and one direction tau is left."""
     nowhere = model.components.places(np.zeros((model.geometry.r.shape[1], 0)))
     return _steps(model, nowhere) is not None
 
 
-def shared_tables(model: Model) -> Iterator[LabelTable]:
+def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     """The tables that all points of a model share, the coarsest first, up to the largest: those
-    whose nodes are not too far apart for the layers that are known."""
+    whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
+    kappa > 0 where the rest is the same."""
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
-        if (table := shared_table(model, level)) is not None:
+        if (table := shared_table(model, level, folded)) is not None:
             yield table
 
 
 @lru_cache(maxsize=24)  # of up to 50 MB each
-def shared_table(model: Model, level: int) -> LabelTable | None:
+def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
     many."""
     spikes = model.geometry.r.shape[1]
@@ -109,6 +125,10 @@ def shared_table(model: Model, level: int) -> LabelTable | None:
         if jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
+    if folded:
+        first = nodes.reshape(len(nodes), -1)[:, 0]  # 0 in the middle of a rule of an odd size
+        half = first > -1e-9
+        nodes, weights = nodes[half], np.where(first > 1e-9, 2.0, 1.0)[half] * weights[half]
     table = tabulate(model, Rule(nodes, weights))
     over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms

@@ -132,6 +132,12 @@ class Loss:
         return any(last - first > 1e-9 for _, first, last in self.flats(np.ones(())))
 
     @cached_property
+    def symmetric(self) -> bool:
+        """Whether it is the same for opposite labels and predictions."""
+        t = np.linspace(0.01, 6.3, 40)
+        return self.kind == "margin" or bool(np.allclose(self.value(t), self.value(-t), 1e-12, 0))
+
+    @cached_property
     def width(self) -> float:
         """The length over which rho' changes at its bends, as ``bend_width`` finds it."""
         return bend_width(self.derivative, self.bends or (0.0,), self.kinks)

@@ -89,7 +89,7 @@ def fitted_rules(
 ) -> tuple[Places, Array, Rule]:
     """N places and their weights (N,), and a rule over tau at each, (N, T, 1) and (N, T)."""
     model, loss = task.model, task.loss
-    first = first_panels(model)
+    first = first_panels(model, task.folded)
     ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # of panels over tau, by place
     inputs = model.components
     closed = has_steps(model) or not inputs.rest.any()
@@ -194,12 +194,13 @@ def _units(values: Array, table: Table, field: Field) -> tuple[Array, float]:
     return np.stack([root, slope, root**2, root, new])[..., None], float(blurred)
 
 
-def first_panels(model: Model) -> Panels:
-    """Panels over kappa to begin with, of one integral: they end at layers that are known."""
+def first_panels(model: Model, folded: bool) -> Panels:
+    """Panels over kappa to begin with, of one integral: they end at layers that are known, and are
+    ``folded`` to kappa > 0 where the rest is the same."""
     layers = [at for at, _ in known_layers(model) if abs(at) < REACH]
     inner = (1.0, 2.0, 3.0, 5.0, REACH)
     breaks = np.unique([0.0, *inner, *(-x for x in inner), *layers])
-    return between(breaks[None])
+    return between(breaks[None, breaks >= 0] if folded else breaks[None])
 
 
 def _keys(places: Places) -> list[tuple[int, float]]:

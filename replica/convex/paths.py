@@ -72,7 +72,7 @@ def _along(task: Task, begin: Task, near: Overlaps) -> Overlaps | None:
 def _rough(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes that are fitted to those near it, and the iterations
     they took; None where there are none, or would be too many nodes."""
-    shared = None if has_panels(task.model) else shared_tables(task.model)
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
         given = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:

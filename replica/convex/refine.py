@@ -67,7 +67,7 @@ def _on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     error = np.full(len(task.alpha), 0.02)  # that of the first table is not known
 
     def equations(level: int, rows: Rows) -> Equations | None:
-        shared = shared_tables(task.model)  # they are kept
+        shared = shared_tables(task.model, task.folded)  # they are kept
         given = next(islice(shared, level, None), None)
         return None if given is None else Equations(given, task.loss)
 
