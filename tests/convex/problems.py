@@ -34,6 +34,10 @@ MODELS = {
         student="tanh", target=MultiIndex(lambda a, b: a + np.sin(a * b), dimension=2), c=1.0,
         r=[[1, 0.5], [1, -0.5]], gamma=[[0.9, 0], [0, 1.0]], noise=0.1,
     ),
+    "odd, two spikes": SpikedRandomFeatures(
+        student="tanh", target="sin(z1) + z2", r=[[1, 0.2], [-0.4, 0.8]], c=[1, 0.6],
+        gamma=[[0.8, 0], [0, 0.7]], beta=1.3,
+    ),
     "at a dimension": SpikedRandomFeatures(**SINE, noise=0.05, dimension=300.0),
     "quiet": WAVE,
     "quiet relu": replace(WAVE, target="relu"),

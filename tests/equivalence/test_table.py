@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from replica import SpikedRandomFeatures
-from replica.equivalence import table_at
+from replica import GaussianMixture, GradientStep, SpikedRandomFeatures
+from replica.equivalence import rules, table_at, tables
 
 
 @pytest.mark.parametrize(("student", "target"), [("tanh", "sin"), ("erf", "tanh")])
@@ -42,3 +42,39 @@ def test_finer_tables_have_the_same_integrals():
     assert fine.weights.size > coarse.weights.size
     powers = [table.weights @ (table.h**2 + table.spread) for table in (coarse, fine)]
     assert powers == pytest.approx([-np.expm1(-2) / 2] * 2, rel=1e-10)
+
+
+SPIKE = dict(student="tanh", r=1.1, c=0.6, gamma=0.7)
+SPIKES = dict(student="tanh", r=[[1, 0.2], [-0.4, 0.8]], c=[1, 0.6])
+MIXTURE = GaussianMixture(means=[[1.5], [-1.5]], covariances=[[[1.0]], [[0.3]]])
+MODELS = {
+    "smooth": SpikedRandomFeatures(**SPIKE, target="sin"),
+    "steep": SpikedRandomFeatures(student="tanh", target="sin", r=1e4, c=0.6, gamma=0.7),
+    "kink": SpikedRandomFeatures(**SPIKE, target="relu"),
+    "jump": SpikedRandomFeatures(student="tanh", target="sign", r=1.1, c=0.6, gamma=1.0),
+    "two spikes": SpikedRandomFeatures(**SPIKES, target="sin(z1) + z2", gamma=[[0.8, 0], [0, 0.7]]),
+    "two kinks": SpikedRandomFeatures(
+        **SPIKES, target="sign(z1) + relu(z2)", gamma=[[1, 0], [0, 1]]
+    ),
+    "three spikes": SpikedRandomFeatures(
+        student="relu", target="z1*z2*z3", r=[[1, 0.2, 0.0]], c=1.0, gamma=np.diag([0.9, 1.0, 0.2])
+    ),
+    "mixture": GradientStep(
+        student="relu", target="sin", inputs=MIXTURE, alpha0=2.0, eta=1.0
+    ).network(beta=1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_of_every_rule_and_every_table_sum_to_1(name):
+    """At every level, to rounding of the sums of up to 2^18 weights."""
+    model = MODELS[name]
+    for rule in rules(model):
+        assert rule.weights.sum() == pytest.approx(1, abs=1e-13)
+    for table, _ in zip(tables(model), range(3), strict=False):  # finer ones take seconds
+        assert table.weights.sum() == pytest.approx(1, abs=1e-13)
+
+
+def test_weights_of_gauss_and_hermite_sum_to_1():
+    for rule in rules(MODELS["smooth"], "gauss-hermite"):
+        assert rule.weights.sum() == pytest.approx(1, abs=1e-13)
