@@ -7,7 +7,7 @@ import typer
 from solvers.resources import TIME_LIMIT
 
 from ..given import TOLERANCE
-from ..observables import learning_curve
+from ..observables import FEW_DEGREES, FEWEST_DEGREES, learning_curve
 from ..plotting import plot_curve
 from .common import DATASETS, command
 from .curve import TimeLimit
@@ -55,6 +55,9 @@ def readout(
         output.table(document["points"], [*points, *errors_first(dataset)])
 
     output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
+    few = int((dataset.residual_degrees < FEWEST_DEGREES).sum())
+    if few:
+        say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
     failed = [point["status"] for point in document["points"] if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed))

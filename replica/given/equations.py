@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import diagonal_view, inverse
+from solvers.arrays import diagonal_view, inverse, like, namespace
 from solvers.resources import check_time
 from solvers.results import Array
 
@@ -35,8 +35,8 @@ class StrataEquations:
     strata : Strata
     samples : float
         n.
-    lam : float or array (p,)
-        lambda, positive, of every feature; 0 of the constant one that is an intercept.
+    lam : array (p,)
+        lambda of every feature, positive; 0 of the constant one that is an intercept.
     labels : StratumLabels
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
@@ -44,7 +44,7 @@ class StrataEquations:
 
     strata: Strata
     samples: float
-    lam: Any
+    lam: Array
     labels: StratumLabels
     scores: Callable[[Field], Scores]
 
@@ -52,7 +52,7 @@ class StrataEquations:
         """G, (p, p), of scores with -E s' (N,)."""
         # Eq. (20.2), (20.6)
         total = self._mix(slope)
-        diagonal_view(total)[:] += self.lam
+        diagonal_view(total)[:] += like(self.lam, total)
         return inverse(total)
 
     def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:
@@ -65,6 +65,12 @@ class StrataEquations:
         """T, (p, p), of scores with E s^2 (N,)."""
         # Eq. (20.4), (20.7)
         return G @ self._mix(square) @ G
+
+    def degrees_of_freedom(self, G: Any) -> tuple[float, float]:
+        """df_1 = tr A G and df_2 = tr A G A G, for 1/G = A + lambda.  Eq. (20.15)"""
+        xp, fitted = namespace(G), -G * like(self.lam, G)
+        diagonal_view(fitted)[:] += 1.0
+        return float(xp.sum(xp.linalg.diagonal(fitted))), float(xp.sum(fitted * fitted.T))
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""

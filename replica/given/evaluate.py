@@ -50,6 +50,8 @@ class ReadoutPoints(NamedTuple):
     ----------
     errors : ReadoutErrors
         NaN where they are not known.
+    degrees_of_freedom : df_1 of the readout's fit.
+    residual_degrees : what is left of the samples to estimate errors from.  Eq. (20.15)
     residual : of the equations.
     quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
         more special direction, if that is more.
@@ -63,6 +65,8 @@ class ReadoutPoints(NamedTuple):
     """
 
     errors: ReadoutErrors
+    degrees_of_freedom: Array
+    residual_degrees: Array
     residual: Array
     quadrature_error: Array
     iterations: Array
@@ -80,7 +84,8 @@ class ReadoutPoints(NamedTuple):
     @property
     def columns(self) -> dict[str, Array]:
         """What is known of each point, (P,), by the names that ``ReadoutSolution`` has for it."""
-        account = "converged", "residual", "quadrature_error", "iterations", "strata", "status"
+        whole = "errors", "directions", "last", "given"
+        account = ["converged", *(name for name in self._fields if name not in whole)]
         return self.errors._asdict() | {name: getattr(self, name) for name in account}
 
 
@@ -113,8 +118,8 @@ def evaluate(
                 errors, status = point.settle(model), Status.CONVERGED
         except GivenUp as given_up:
             status = given_up.status
-        account = point.residual, point.change, point.passes, point.strata, point.directions
-        rows[i], start = (errors, *account, status), point.start
+        account = *point.degrees, point.residual, point.change, point.passes, point.strata
+        rows[i], start = (errors, *account, point.directions, status), point.start
         advance()
     of_errors, *others = zip(*rows, strict=True)
     columns = ReadoutErrors(*np.array(of_errors).T), *map(np.array, others)
@@ -160,7 +165,7 @@ class _Point:
         The readout of the last solution or, to begin with, of another point.
     given : Stratified or None
         The strata of the last solution.
-    residual, change, passes, strata, directions
+    degrees, residual, change, passes, strata, directions
         The account of the point, as ``ReadoutPoints`` has it.
     """
 
@@ -169,7 +174,7 @@ class _Point:
     ) -> None:
         self.loss, self.samples, self.lam, self.tol, self.start = loss, samples, lam, tol, start
         self.given: Stratified | None = None
-        self.residual, self.change = np.nan, np.inf
+        self.degrees, self.residual, self.change = (np.nan, np.nan), np.nan, np.inf
         self.passes = self.strata = self.directions = 0
 
     def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
@@ -183,7 +188,8 @@ class _Point:
             self.change = 0.0
             return self._solved(model.stratified(0))
         free, level, coarse, worth = model.beside is None, 1, None, 0.0
-        enough = max(self.tol, 1 / self.samples)  # the theory is off by some 1 / n
+        # the theory is of large n, p and d
+        enough = max(self.tol, 1 / min(self.samples, *model.weights.shape))
         while True:
             self.directions, wider = model.special.shape[1], model.wider
             errors = self._solved(model.stratified(level))
@@ -222,7 +228,7 @@ class _Point:
         if not rough:
             if not solved.residual <= RESIDUAL_TOLERANCE:
                 raise GivenUp(Status.NO_PROGRESS)
-            self.start = solved.posterior
+            self.start, self.degrees = solved.posterior, degrees_at(given, solved, self.samples)
         errors = errors_at(given, solved, self.loss)
         if rounding_at(given, solved) > self.tol * errors.test_error:
             raise GivenUp(Status.ROUNDING)
@@ -245,6 +251,13 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     terms = moments.h**2 + field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
     size = ((terms + moments.spread) @ moments.weights)[0] + moments.noise
     return float(np.finfo(float).eps * size)
+
+
+def degrees_at(given: Stratified, solved: Solved, samples: float) -> tuple[float, float]:
+    """df_1 and (n - df_2) / (1 + cv^2).  Eq. (20.15)"""
+    fitted, squared = solved.freedom
+    shares, V = given.strata.shares, solved.field.response[0]
+    return fitted, (samples - squared) * (shares @ V) ** 2 / (shares @ V**2)
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:

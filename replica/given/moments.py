@@ -128,8 +128,15 @@ class NodeMoments:
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
     """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
     (k_max + 2, *shape of s)."""
-    mean, first, variance = student.moments(s, c)
-    found = [mean[None], first[None]]
-    if k_max > 1:
-        found.append(student.hermite_coefficients(k_max, s, c))
-    return np.concatenate([*found, (mean**2 + first**2 + variance)[None]])
+    s, c = np.broadcast_arrays(s, c)
+    found, random = np.zeros((k_max + 2, *s.shape)), c > 0
+    found[0] = student(s)
+    found[-1] = found[0] ** 2
+    if random.any():
+        at = s[random], c[random]
+        mean, first, variance = student.moments(*at)
+        found[:2, random] = mean, first
+        found[-1, random] = mean**2 + first**2 + variance
+        if k_max > 1:
+            found[2:-1, random] = student.hermite_coefficients(k_max, *at)
+    return found

@@ -36,6 +36,8 @@ class Solved(NamedTuple):
     status : Status
     variance : float
         Of the prediction over the readout's samples, on average over new inputs.
+    freedom : (float, float)
+        Degrees of freedom df_1 and df_2 of the fit.
     """
 
     field: Field
@@ -44,6 +46,7 @@ class Solved(NamedTuple):
     iterations: int
     status: Status
     variance: float
+    freedom: tuple[float, float]
 
 
 def solve_point(
@@ -57,7 +60,7 @@ def solve_point(
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
     p = given.strata.width
-    penalties: Any = lam
+    penalties = np.full(p, lam)
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
     at = given.strata, samples, penalties, given.moments
@@ -94,7 +97,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     after = strata.field(posterior)
     solved = after._replace(power=power[None], response=np.exp(found.value))
     account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
-    return Solved(solved, posterior, *account, equations.variance(solved, posterior))
+    return _solved(equations, solved, posterior, *account)
 
 
 def _variances(
@@ -166,7 +169,21 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
     account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
     field = _unpack(found.value)
-    return Solved(field, posterior, *account, equations.variance(field, posterior))
+    return _solved(equations, field, posterior, *account)
+
+
+def _solved(
+    equations: StrataEquations,
+    field: Field,
+    posterior: Posterior,
+    residual: float,
+    passes: int,
+    status: Status,
+) -> Solved:
+    """A solution with what follows from it."""
+    freedom = equations.degrees_of_freedom(posterior.response)
+    variance = equations.variance(field, posterior)
+    return Solved(field, posterior, residual, passes, status, variance, freedom)
 
 
 def _pack(field: Field) -> Array:

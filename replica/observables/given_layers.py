@@ -32,6 +32,12 @@ from .axes import data_set, given_as_one, losses_of
 if TYPE_CHECKING:
     import xarray
 
+FEWEST_DEGREES = 40.0  # docs/theory.md 20 says what it was found on
+FEW_DEGREES = (
+    "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
+    "the training error by more than 10 %"
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadoutSolution(Displayed):
@@ -56,6 +62,13 @@ class ReadoutSolution(Displayed):
     squared_norm : float
         |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
         lam p / 2 in the training objective of (1.2).  NaN of a FeatureSample.
+    degrees_of_freedom : float
+        df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
+        readout's weights the samples determine.
+    residual_degrees : float
+        (n - df_2) / (1 + cv^2), df_2 = tr [A (A + lambda)^-1]^2, cv the spread of responses V over
+        strata over their mean.  The theory is of large n: errors are off by two or three parts
+        in so many.  Eq. (20.15)
     converged : bool
     status : Status
         Its value is a sentence.
@@ -78,6 +91,8 @@ class ReadoutSolution(Displayed):
     classification_error: float
     readout_variance: float
     squared_norm: float
+    degrees_of_freedom: float
+    residual_degrees: float
     converged: bool
     status: Status
     residual: float
@@ -95,7 +110,8 @@ class ReadoutSolution(Displayed):
         binary = ["classification_error"] if self.model.binary else []
         errors = {name: getattr(self, name) for name in [*binary, "test_error", "train_error"]}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        return errors | {"status": f"{self.status.value} ({accuracy})"}
+        notes = {"note": FEW_DEGREES} if self.residual_degrees < FEWEST_DEGREES else {}
+        return errors | {"status": f"{self.status.value} ({accuracy})"} | notes
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ["samples", "lam", *shown_of_layer(self.model, self.loss)]
@@ -174,8 +190,9 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     """The names of what tables show of a point."""
     binary = ["classification_error"] if model.binary else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
+    fit = ["readout_variance", "degrees_of_freedom", "residual_degrees"]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return ["test_error", "train_error", *binary, "readout_variance", *accuracy, *losses]
+    return ["test_error", "train_error", *binary, *fit, *accuracy, *losses]
 
 
 def _points(

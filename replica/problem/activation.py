@@ -247,7 +247,7 @@ class Activation:
         array([0.        , 2.44948974])
         """
         degrees = np.arange(2, k_max + 1)
-        if self.closed_form is not None:
+        if self.closed_form is not None and self.kinks:  # which take integrals many panels
             return hermite_coefficients(lambda *at: self.moments(*at).first, degrees, s, c)
         least = _size(self, s)
 

@@ -144,3 +144,15 @@ def test_heavy_tails_of_a_rule_do_not_count():
     assert kept.weights.sum() == pytest.approx(1)
     power = (kept.nodes**4).T @ kept.weights
     assert power == pytest.approx(3, rel=1e-5)
+
+
+def test_degrees_of_freedom_of_the_last_strata(layer):
+    """df_1 is n E V / (1 + V), too, since the readout's fit takes that of every sample."""
+    strata, labels = of_layer(layer)
+    given = Stratified(strata, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
+    solved = solve_point(given, LOSSES["square"], 40.0, 0.1, tol=TIGHT)
+    V, G = solved.field.response[0], solved.posterior.response
+    fitted, squared = solved.freedom
+    assert fitted == pytest.approx(40 * strata.shares @ (V / (1 + V)), rel=1e-9)
+    sizes = 1 / np.linalg.eigvalsh(G) - 0.1  # A's
+    assert squared == pytest.approx(((sizes / (sizes + 0.1)) ** 2).sum(), rel=1e-9)

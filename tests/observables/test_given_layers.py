@@ -57,6 +57,19 @@ def test_fitted_readouts_have_the_errors_of_a_point(layer):
     assert (np.abs(mean - expected) <= 3.5 * stderr + 0.01 * mean).all()
 
 
+def test_few_residual_degrees_of_freedom_are_said(layer):
+    """400 fits of 45 samples at lam = 1e-6 have a training error 13 % above the theory."""
+    known, unsure = (
+        replica.solve(layer, samples=n, lam=lam) for n, lam in ((200, 0.1), (45, 1e-6))
+    )
+    assert known.converged
+    assert unsure.converged
+    assert "note" not in repr(known)
+    assert "few residual degrees of freedom" in repr(unsure)
+    assert known.degrees_of_freedom < 90 < known.residual_degrees
+    assert unsure.degrees_of_freedom == pytest.approx(45, rel=1e-3)
+
+
 def test_the_mean_of_readouts_has_less_of_their_variance(layer):
     """Of two readouts on samples of their own: half of it."""
     rng, new = np.random.default_rng(3), np.random.default_rng(4).standard_normal((4000, 120))
