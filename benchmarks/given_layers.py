@@ -61,7 +61,7 @@ class Scale(NamedTuple):
     """How much is computed: settings by their numbers, their sizes p and d, draws at least and at
     most; networks, and their layers at each d; and the dimension of the limits."""
 
-    settings: Sequence[int] = range(24)
+    settings: Sequence[int] = range(32)
     sizes: tuple[int, int] = SIZES
     draws: tuple[int, int] = (FEWEST, MOST)
     networks: Sequence[Setting] = NETWORKS
@@ -130,7 +130,8 @@ def trained_layers(scale, store):
         "on fresh data, of the same first layer. A number draws a setting and the layer. Theory; "
         "simulation and its standard error. For Huber's loss the training error is the mean loss, "
         "for the logistic loss it is, too, and the test error is the share of wrong labels. The "
-        "theory is for large n: it is off by a few 1/n. Quadrature: what finer strata, or one more "
+        "theory is for large n: it is off by a few 1/n, and by more of readouts that interpolate, "
+        "from 24 on. Quadrature: what finer strata, or one more "
         "special direction, change of an error, relative to it.",
         f"Of {len(scale.settings)} settings, {len(z)} have a theory that converged"
         + (f" (without one: {', '.join(flagged)})" if flagged else "")

@@ -261,7 +261,10 @@ def apart(number, patience=120.0):
 def allowed(number):
     """Seconds that the call of that number may take: its ``time_limit``, as often as it is asked
     for, what it needs before it can look at the clock, and an import."""
-    action = drawn(number).action
+    question = drawn(number)
+    if question.kind in ("layer", "features") and question.action == "curve":
+        return 10 * 20 + 15  # each of its points has the limit
+    action = question.action
     one = {"spectrum": 30, "best bounds": 60, "optimal lambda": 80, "optimal eta": 80}
     return one.get(action, 7 * 20 if action == "over eta" else 20) + 15
 
