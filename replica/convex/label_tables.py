@@ -147,7 +147,7 @@ def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> Condition
     likely = (at.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
-    mean = model.components.mean_label(law.mean, at, np.moveaxis(tau, 2, 0))
+    mean = model.components.mean_label(law.combined_mean, at, np.moveaxis(tau, 2, 0))
     given = tau, weights, mean, variances, shares, law.binary, order
     return ConditionalLabels(*given, noise=law.added, steps=_steps(model, at))
 
@@ -158,7 +158,7 @@ def tau_rule(model: Model, at: Places, level: int) -> Rule:
     free = rest.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if model.labels.mean.kinks:
+    if free == 1 and model.labels.combined_mean.planes:
         n, half_width = _of_level(SPLIT, level)
         split = gauss_legendre(n, tau_kinks(model, at), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
@@ -167,15 +167,17 @@ def tau_rule(model: Model, at: Places, level: int) -> Rule:
 
 
 def tau_kinks(model: Model, at: Places) -> Array:
-    """Where the mean label has kinks, as a function of tau at N places: (N, b)."""
-    inputs, kinks = model.components, np.asarray(model.labels.mean.kinks, dtype=float)
-    if not kinks.size:
+    """Where the mean label has kinks, as a function of the one tau at N places: (N, b)."""
+    inputs, planes = model.components, model.labels.combined_mean.planes
+    if not planes:
         return np.empty((len(at.component), 0))
-    slope = inputs.rest[at.component, 0, 0]
-    # of a component that leaves nothing of the target, beyond all nodes
-    from_centre = kinks - inputs.centre(at).T
+    normals, places = map(np.array, zip(*planes, strict=True))
+    slope = (inputs.rest[..., 0] @ normals.T)[at.component]
+    from_centre = places - inputs.centre(at).T @ normals.T
+    across = np.abs(slope) > 1e-12
+    # of a component that leaves nothing of the target across a plane, beyond all nodes
     far = np.copysign(1e3, from_centre)
-    return np.where(slope[:, None] > 0, from_centre / np.where(slope > 0, slope, 1)[:, None], far)
+    return np.where(across, from_centre / np.where(across, slope, 1.0), far)
 
 
 def _of_level(sizes: Sequence[Any], level: int) -> Any:
@@ -185,7 +187,7 @@ def _of_level(sizes: Sequence[Any], level: int) -> Any:
 
 def _steps(model: Model, at: Places) -> Steps | None:
     """The steps at N places of a mean label that is constant between its kinks."""
-    target = model.labels.mean
+    target = model.labels.combined_mean
     if not (target.kinks and model.components.rest.any()):
         return None
     kinks = np.asarray(target.kinks)

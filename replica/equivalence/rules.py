@@ -73,7 +73,7 @@ def _tensors(model: Model) -> Iterator[Rule]:
     """Tensor products for several spikes: of trapezoidal rules; along those on which all depends
     slowly, by less than the rest of their arguments blurs it, of Gauss's; and of panels along those
     that cross a kink of the target which nothing blurs."""
-    groups, of, planes = model.geometry, model.components, model.labels.mean.planes
+    groups, of, planes = model.geometry, model.components, model.labels.combined_mean.planes
     K, sharp = groups.r.shape[1], ~of.rest.any()
     steep = np.abs(groups.r @ of.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
     blur = np.maximum(np.linalg.norm(of.rest, axis=2), 1e-9)[..., None]
@@ -119,7 +119,7 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
 def target_layers(model: Model) -> list[tuple[float, float]]:
     """Values of z, for one spike, at which it meets a kink of the target, or a point where two of
     its kinks cross, each with the width to which the rest of the argument blurs it."""
-    of, planes, found = model.components, model.labels.mean.planes, []
+    of, planes, found = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
         found += [

@@ -56,7 +56,7 @@ def tabulate_at(
         loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
     constant = np.ones((1 if model.intercept else 0, N))
     if target:
-        labels = inputs.moments(model.labels.mean, places)
+        labels = inputs.moments(model.labels.combined_mean, places)
     else:
         nothing = np.full(N, np.nan)
         labels = ConditionalMoments(nothing, np.full(mean.shape, np.nan), nothing)

@@ -147,9 +147,10 @@ class LearnedAlong(LearnedFunction):
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         model, (t, shape) = self._model, projections(kappa, 1)
-        alone = Components.of(model.inputs, self.direction[:, None], model.labels.target.dimension)
+        law = model.labels
+        alone = Components.of(model.inputs, self.direction[:, None], law.combinations)
         places, chance = alone.given(t)
-        found = alone.moments(model.labels.mean, places)
+        found = alone.moments(law.combined_mean, places)
         return partial(average, chance, shape), found.h, found.spread
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:

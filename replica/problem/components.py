@@ -60,8 +60,8 @@ class Components:
         Eq. (19.2), with columns of ``root`` such that few of tau enter the target.
     basis : (D, S)
         Gamma and L side by side.
-    arguments : int
-        T, those of the target: the first of the coordinates.
+    arguments : (T, S)
+        What the target takes, linear combinations of its coordinates, along them.
     """
 
     shares: Array
@@ -69,24 +69,28 @@ class Components:
     slope: Array
     root: Array
     basis: Array
-    arguments: int
+    arguments: Array
 
     @classmethod
-    def of(cls, law: GaussianMixture | None, cosines: Array, arguments: int) -> "Components":
+    def of(cls, law: GaussianMixture | None, cosines: Array, combinations: Array) -> "Components":
         """Those of a ``law`` of the first D coordinates, whose ``cosines`` (D, K) with the spikes
-        are Gamma."""
+        are Gamma; the target takes ``combinations`` (T, n) of the first n of these."""
         spikes, L = cosines.shape[1], remainder(cosines)
         basis = np.hstack([cosines, L])
-        S = basis.shape[1]
-        if law is None:
-            one = np.eye(S)[None]
-            mean = np.zeros((1, S))
-            return cls(np.ones(1), mean, one[..., :spikes], one[..., spikes:], basis, arguments)
-        beyond = np.eye(S) - basis.T @ basis  # of spikes beside all D coordinates
-        covariances = basis.T @ law.each_covariance @ basis + beyond
-        parts = [_conditioned(C, spikes, basis[:arguments, spikes:]) for C in covariances]
-        slope, root = map(np.stack, zip(*parts, strict=True))
-        return cls(law.fractions, law.means @ basis, slope, root, basis, arguments)
+        S, first = basis.shape[1], basis[: combinations.shape[1]]
+        arguments, size = combinations @ first, np.abs(combinations) @ np.abs(first)
+        arguments = np.where(np.abs(arguments) > 1e-12 * size, arguments, 0.0)  # less is rounding
+        shares, mean, covariances = np.ones(1), np.zeros((1, S)), np.eye(S)[None]
+        if law is not None:
+            shares, mean = law.fractions, law.means @ basis
+            beyond = np.eye(S) - basis.T @ basis  # of spikes beside all D coordinates
+            covariances = basis.T @ law.each_covariance @ basis + beyond
+        if law is not None or len(combinations) < combinations.shape[1]:
+            parts = [_conditioned(C, spikes, arguments[:, spikes:]) for C in covariances]
+            slope, root = map(np.stack, zip(*parts, strict=True))
+        else:  # of few coordinates, L is triangular
+            slope, root = covariances[..., :spikes], covariances[..., spikes:]
+        return cls(shares, mean, slope, root, basis, arguments)
 
     def places(self, z: Array) -> Places:
         """z (K, N) in every component, one component after the other: (K, J N)."""
@@ -152,18 +156,18 @@ class Components:
     @cached_property
     def offset(self) -> Array:
         """Means of the target's arguments, (J, T)."""
-        return self.mean @ self.basis[: self.arguments].T
+        return self.mean @ self.arguments.T
 
     @cached_property
     def gamma(self) -> Array:
         """Slopes of the target's arguments in z, (J, T, K)."""
-        return self.basis[: self.arguments] @ self.slope
+        return self.arguments @ self.slope
 
     @cached_property
     def rest(self) -> Array:
         """Slopes of the target's arguments in those of tau that enter them, the first q <= T of
         all, (J, T, q)."""
-        slopes = (self.basis[: self.arguments] @ self.root)[..., : self.arguments]
+        slopes = (self.arguments @ self.root)[..., : len(self.arguments)]
         size = np.abs(slopes).max(initial=0.0)
         slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # less is rounding
         entering = np.flatnonzero(slopes.any(axis=(0, 1)))

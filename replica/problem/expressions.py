@@ -120,6 +120,27 @@ class Expression:
         found = (_planes(node, kink, self.dimension) for node, kink in self._passed())
         return tuple(dict.fromkeys(plane for planes in found for plane in planes))
 
+    @property
+    def zeros(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """Planes (v, t) at which it may change its sign; other surfaces are left out."""
+        return tuple(_planes(self._tree, 0.0, self.dimension))
+
+    @property
+    def normals(self) -> Array:
+        """Unit vectors (m, r) along which the affine parts vary that it is made of."""
+        return np.array(list(_normals(self._tree, self.dimension))).reshape(-1, self.dimension)
+
+    def along(self, combinations: Array) -> str:
+        """The text of the function of y = ``combinations`` z, (k, r) with orthonormal rows, if it
+        depends on z through y alone."""
+
+        def within(found: re.Match[str]) -> str:
+            column = combinations[:, int(found[1] or 1) - 1].tolist()
+            terms = [f"{x!r}*z{i}" for i, x in enumerate(column, start=1) if x]
+            return f"({' + '.join(terms) or '0'})"
+
+        return ARGUMENT.sub(within, self.text)
+
     def _passed(self) -> Iterator[tuple[ast.expr, float]]:
         """Arguments of calls, each with a value at which the function called has a kink."""
         for node in ast.walk(self._tree):
@@ -156,21 +177,40 @@ def _at(node: ast.AST, *z: Array) -> Array:
     return np.asarray(_value(node, z) + np.zeros_like(z[0]), dtype=float)
 
 
-def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
-    """Where ``node`` has a ``value``, if it is affine; a product is 0 where a factor is."""
-    at = np.concatenate([np.zeros((1, r)), np.eye(r), np.random.default_rng(0).normal(size=(8, r))])
+def _affine(node: ast.expr, r: int) -> tuple[float, Array] | None:
+    """a and v (r,) of a ``node`` that is a + v.z; None of any other."""
+    far = np.random.default_rng(0).normal(size=(48, r)) * np.geomspace(1, 30, 48)[:, None]
+    at = np.concatenate([np.zeros((1, r)), np.eye(r), far])  # as for ``activation``, up to 30
     with np.errstate(all="ignore"):
         y = _at(node, *at.T)
-    v = y[1 : r + 1] - y[0]
-    if np.allclose(y, y[0] + at @ v, rtol=0, atol=1e-12 * (1 + np.abs(y).max())):
-        if v.any():
-            yield tuple(v.tolist()), value - float(y[0])
+        v = y[1 : r + 1] - y[0]
+        off, size = np.abs(y - y[0] - at @ v).max(), np.abs(y).max()
+    return (float(y[0]), v) if off <= 1e-12 * (1 + size) < np.inf else None
+
+
+def _normals(node: ast.expr, r: int) -> Iterator[Array]:
+    """Unit vectors along the largest affine parts of ``node``."""
+    if affine := _affine(node, r):
+        if affine[1].any():
+            yield affine[1] / np.linalg.norm(affine[1])
+        return
+    for part in node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node):
+        if isinstance(part, ast.expr):
+            yield from _normals(part, r)
+
+
+def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Where ``node`` has a ``value``, if it is affine; a product changes its sign where a factor
+    does."""
+    if affine := _affine(node, r):
+        if affine[1].any():
+            yield tuple(affine[1].tolist()), value - affine[0]
         return
     match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right) if value == 0:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if value == 0:
             yield from _planes(left, 0.0, r)
             yield from _planes(right, 0.0, r)
-        case ast.BinOp(left=factor, op=ast.Pow() | ast.Div()) if value == 0:
+        case ast.BinOp(left=factor, op=ast.Pow()) if value == 0:
             yield from _planes(factor, 0.0, r)
         case ast.UnaryOp(operand=operand):
             yield from _planes(operand, -value, r)

@@ -24,10 +24,12 @@ from . import student_t
 from .activation import Activation
 from .closed_forms import step_moments
 from .components import Components
+from .expressions import Expression
+from .geometry import triangular_root
 from .kinks import crossings
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import Averages
-from .targets import MultiIndex, Target
+from .targets import MultiIndex, Target, target
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,17 @@ class LabelLaw:
         return mean_label(self.target, self.added)
 
     @property
+    def combined_mean(self) -> Any:
+        """E[y | z] as a function of the ``combinations`` of the target's arguments."""
+        return mean_label(combined(self.target)[0], self.added)
+
+    @property
+    def combinations(self) -> Array:
+        """The fewest linear combinations of its arguments that the target depends on: orthonormal
+        rows (k, T)."""
+        return combined(self.target)[1]
+
+    @property
     def variance(self) -> float:
         """Variance of what is added to the target; of a channel, none is."""
         return self.noise + (0.0 if self.added is None else self.added.variance)
@@ -219,8 +232,8 @@ class LabelLaw:
 @lru_cache(maxsize=256)
 def _averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: int) -> Averages:
     """What :meth:`LabelLaw.averages` returns, kept for the steps that a law has many of."""
-    of = Components.of(inputs, np.zeros((dimension, 0)), law.target.dimension)
-    h, g, spread = of.moments(law.mean, of.places(np.zeros((0, 1))))
+    of = Components.of(inputs, np.zeros((dimension, 0)), law.combinations)
+    h, g, spread = of.moments(law.combined_mean, of.places(np.zeros((0, 1))))
     first = h[:, None] * of.mean + np.einsum("jdk,kj->jd", of.root, g)
     power = 1.0 if law.channel else float(of.shares @ (h**2 + spread)) + law.variance
     mean, x = float(of.shares @ h), of.mean @ of.basis.T
@@ -228,6 +241,30 @@ def _averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: int) -> 
     second = root @ root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
     second = np.einsum("j,jab->ab", of.shares, second)
     return Averages(mean, power, of.shares @ first @ of.basis.T, of.shares @ x, second)
+
+
+@lru_cache(maxsize=256)
+def combined(of: Target) -> tuple[Target, Array]:
+    """A target as a function of the fewest linear combinations of its arguments z, and the
+    orthonormal rows (k, T) of these.  A function of z1 - z2 alone bends and jumps at points.
+
+    Examples
+    --------
+    >>> of, rows = combined(target("sign(z1 - z2)"))
+    >>> of.kinks, rows.round(3).tolist()
+    ((0.0,), [[0.707, -0.707]])
+    """
+    every, function = np.eye(of.dimension), getattr(of, "function", None)
+    if not isinstance(function, Expression):
+        return of, every
+    normals = function.normals if function.normals.size else every[:1]
+    seen = np.linalg.matrix_rank(normals)
+    if seen == of.dimension:
+        return of, every
+    rows = every[function.mentioned]  # of as many coordinates, these
+    if seen < len(rows):
+        rows = triangular_root(np.linalg.pinv(normals) @ normals).T
+    return target(function.along(rows)), rows
 
 
 @lru_cache(maxsize=256)
@@ -243,7 +280,8 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
     if isinstance(target, ClassLabels):
         return ClassLabels(tuple(mean(np.arange(len(target.values))).tolist()), name)
     if isinstance(target, MultiIndex):
-        return MultiIndex(mean, target.dimension, name, target.planes)
+        jumps = getattr(target.function, "zeros", ()) if added.kind == "flip" else ()
+        return MultiIndex(mean, target.dimension, name, (*target.planes, *jumps))
     if added.kind != "flip":
         return Activation(mean, kinks=target.kinks, name=name)
     # E[y | z] is constant between the target's changes of sign, some of them at declared kinks

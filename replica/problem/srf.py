@@ -209,7 +209,7 @@ class SpikedRandomFeatures(Problem):
     @cached_property
     def components(self) -> Components:
         """The law of the inputs along spikes and target."""
-        return Components.of(self.inputs, self.geometry.gamma, self.target.dimension)
+        return Components.of(self.inputs, self.geometry.gamma, self.labels.combinations)
 
     @property
     def rows(self) -> RowLaw | None:

@@ -107,8 +107,6 @@ class MultiIndex:
 
     def _moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """The same, computed."""
-        mentioned = getattr(self.function, "mentioned", range(self.dimension))
-        L = L * np.isin(np.arange(len(L)), list(mentioned))[:, None]
         sizes, across = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
         rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))

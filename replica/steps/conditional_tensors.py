@@ -98,23 +98,26 @@ def conditional_means(
         If the averages cannot be integrated to 1 % of the variance, or over more than four
         directions at once.
     """
-    parts, r = Components.of(inputs, basis[:known].T, g.dimension), len(basis)
-    alone = Components.of(inputs, np.zeros((r, 0)), g.dimension)
-    h, _, spread = alone.moments(g, alone.places(np.zeros((0, 1))))
+    law, r = LabelLaw(g), len(basis)
+    parts, alone = (
+        Components.of(inputs, known, law.combinations)
+        for known in (basis[:known].T, np.zeros((r, 0)))
+    )
+    h, _, spread = alone.moments(law.combined_mean, alone.places(np.zeros((0, 1))))
     mean = float(alone.shares @ h)
     variance = float(alone.shares @ (spread + (h - mean) ** 2))
     _refuse_constant(g, mean, variance, " on these inputs")
     C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
     C[*np.zeros((r, 1), dtype=int)], C[*np.eye(r, dtype=int)] = (
         mean,
-        LabelLaw(g).averages(inputs).first,
+        law.averages(inputs).first,
     )
     found = partial(ConditionalTensors, parts.basis.T, mean=mean, variance=variance, coefficients=C)
 
     def on(rule: Rule) -> ConditionalTensors:
         at, weights = parts.on(rule)
         at, chance = parts.given(parts.special(at)[:known])  # each node in every component
-        h, g_rest, _ = parts.moments(g, at)
+        h, g_rest, _ = parts.moments(law.combined_mean, at)
         rest = parts.special(at)[known:]
         slopes = np.einsum("nak,kn->an", parts.root[at.component, known:], g_rest)
         seen, u, v = (

@@ -107,7 +107,7 @@ def features_at_dimension(
     values, vectors = np.linalg.eigh((beside.T * fractions) @ beside)
     along = vectors[:, -1] * np.sign(vectors[0, -1] or 1.0)
     u = along if values[-1] > 0 else np.eye(len(along))[0]
-    cosines = Components.of(step.inputs, directions, 0).basis[:, K:] @ u[1:]
+    cosines = Components.of(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(D), r=0.0, c=1.0),
         r=np.column_stack([loadings[:, :K], loadings[:, K:] @ u]),
@@ -137,9 +137,9 @@ def structured_directions(law: GaussianMixture) -> Array:
 def _batch(step: Step, directions: Array, readout: float) -> _Batch:
     """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
     K, labels = directions.shape[1], step.labels_at(0)
-    of = Components.of(step.inputs, directions, labels.target.dimension)
+    of = Components.of(step.inputs, directions, labels.combinations)
     places, weights = of.on(tensor(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
-    h, g, spread = of.moments(labels.mean, places)
+    h, g, spread = of.moments(labels.combined_mean, places)
     kappa, mean = np.split(of.special(places), [K])
     beside = mean * h + np.einsum("nkl,ln->kn", of.root[:, K:][places.component], g)
     # the first output, of random signs, is part of what the batch has for noise

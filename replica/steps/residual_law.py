@@ -57,7 +57,7 @@ def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
     coordinates are those of the inputs."""
     D, length = step.known, np.linalg.norm(unit[step.known :])
     gamma = unit[:D, None]
-    components = Components.of(step.inputs, gamma, step.labels_at(t).target.dimension)
+    components = Components.of(step.inputs, gamma, step.labels_at(t).combinations)
     known = components.basis
     if length > SHORTEST:  # zeta has a direction of that length
         rest = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
@@ -99,7 +99,7 @@ def residuals(
     tau = np.concatenate([_padded(tau, count) for tau, _ in parts], axis=1)
     weights = weights[:, None] * np.concatenate([_padded(more, count) for _, more in parts])
 
-    mean = of.mean_label(labels.mean, places, tau)
+    mean = of.mean_label(labels.combined_mean, places, tau)
     # of the other directions the mean and the covariance given tau
     seen = inputs.known @ of.root
     x = (inputs.known @ of.special(places))[..., None]
@@ -152,13 +152,13 @@ def _on_panels(of: Some, tol: float) -> tuple[Array, Array]:
     root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
     # of labels that grow, moments far out in kappa are large, and known to their own rounding
     few = trapezoid_tensor(24, L.shape[1])
-    rho = labels.mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
+    rho = labels.combined_mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
     size = np.sqrt(power) + np.abs(offset).max()
     size = np.maximum(size, (rho**4 @ few.weights) ** 0.25)
 
     def averages(z: Array, owner: Array) -> Array:
         """Such as the pencil takes, and those that a moment of rho does."""
-        rho, unit = labels.mean(*z) - offset[owner], size[owner, None]
+        rho, unit = labels.combined_mean(*z) - offset[owner], size[owner, None]
         inverse = 1 / (1 + (root * rho) ** 2)
         return np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
 
@@ -199,7 +199,7 @@ def _nested(
 
     breaks = np.broadcast_to(TAU_PANELS, (M, len(TAU_PANELS)))
     # planes that the others do not cross
-    planes = labels.mean.planes
+    planes = labels.combined_mean.planes
     own = [(np.array(v), t) for v, t in planes if not (np.abs(v @ rest) > SHORTEST).any()]
     own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
     places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
@@ -220,7 +220,7 @@ def _beside(of: Some, level: int) -> tuple[Array, Array]:
     """Such nodes and weights along several columns, on finer and finer levels: by the target's own
     rules while these have few nodes a direction, then on panels."""
     labels, L, N = of.labels, of.L, of.centre.shape[1]
-    rules = (rule_at(of.centre) for rule_at in labels.mean.rules(L))
+    rules = (rule_at(of.centre) for rule_at in labels.combined_mean.rules(L))
     # panels have no more than 128 nodes a direction
     few = takewhile(lambda rule: rule.weights.shape[-1] <= 128 ** L.shape[1], rules)
     own = list(islice(few, level + 1))

@@ -16,7 +16,7 @@ from replica import (
     learning_curve,
     solve,
 )
-from replica.problem import Expression, LabelLaw, target
+from replica.problem import Expression, GaussianMixture, LabelLaw, target
 from solvers.quadrature import QuadratureError
 
 # Expressions
@@ -173,6 +173,47 @@ def test_coordinates_that_are_not_mentioned_cost_nothing(text, same):
         step = GradientStep(student="tanh", target=written, alpha0=4.0, eta=2.0)
         errors.append(solve(step.srf(beta=1.0), alpha=1.0, lam=0.1).test_error)
     assert errors[0] == pytest.approx(errors[1], rel=1e-9)  # quadrature, 1e-10 each
+
+
+@pytest.mark.parametrize(
+    ("text", "turned", "more"),
+    [
+        ("sign(z1 - z2)", "sign(z1)", dict(loss="hinge")),
+        ("z1 - z2", "z1", dict(loss="logistic", label_noise="flip:0.1")),
+        ("relu(z1 - z2) + z3*(z2 - z1)", "2**.5*(relu(z1) - z1*z3)", {}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["srf", "network"])
+def test_a_function_of_few_combinations_of_its_arguments(text, turned, more, kind):
+    """It is the same in coordinates turned by 45 degrees, in which it is one of fewer arguments:
+    also where the inputs are a mixture, turned with them."""
+    a = np.sqrt(0.5)
+    turn = np.array([[a, -a, 0], [a, a, 0], [0, 0, 1]])
+    means, covariances = np.array([[1.0, 0, 0.3], [-1, 0.5, 0]]), [np.diag([1, 0.5, 1]), np.eye(3)]
+    laws = (
+        GaussianMixture(means=means @ U.T, covariances=[U @ C @ U.T for C in covariances])
+        for U in (np.eye(3), turn)
+    )
+    loss, at = more.get("loss", "square"), dict(alpha0=2.0, eta=1.0)
+    at |= {name: value for name, value in more.items() if name != "loss"}
+    errors = []
+    for written, inputs in zip((text, turned), laws, strict=True):
+        step = GradientStep(student="tanh", target=written, inputs=inputs, **at)
+        point = solve(getattr(step, kind)(beta=1.0), alpha=1.0, lam=0.1, loss=loss)
+        assert point.converged
+        errors.append([point.test_error, point.classification_error])
+    rel = 1e-8 if loss == "square" else 2e-6  # as each is known
+    assert errors[0] == pytest.approx(errors[1], rel=rel, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [("abs(z1 - z2) + relu(z2 - 1)", 2), ("z1*z2 + 0*z3", 2), ("0*z2", 1), ("exp(z2 - z1)*z3", 2)],
+)
+def test_how_many_combinations_there_are(text, rank):
+    """A part that all but vanishes, as relu(z - 1), is one."""
+    rows = LabelLaw(target(text)).combinations
+    assert rows @ rows.T == pytest.approx(np.eye(rank), abs=1e-14)
 
 
 def test_averages_over_fewer_directions_than_arguments():

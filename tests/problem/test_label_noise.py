@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import replica
 from replica import Activation, InvalidArgument
 from replica.problem import activation, label_noise
 from replica.problem.labels import mean_label
@@ -35,6 +36,21 @@ def test_zeros_of_a_target_are_found():
     flipped = mean_label(activation("he3"), label_noise("flip:0.1"))  # x^3 - 3x
     assert flipped.kinks == pytest.approx([-np.sqrt(3), 0, np.sqrt(3)], abs=1e-12)
     assert flipped(np.array([-3.0, 3.0])).tolist() == pytest.approx([-0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("text", "planes"),  # v and t of v.z = t
+    [
+        ("z1*(z2 - 1)", [[1, 0, 0], [0, 1, 1]]),
+        ("z1/(z1 + z2)", [[1, 0, 0], [0.5**0.5, 0.5**0.5, 0]]),
+        ("relu(z1)*z2", [[1, 0, 0], [0, 1, 0]]),
+    ],
+)
+def test_planes_at_which_a_product_changes_its_sign(text, planes):
+    """There its flipped label jumps; where the target bends, too."""
+    of = replica.problem.target(text)
+    found = [[*v, t] for v, t in mean_label(of, label_noise("flip:0.1")).planes]
+    assert np.unique(found, axis=0) == pytest.approx(np.unique(planes, axis=0))
 
 
 @pytest.mark.parametrize("target", ["sign", "sin", "relu", "he2", "tanh"])
