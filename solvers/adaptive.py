@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .resources import check_time
 from .results import Array
 from .rules import Rule, gaussian_density, gaussian_weights
 
@@ -40,7 +41,7 @@ class Panels(NamedTuple):
     low: Array
     high: Array
 
-    def at(self, rows: Array) -> "Panels":
+    def at(self, rows: Array | slice) -> "Panels":
         """Some of the panels."""
         return Panels(*(part[rows] for part in self))
 
@@ -53,6 +54,12 @@ class Panels(NamedTuple):
     def nodes(self) -> Array:
         """Kronrod's nodes, (n, 15)."""
         return ((self.low + self.high) / 2)[:, None] + self.half * NODES
+
+    @property
+    def weights(self) -> Array:
+        """Those of the nodes for a standard Gaussian, (n, 15), of sum 1 for each integral."""
+        weights = self.half * WEIGHTS * gaussian_density(self.nodes)
+        return weights / np.bincount(self.owner, weights.sum(axis=1))[self.owner, None]
 
     def gaussian(self, weights: Array = WEIGHTS) -> Rule:
         """Kronrod's rule, or Gauss's with its ``weights``, on the panels of each integral, in
@@ -81,7 +88,11 @@ def between(breaks: Array) -> Panels:
 
 
 def adapt(
-    values: Callable[[Panels], Array], panels: Panels, tol: Array | float, most: int
+    values: Callable[[Panels], Array],
+    panels: Panels,
+    tol: Array | float,
+    most: int,
+    at_once: int = 2**16,
 ) -> tuple[Panels, Array] | None:
     """Panels halved until the two rules agree on every average over a standard Gaussian variable.
 
@@ -95,6 +106,8 @@ def adapt(
         Largest sum, over the panels of an average, of the largest difference of the two rules.
     most : int
         Panels, of all averages together.
+    at_once : int
+        Panels whose ``values`` are computed together.
 
     Returns
     -------
@@ -109,7 +122,7 @@ def adapt(
     >>> abs(size.item() ** 2 - 2 / np.pi) < 1e-9
     True
     """
-    parts, error = _by_both_rules(values, panels)
+    parts, error = _by_both_rules(values, panels, at_once)
     tol = np.broadcast_to(tol, panels.owner.max() + 1)
     while True:
         total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
@@ -124,16 +137,22 @@ def adapt(
         middle = (low + high) / 2
         ends = np.append(low, middle), np.append(middle, high)
         halves = Panels(np.append(owner, owner), *ends)
-        more, differences = _by_both_rules(values, halves)
+        more, differences = _by_both_rules(values, halves, at_once)
         panels = Panels(*map(np.append, panels.at(~marked), halves))
         parts = np.concatenate([parts[:, ~marked], more], axis=1)
         error = np.append(error[~marked], differences)
 
 
-def _by_both_rules(values: Callable[[Panels], Array], panels: Panels) -> tuple[Array, Array]:
+def _by_both_rules(
+    values: Callable[[Panels], Array], panels: Panels, at_once: int
+) -> tuple[Array, Array]:
     """What each panel adds to the averages by Kronrod's rule, (k, n), and by how much Gauss's rule
-    differs most, (n,)."""
-    both = values(panels) * gaussian_density(panels.nodes)
-    both = both @ np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1)
-    parts, differences = np.moveaxis(both * panels.half, 2, 0)
+    differs most, (n,).  Raises ``GivenUp`` past the deadline."""
+    rules, each = np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1), []
+    for start in range(0, len(panels.low), at_once):
+        check_time()
+        some = panels.at(slice(start, start + at_once)) if len(panels.low) > at_once else panels
+        both = (values(some) * gaussian_density(some.nodes)) @ rules
+        each.append(both * some.half)
+    parts, differences = np.moveaxis(np.concatenate(each, axis=1), 2, 0)
     return parts, np.abs(differences).max(axis=0)

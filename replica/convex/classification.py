@@ -5,19 +5,33 @@ of its own, where C changes sign, as thin as the prediction's spread is small.  
 until they resolve it.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.special import ndtr
 
 from solvers.adaptive import NODES, Panels, adapt, between
+from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import tabulate
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
-from .label_tables import ConditionalLabels, has_steps, is_odd, labels_at, shared_tables, tau_rule
+from .label_tables import (
+    ConditionalLabels,
+    LabelTable,
+    has_steps,
+    is_odd,
+    labels_at,
+    shared_tables,
+    tau_rule,
+)
 from .panels import average_over_tau
 from .step_labels import step_law
+
+AT_ONCE = 2**18  # places times nodes of several of tau
+TAU_LEVELS = 5  # of rules for these
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -27,14 +41,23 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if not (points and model.labels.binary):
         return np.full(points, np.nan)
     if model.geometry.r.shape[1] > 1:
-        return _on_shared_tables(model, overlaps, tol)
+        each = (_on_table(given, overlaps) for given in shared_tables(model, is_odd(model)))
+        return _settled(each, points, tol)
+    if model.components.rest.shape[2] > 1:  # over several of tau there are no panels
+        each = (_of_all(model, overlaps, tol, level) for level in range(TAU_LEVELS))
+        return _settled(each, points, tol)
+    return _of_all(model, overlaps, tol)
 
-    few = np.array_split(np.arange(points), -(-points // 16))
-    parts = [_on_panels(model, Overlaps(*(x[rows] for x in overlaps)), tol) for rows in few]
-    return np.concatenate(parts)
+
+def _of_all(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
+    """P(y f < 0) on panels, of a few points at once, (P,); over several of tau on a rule of a
+    ``level``."""
+    few = np.array_split(np.arange(len(overlaps.V2)), -(-len(overlaps.V2) // 16))
+    each = (Overlaps(*(x[rows] for x in overlaps)) for rows in few)
+    return np.concatenate([_on_panels(model, some, tol, level) for some in each])
 
 
-def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
+def _on_panels(model: Model, overlaps: Overlaps, tol: float, level: int) -> Array:
     """P(y f < 0) of a few points, (P,), each on panels of its own."""
 
     def values(panels: Panels) -> Array:
@@ -45,7 +68,8 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         field = field.entering(model.components.rest.shape[2])
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         places = table.places
-        wrong = _on_tau_panels(model, places, field, tol / gaussian_density(places.z[0]))
+        each = tol / gaussian_density(places.z[0])
+        wrong = _on_tau_panels(model, places, field, each, level)
         found = np.concatenate([wrong, below]) * table.weights
         return found.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
 
@@ -56,26 +80,40 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 
-def _on_shared_tables(model: Model, overlaps: Overlaps, tol: float) -> Array:
-    """P(y f < 0) on the first of the shared tables that changes it by less than ``tol``, (P,)."""
-    before, value = np.full((2, len(overlaps.V2)), np.nan)
-    for table, labels in shared_tables(model, is_odd(model)):
-        field = field_on(responses_of(table), overlaps).entering(labels.tau.shape[2])
-        before, value = value, wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights
+def _settled(each: Iterable[Array], points: int, tol: float) -> Array:
+    """The first of finer and finer values (P,) that none of them changes by more than ``tol``; NaN
+    of points that the last still does."""
+    before, value = np.full((2, points), np.nan)
+    for now in each:
+        before, value = value, now
         if (np.abs(value - before) <= tol).all():
             break
     return np.where(np.abs(value - before) <= tol, value, np.nan)
 
 
-def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array) -> Array:
-    """P(y f < 0) at M places, each (1, M) to the tolerance ``tol`` (M,)."""
+def _on_table(given: LabelTable, overlaps: Overlaps) -> Array:
+    """P(y f < 0) on a table, (P,)."""
+    table, labels = given
+    field = field_on(responses_of(table), overlaps).entering(labels.tau.shape[2])
+    return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights)
+
+
+def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
+    """P(y f < 0) at M places, each (1, M) to the tolerance ``tol`` (M,), or on a rule of a
+    ``level``."""
     rest = model.components.rest
     if has_steps(model):
         law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
         return np.asarray(law.integrals(-law.mean / law.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[2] > 1:
-        labels = labels_at(model, places, tau_rule(model, places, 2), 1)
-        return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1))
+        M, wrong = len(places.component), []
+        size = max(1, AT_ONCE // tau_rule(model, places.at(slice(1)), level).weights.size)
+        for some in (slice(start, start + size) for start in range(0, M, size)):
+            check_time()
+            here = places.at(some)
+            labels = labels_at(model, here, tau_rule(model, here, level), 1)
+            wrong.append(wrong_at_nodes(labels, field.at(some)).sum(axis=-1))
+        return np.concatenate(wrong, axis=1)
     found = average_over_tau(
         model, places, lambda labels, owner: wrong_at_nodes(labels, field.at(owner)), tol, order=1
     )

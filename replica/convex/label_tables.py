@@ -114,7 +114,7 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
             yield table
 
 
-@lru_cache(maxsize=24)  # of up to 50 MB each
+@lru_cache(maxsize=8)  # of up to 100 MB each
 def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
     many."""
@@ -154,16 +154,28 @@ def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> Condition
 
 def tau_rule(model: Model, at: Places, level: int) -> Rule:
     """Nodes (N, T, q) and weights (N, T) over tau at N places."""
-    rest, N = model.components.rest, len(at.component)
-    free = rest.shape[2]
+    inputs, mean, N = model.components, model.labels.combined_mean, len(at.component)
+    rest, free = inputs.rest, inputs.rest.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if free == 1 and model.labels.combined_mean.planes:
+    if free == 1 and mean.planes:
         n, half_width = _of_level(SPLIT, level)
         split = gauss_legendre(n, tau_kinks(model, at), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
-    rule = trapezoid_tensor(_of_level(TENSORS.get(free, TAU), level), free)
-    return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
+    if not mean.planes:
+        rule = trapezoid_tensor(_of_level(TENSORS.get(free, TAU), level), free)
+        return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
+    owned = [at.component == j for j in np.unique(at.component)]
+    each = [
+        _of_level([*mean.rules(rest[at.component[own][0]])], level)(inputs.centre(at.at(own)))
+        for own in owned
+    ]
+    count = max(one.weights.shape[-1] for one in each)
+    nodes, weights = np.zeros((N, count, free)), np.zeros((N, count))
+    for own, one in zip(owned, each, strict=True):
+        nodes[own, : one.weights.shape[-1]] = one.nodes
+        weights[own, : one.weights.shape[-1]] = one.weights
+    return Rule(nodes, weights)
 
 
 def tau_kinks(model: Model, at: Places) -> Array:
@@ -172,9 +184,9 @@ def tau_kinks(model: Model, at: Places) -> Array:
     if not planes:
         return np.empty((len(at.component), 0))
     normals, places = map(np.array, zip(*planes, strict=True))
-    slope = (inputs.rest[..., 0] @ normals.T)[at.component]
-    from_centre = places - inputs.centre(at).T @ normals.T
-    across = np.abs(slope) > 1e-12
+    rest, slope = np.abs(inputs.rest[..., 0]), inputs.rest[..., 0] @ normals.T
+    slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[at.component]
+    from_centre, across = places - inputs.centre(at).T @ normals.T, slope != 0
     # of a component that leaves nothing of the target across a plane, beyond all nodes
     far = np.copysign(1e3, from_centre)
     return np.where(across, from_centre / np.where(across, slope, 1.0), far)

@@ -11,6 +11,7 @@ solutions, of all points at once, tells where, and solutions to the full toleran
 of the lowest.
 """
 
+from contextlib import suppress
 from functools import cache, partial
 from time import monotonic
 from typing import Any, NamedTuple
@@ -190,8 +191,9 @@ def evaluate_at_bias(
     if tol is None:
         tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
     task = Task(model, loss, alpha, lam, tol)
+    end = monotonic() + time_limit * len(alpha)
     try:
-        with within(time_limit * len(alpha)):
+        with within(end - monotonic()):
             found = _solve_ridge(task, scheme) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
@@ -203,8 +205,9 @@ def evaluate_at_bias(
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
-        error = classification_error(model, found.overlaps_at(rows), wrong)
-        found.put(rows, classification_error=error)
+        with suppress(GivenUp), within(end - monotonic()):
+            error = classification_error(model, found.overlaps_at(rows), wrong)
+            found.put(rows, classification_error=error)
     table = table_at(model, 0, scheme.rule)
     assert table is not None
     if len(table.classes) != len(table.c):

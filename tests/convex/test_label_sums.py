@@ -9,6 +9,7 @@ from replica import SpikedRandomFeatures
 from replica.convex import classification_error
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
+from replica.convex.label_tables import labels_at, tau_rule
 from replica.saddle_point import field_on, responses_of, ridge
 from solvers.rules import trapezoid
 from tests.convex.problems import MODELS, SIGN, by_nodes, change_on, labels_on
@@ -83,3 +84,35 @@ def test_kinks_of_a_user_are_split(model, lam):
         assert mine[:, likely] == pytest.approx(named[:, likely], rel=1e-7, abs=1e-7)
         mine, named = (x.reshape(weights.size, -1).T * weights for x in (mine, named))
         assert mine == pytest.approx(named, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_kinks_of_two_directions_of_which_one_is_left(level):
+    """sign(z1) sign(z2 + 1) given z1, along the spike: 2 Phi(1) - 1 times sign(z1), on nodes over
+    z2 that split at -1 (1e-9: the interval's ends)."""
+    step = replica.GradientStep(
+        student="tanh", target="sign(z1)*sign(z2 + 1)", alpha0=np.inf, eta=1.0
+    )
+    model = step.srf(beta=1.0)
+    places, _ = model.components.on(trapezoid(24))
+    labels = labels_at(model, places, tau_rule(model, places, level), 6)
+    expected = np.sign(places.z[0]) * (2 * ndtr(1) - 1)
+    found = (labels.weights * labels.mean).sum(axis=1)
+    assert found == pytest.approx(expected, abs=1e-9)
+    # which solves (4.5), its averages by panels over z and 6001 nodes of the field, to 6e-8; a rule
+    # that does not split was off by 4e-4
+    point = replica.solve(model, alpha=2.0, lam=0.1, loss="hinge")
+    assert point.test_error == pytest.approx(2.1937283, rel=1e-6)
+
+
+def test_jumps_in_two_directions_given_kappa():
+    """A quotient and the same in coordinates turned by 45 degrees, which takes other panels: test
+    and classification errors to what each is known to.  The latter was off by 7e-4."""
+    a, means = np.sqrt(0.5), np.array([[1.0, 0], [-1, 0.5]])
+    turn, errors = np.array([[a, -a], [a, a]]), []
+    for text, U in (("sign((z1 + z2)/(z1 - z2))", np.eye(2)), ("sign(z2/z1)", turn)):
+        inputs = replica.GaussianMixture(means=means @ U.T)
+        step = replica.GradientStep(student="tanh", target=text, alpha0=2.0, eta=1.0, inputs=inputs)
+        point = replica.solve(step.srf(beta=1.0), alpha=1.0, lam=0.1)
+        errors.append([point.test_error, point.classification_error])
+    assert errors[0] == pytest.approx(errors[1], abs=3e-8)
