@@ -3,28 +3,26 @@
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on panels
 that are halved until averages settle, those of one direction within those of another.  It is
 carried, with the moments of the input along the directions that the labels know, to nodes that all
-kappa share (``residual_nodes``).
+kappa share (``residual_nodes``): block after block, as there may be millions of nodes of tau.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import Panels, adapt, between
-from solvers.quadrature import QuadratureError
 from solvers.resources import check_time
 from solvers.results import Array
-from solvers.rules import Rule, gaussian_density, trapezoid_tensor
+from solvers.rules import Rule, trapezoid_tensor
 
 from ..problem import Components, GaussianMixture, LabelLaw
-from .residual_nodes import with_noise
+from .residual_nodes import Block, on_few_nodes
 from .step import Step
+from .tau_panels import SHORTEST, Nest, TauNodes
 
-SHORTEST = 1e-7  # part of u beside the target's directions: less is rounding
-TAU_PANELS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # to begin with
+AT_ONCE = 2**14  # nodes of tau, whose numbers stay in the processor's cache
 
 
 class ResidualLaw(NamedTuple):
@@ -78,167 +76,140 @@ def residuals(
     QuadratureError
         If the target varies too quickly.
     """
-    check_time()
     of = inputs.components
     places, weights = of.on(rule)
-    offset = np.broadcast_to(offset, weights.shape)[:, None]
-    power, parts = labels.averages(inputs.law).power, []
+    offset = np.broadcast_to(offset, weights.shape)
+    power, q = labels.averages(inputs.law).power, of.rest.shape[2]
+    # where nothing of tau enters
+    plain = of.mean_label(labels.combined_mean, places, np.zeros((q, *weights.shape, 1)))[:, 0]
+    parts = []
     for j, L in enumerate(of.rest):
-        own, entering = places.component == j, L.any(axis=0)
-        some = Some(labels, power, of.centre(places.at(own)), L[:, entering], offset[own], root)
-        along, more = np.zeros((0, len(rule.weights), 1)), np.ones((len(rule.weights), 1))
-        if entering.sum() == 1:
-            along, more = _on_panels(some, 10.0 ** -min(8 + level, 13))
-        elif entering.any():
-            along, more = _beside(some, level)
-        tau = np.zeros((L.shape[1], *more.shape))
-        tau[entering] = along
-        parts.append((tau, more))
-    count = max(more.shape[1] for _, more in parts)
-    # of components that take fewer nodes, the others have no weight
-    tau = np.concatenate([_padded(tau, count) for tau, _ in parts], axis=1)
-    weights = weights[:, None] * np.concatenate([_padded(more, count) for _, more in parts])
+        own = np.flatnonzero(places.component == j)
+        centre, L = of.centre(places.at(own)), L[:, L.any(axis=0)]
+        some = Some(labels, power, centre, L, plain[own], offset[own], root)
+        parts.append((own, some, _over_tau(some, level)))
 
-    mean = of.mean_label(labels.combined_mean, places, tau)
+    x = np.concatenate([np.ones((1, len(weights))), inputs.known @ of.special(places)])
+    first, second = np.triu_indices(len(x))
     # of the other directions the mean and the covariance given tau
     seen = inputs.known @ of.root
-    x = (inputs.known @ of.special(places))[..., None]
-    x = x + places.times(seen[..., : len(tau)], tau)
-    x = np.concatenate([np.ones((1, *mean.shape)), x])
     apart = np.ones((len(seen), 1, seen.shape[2]))
-    apart[:, 0, : len(tau)] = ~of.rest.any(axis=1)
-    left = (seen * apart) @ seen.swapaxes(1, 2)
-    first, second = np.triu_indices(len(x))
-    more = np.pad(left, [(0, 0), (1, 0), (1, 0)])[places.component]
-    moments = np.empty((len(first), *mean.shape))
-    for moment, a, b in zip(moments, first, second, strict=True):  # of all at once, copies are GBs
-        np.multiply(x[a], x[b], out=moment)
-        moment += more[:, a, b, None]
-        moment *= weights
-    if labels.channel:
-        rho = np.concatenate([1 - offset, -1 - offset], axis=1)
-        moments = np.stack([(moments * (1 + s * mean)).sum(axis=2) / 2 for s in (1, -1)], axis=2)
-    else:
-        rho, moments = with_noise(labels, mean - offset, moments, root, level)
-    size = len(x)
-    del x, tau, parts
-    matrix = np.empty((size, size, *moments.shape[1:]))
+    apart[:, 0, :q] = ~of.rest.any(axis=1)
+    left = np.pad((seen * apart) @ seen.swapaxes(1, 2), [(0, 0), (1, 0), (1, 0)])[:, first, second]
+
+    def blocks() -> Iterator[Block]:
+        for j, (own, some, (*_, nodes)) in enumerate(parts):
+            along = seen[j][:, :q][:, of.rest[j].any(axis=0)]
+            for at, tau, more in nodes:
+                check_time()
+                here = x[:, own[at]]
+                here[1:] += along @ tau
+                moments = here[first] * here[second]
+                moments += left[j][:, None]
+                moments *= weights[own[at]] * more
+                yield Block(own[at], some.residual(at, tau), moments)
+
+    lows, highs, _ = zip(*(over_tau for *_, over_tau in parts), strict=True)
+    one = not of.rest.any() and not any(variance for variance, _ in labels.gaussians)
+    ends = None if one else (min(lows), max(highs))
+    rho, moments = on_few_nodes(labels, offset, ends, blocks(), len(first), root, level)
+    matrix = np.empty((len(x), len(x), *moments.shape[1:]))
     matrix[first, second] = matrix[second, first] = moments
     return ResidualLaw(rho, matrix)
 
 
-def _padded(nodes: Array, count: int) -> Array:
-    """``nodes`` (..., n) with zeros up to ``count``."""
-    return np.pad(nodes, [(0, 0)] * (nodes.ndim - 1) + [(0, count - nodes.shape[-1])])
-
-
 class Some(NamedTuple):
-    """Labels, of that ``power`` E y^2, at N nodes of one component: arguments ``centre`` (T, N) +
-    L tau, L (T, q); and the ``offset`` (N, 1) and the scale 1 / ``root`` of their residuals."""
+    """Labels, of that ``power`` E y^2, at N places of one component: E[y | z] at the arguments
+    ``centre`` (T, N) + L tau, L (T, q), or ``plain`` (N,) where there is no tau; and the ``offset``
+    (N,) and the scale 1 / ``root`` of their residuals."""
 
     labels: LabelLaw
     power: float
     centre: Array
     L: Array
+    plain: Array
     offset: Array
     root: float
 
-
-def _on_panels(of: Some, tol: float) -> tuple[Array, Array]:
-    """Nodes tau (q, N, m) and weights (N, m): on panels that are halved until averages settle to
-    ``tol``."""
-    labels, power, centre, L, offset, root = of
-    noise = min(variance for variance, _ in labels.gaussians)
-    root = root / np.sqrt(1 + root**2 * noise)  # averages over the noise vary no faster
-    # of labels that grow, moments far out in kappa are large, and known to their own rounding
-    few = trapezoid_tensor(24, L.shape[1])
-    rho = labels.combined_mean(*(centre[..., None] + (L @ few.nodes.T)[:, None])) - offset
-    size = np.sqrt(power) + np.abs(offset).max()
-    size = np.maximum(size, (rho**4 @ few.weights) ** 0.25)
-
-    def averages(z: Array, owner: Array) -> Array:
-        """Such as the pencil takes, and those that a moment of rho does."""
-        rho, unit = labels.combined_mean(*z) - offset[owner], size[owner, None]
-        inverse = 1 / (1 + (root * rho) ** 2)
-        return np.stack([inverse, root * rho * inverse, (rho / unit) ** 2, (rho / unit) ** 4])
-
-    each = np.arange(centre.shape[1])
-    return _nested(averages, labels, each, centre, L, tol)[:2]
+    def residual(self, at: NDArray[np.int64], tau: Array) -> Array:
+        """E[y | z] less the offset at n of the places, with tau (q, n)."""
+        if not self.L.shape[1]:
+            return np.asarray(self.plain[at] - self.offset[at])
+        mean = self.labels.combined_mean(*(self.centre[:, at] + self.L @ tau))
+        return np.asarray(mean - self.offset[at])
 
 
-def _nested(
-    averages: Callable[[Array, Array], Array],
-    labels: LabelLaw,
-    owner: NDArray[np.int64],
-    centre: Array,
-    L: Array,
-    tol: Array | float,
-) -> tuple[Array, Array, Array]:
-    """Nodes tau (K', M, m) and weights (M, m) about each ``centre`` (K, M), and the averages (k, M)
-    there of ``averages`` (z, owner), which has its kinks at the planes of the target of ``labels``:
-    on panels of the first of tau, those of the others within each of its nodes."""
-    M, along, rest = centre.shape[1], L[:, 0], L[:, 1:]
-    tol = np.broadcast_to(tol, M)
+class OverTau(NamedTuple):
+    """The nodes of tau at all places, in blocks, and the smallest and largest residual there."""
 
-    def within(at: Array, whose: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        """The same for the others, at values ``at`` (n, l) of the first: to few digits where it
-        weighs little."""
-        z = centre[:, whose, None] + along[:, None, None] * at
-        inner = (0.01 * tol[whose, None] / gaussian_density(at)).ravel()
-        owners = np.repeat(owner[whose], at.shape[1])
-        return _nested(averages, labels, owners, z.reshape(len(z), -1), rest, inner)
-
-    def values(panels: Panels) -> Array:
-        if not rest.size:
-            z = centre[:, panels.owner, None] + along[:, None, None] * panels.nodes
-            return averages(z, owner[panels.owner])
-        nodes = panels.nodes
-        some = np.split(np.arange(len(nodes)), range(64, len(nodes), 64))  # at once
-        parts = [within(nodes[i], panels.owner[i])[2] for i in some]
-        return np.concatenate(parts, axis=1).reshape(-1, *nodes.shape)
-
-    breaks = np.broadcast_to(TAU_PANELS, (M, len(TAU_PANELS)))
-    # planes that the others do not cross
-    planes = labels.combined_mean.planes
-    own = [(np.array(v), t) for v, t in planes if not (np.abs(v @ rest) > SHORTEST).any()]
-    own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
-    places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
-    breaks = np.concatenate([breaks, *places], axis=1).clip(TAU_PANELS[0], TAU_PANELS[-1])
-    adapted = adapt(values, between(np.sort(breaks, axis=1)), tol, 2**17)
-    if adapted is None:
-        raise _too_quick(labels)
-    tau, weights = adapted[0].gaussian()
-    if not rest.size:
-        return tau[None], weights, adapted[1]
-    inner, more, _ = within(tau, np.arange(M))
-    tau = np.repeat(tau[..., None], more.shape[1], axis=2).reshape(1, M, -1)
-    weights = (weights[..., None] * more.reshape(*weights.shape, -1)).reshape(M, -1)
-    return np.concatenate([tau, inner.reshape(len(inner), M, -1)]), weights, adapted[1]
+    low: float
+    high: float
+    nodes: Iterator[TauNodes]
 
 
-def _beside(of: Some, level: int) -> tuple[Array, Array]:
-    """Such nodes and weights along several columns, on finer and finer levels: by the target's own
-    rules while these have few nodes a direction, then on panels."""
-    labels, L, N = of.labels, of.L, of.centre.shape[1]
-    rules = (rule_at(of.centre) for rule_at in labels.combined_mean.rules(L))
+def _over_tau(of: Some, level: int) -> OverTau:
+    """Nodes of tau: along several of them, on finer and finer levels, by the target's own rules
+    while these have few nodes a direction, then on panels."""
+    q = of.L.shape[1]
+    if not q:
+        return _by_rule(of, lambda centre: Rule(np.zeros((1, 0)), np.ones(1)))
+    if q == 1:
+        return _on_panels(of, 10.0 ** -min(8 + level, 13))
     # panels have no more than 128 nodes a direction
-    few = takewhile(lambda rule: rule.weights.shape[-1] <= 128 ** L.shape[1], rules)
-    own = list(islice(few, level + 1))
-    if len(own) <= level:
-        # left by Gauss's rule; Kronrod's, the one used, is far better
-        tol = 10.0 ** -min(6 + level - len(own), 8)
-        return _on_panels(of, tol)
-    rule = own[level]
-    if N * rule.weights.shape[-1] > 2**21:  # values of the target at once
-        raise _too_quick(labels)
-    weights = np.broadcast_to(rule.weights, (N, rule.weights.shape[-1]))
-    nodes = np.broadcast_to(rule.nodes, (*weights.shape, L.shape[1]))
-    return np.moveaxis(nodes, -1, 0), weights
-
-
-def _too_quick(labels: LabelLaw) -> QuadratureError:
-    """What is raised where no rule is fine enough."""
-    return QuadratureError(
-        f"the averages over the batch of a step: target {labels.target.name} less the network's "
-        "output varies too quickly at these rates; the sRF (--model srf) needs no such averages"
+    own = takewhile(
+        lambda rule: rule(of.centre[:, :1]).weights.shape[-1] <= 128**q,
+        of.labels.combined_mean.rules(of.L),
     )
+    few = list(islice(own, level + 1))
+    if len(few) > level:
+        return _by_rule(of, few[level])
+    # left by Gauss's rule; Kronrod's, the one used, is far better
+    return _on_panels(of, 10.0 ** -min(6 + level - len(few), 8))
+
+
+def _by_rule(of: Some, rule_at: Callable[[Array], Rule]) -> OverTau:
+    """The same nodes at all places, or those that a rule has at each."""
+    N, M = of.centre.shape[1], rule_at(of.centre[:, :1]).weights.shape[-1]
+    some = max(1, AT_ONCE // M)
+
+    def nodes() -> Iterator[TauNodes]:
+        for at in np.split(np.arange(N), range(some, N, some)):
+            tau, weights = rule_at(of.centre[:, at])
+            tau = np.broadcast_to(tau, (len(at), *tau.shape[-2:]))
+            weights = np.broadcast_to(weights, (len(at), M))
+            for part in (slice(k, k + AT_ONCE) for k in range(0, M, AT_ONCE)):
+                more = weights[:, part]
+                own = tau[:, part].reshape(more.size, tau.shape[2]).T
+                yield np.repeat(at, more.shape[1]), own, more.ravel()
+
+    low, high = np.inf, -np.inf
+    for at, tau, _ in nodes():
+        check_time()
+        rho = of.residual(at, tau)
+        low, high = min(low, rho.min()), max(high, rho.max())
+    return OverTau(low, high, nodes())
+
+
+def _on_panels(of: Some, tol: float) -> OverTau:
+    """Nodes on panels that are halved until averages settle to ``tol``."""
+    labels, offset, noise = of.labels, of.offset, min(v for v, _ in of.labels.gaussians)
+    root = of.root / np.sqrt(1 + of.root**2 * noise)  # averages over the noise vary no faster
+    # of labels that grow, moments far out in kappa are large, and known to their own rounding
+    few, fourth = trapezoid_tensor(24, of.L.shape[1]), np.zeros(len(offset))
+    for at, tau, weights in _by_rule(of, lambda centre: few).nodes:
+        fourth += np.bincount(at, weights * of.residual(at, tau) ** 4, len(offset))
+    size = np.maximum(np.sqrt(of.power) + np.abs(offset).max(), fourth**0.25)
+    low, high = np.inf, -np.inf
+
+    def averages(z: Array, owner: NDArray[np.int64]) -> Array:
+        """Such as the pencil takes, and those that a moment of rho does."""
+        nonlocal low, high
+        rho = labels.combined_mean(*z) - offset[owner, None]
+        low, high = min(low, rho.min()), max(high, rho.max())
+        inverse, power = 1 / (1 + (root * rho) ** 2), (rho / size[owner, None]) ** 2
+        return np.stack([inverse, root * rho * inverse, power, power**2])
+
+    each = np.arange(len(offset))
+    nest = Nest(averages, labels, each, of.centre, of.L, np.full(len(offset), tol))
+    panels, _ = nest.adapted()
+    return OverTau(low, high, nest.nodes(panels))

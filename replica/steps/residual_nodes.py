@@ -4,11 +4,12 @@ Averages of smooth functions of rho are carried from its values to few nodes, on
 a matrix.
 """
 
-from itertools import product
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
+from numpy.typing import NDArray
 
 from solvers.chebyshev import to_coefficients
 from solvers.results import Array
@@ -38,41 +39,80 @@ class Nodes(NamedTuple):
         place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
         return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
 
-    def carry(self, rho: Array, weights: Array) -> Array:
-        """Weights (l, N, m) on these nodes of the same averages of smooth functions as those with
-        ``weights`` (l, N, n) at ``rho`` (N, n).
+    def empty(self, kinds: int, N: int) -> Array:
+        """Room for weights on these nodes at N places."""
+        return np.zeros((kinds, N * self.panels, self.points))
+
+    def add(self, total: Array, owner: NDArray[np.int64], rho: Array, weights: Array) -> None:
+        """Add to the ``total`` weights of places ``owner`` (n,) on these nodes those (l, n) at
+        ``rho`` (n,).
 
         Panels keep the rounding of large values out of the small weights of the tails.
         """
-        (N, n), kinds = rho.shape, len(weights)
         place = (np.arcsinh(self.root * rho) - self.low) / self.length
         panel = np.clip(place.astype(int), 0, self.panels - 1)
-        total = np.zeros((N, kinds, self.panels, self.points))
-        block = 2**14  # values at once: with their polynomials they take a few MB
-        some, few = max(1, block // n), min(n, block)
-        for k, j in product(range(0, N, some), range(0, n, few)):
-            at = slice(k, k + some), slice(j, j + few)
-            basis = chebvander(2 * (place[at] - panel[at]) - 1, self.points - 1)
-            own = weights[:, *at].swapaxes(0, 1)
-            for p in range(self.panels):
-                total[at[0], :, p] += (own * (panel[at] == p)[:, None]) @ basis
-        total = total @ to_coefficients(self.points)
-        return np.asarray(total.swapaxes(0, 1).reshape(kinds, N, -1))
+        key = owner * self.panels + panel
+        order = np.argsort(key, kind="stable")
+        basis = chebvander(2 * (place - panel)[order] - 1, self.points - 1)
+        _accumulate(total, key[order], weights[:, order], basis)
+
+    def carried(self, total: Array) -> Array:
+        """The ``total`` weights (l, N, m) of the same averages of smooth functions."""
+        on_nodes = total @ to_coefficients(self.points)
+        return np.asarray(on_nodes.reshape(len(total), -1, self.panels * self.points))
 
 
-def with_noise(
-    labels: LabelLaw, mean: Array, moments: Array, root: float, level: int
+def _accumulate(total: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
+    """Add ``weights`` (l, n) times ``basis`` (n, p) to the ``total`` (l, M, p) at each ``key``
+    (n,), in order."""
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
+        total[:, key[start]] += weights[:, start:end] @ basis[start:end]
+
+
+class Block(NamedTuple):
+    """Residuals rho (n,), but for the labels' noise, of places ``owner`` (n,), in order, with
+    moments (l, n) as weights."""
+
+    owner: NDArray[np.int64]
+    rho: Array
+    moments: Array
+
+
+def on_few_nodes(
+    labels: LabelLaw,
+    offset: Array,
+    ends: tuple[float, float] | None,
+    blocks: Iterator[Block],
+    kinds: int,
+    root: float,
+    level: int,
 ) -> tuple[Array, Array]:
-    """Nodes rho (1, m), or (N, 1), and the weights there (l, N, m), of values ``mean`` (N, n) with
-    ``moments`` (l, N, n) as weights and the labels' noise."""
-    widest = max(variance for variance, _ in labels.gaussians)
-    if mean.shape[1] == 1 and not widest:
-        return mean, moments
-    plain = _nodes(mean, 0.0, root, RHO_NODES[level])
-    carried = plain.carry(mean, moments)
+    """Nodes rho (1, m), or (N, m), of N places with this ``offset`` (N,), and the weights there
+    (``kinds``, N, m), of all ``blocks`` with the labels' noise: of residuals between ``ends``, or
+    (None) of one at each place, without noise."""
+    N, widest = len(offset), max(variance for variance, _ in labels.gaussians)
+    if labels.channel:
+        moments = np.zeros((kinds, N, 2))
+        for owner, rho, weights in blocks:
+            mean = rho + offset[owner]
+            _accumulate(moments, owner, weights, np.stack([1 + mean, 1 - mean], axis=1) / 2)
+        return np.stack([1 - offset, -1 - offset], axis=1), moments
+    if ends is None:
+        values, moments = np.zeros((N, 1)), np.zeros((kinds, N, 1))
+        for owner, rho, weights in blocks:
+            values[owner, 0], moments[:, owner, 0] = rho, weights
+        return values, moments
+    low, high = ends
+    plain = _nodes(low, high, root, RHO_NODES[level])
+    total = plain.empty(kinds, N)
+    for block in blocks:
+        plain.add(total, *block)
+    carried = plain.carried(total)
     if not widest:
         return plain.rho[None], carried
-    nodes = _nodes(mean, HALF_WIDTH * np.sqrt(widest), root, RHO_NODES[level])
+    margin = HALF_WIDTH * np.sqrt(widest)
+    nodes = _nodes(low - margin, high + margin, root, RHO_NODES[level])
     blur = sum(
         share * _blur(nodes, plain.rho, variance, root, level)
         for variance, share in labels.gaussians
@@ -80,10 +120,8 @@ def with_noise(
     return nodes.rho[None], carried @ blur
 
 
-def _nodes(values: Array, margin: float, root: float, count: int) -> Nodes:
-    """Nodes for functions of the scale 1 / root, from ``margin`` below all values to as much
-    above."""
-    low, high = float(values.min()) - margin, float(values.max()) + margin
+def _nodes(low: float, high: float, root: float, count: int) -> Nodes:
+    """Nodes for functions of the scale 1 / root, between two values."""
     # more than one panel, as tails have tiny weights, which are lost in rounding on longer ones
     root = max(root, 5.0 / max(-low, high, 1e-300))
     low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
@@ -99,7 +137,9 @@ def _blur(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> A
     for which, values in ((near, _by_density), (~near, _by_values)):
         if which.any():
             rho, weights = values(mean[which], deviation, root, level)
-            blur[which] = nodes.carry(rho, weights[None])[0]
+            total, owner = nodes.empty(1, len(rho)), np.repeat(np.arange(len(rho)), rho.shape[1])
+            nodes.add(total, owner, rho.ravel(), weights.reshape(1, -1))
+            blur[which] = nodes.carried(total)[0]
     return blur
 
 
