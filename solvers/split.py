@@ -49,12 +49,9 @@ def _rotation(normals: Array) -> Array:
     draws = np.random.default_rng(0).standard_normal((200, k, k))
     turns = [np.eye(k), *np.linalg.qr(draws)[0]]
     unit = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-
-    def least(turn: Array) -> float:
-        cosines = np.abs(unit @ turn[:, -1])
-        return float(np.where(cosines < PARALLEL, 1.0, cosines).min(initial=1.0))
-
-    return max(turns, key=least)
+    cosines = np.abs(unit @ np.array(turns)[:, :, -1].T)
+    least = np.where(cosines < PARALLEL, 1.0, cosines).min(axis=0, initial=1.0)
+    return turns[int(least.argmax())]
 
 
 def _nested(n: int, normals: Array, offsets: Array) -> Rule:

@@ -66,7 +66,7 @@ def _held_nodes(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model],
         order = 15  # nodes of a panel along a proximal map
         places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
         # the rule over tau that follows a target's kinks as they move is the finest
-        follow, level = has_steps(model) or model.labels.combined_mean.kinks, 4
+        follow, level = has_steps(model) or model.labels.combined_mean.planes, 4
     else:
         shared = enumerate(shared_table(model, level, task.folded) for level in count())
         level, given = next((i, x) for i, x in shared if x and x.table.weights.size == nodes)

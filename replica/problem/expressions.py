@@ -179,13 +179,37 @@ def _at(node: ast.AST, *z: Array) -> Array:
 
 def _affine(node: ast.expr, r: int) -> tuple[float, Array] | None:
     """a and v (r,) of a ``node`` that is a + v.z; None of any other."""
-    far = np.random.default_rng(0).normal(size=(48, r)) * np.geomspace(1, 30, 48)[:, None]
-    at = np.concatenate([np.zeros((1, r)), np.eye(r), far])  # as for ``activation``, up to 30
+    at = np.concatenate([np.zeros((1, r)), np.eye(r), _places(r)])
     with np.errstate(all="ignore"):
         y = _at(node, *at.T)
         v = y[1 : r + 1] - y[0]
         off, size = np.abs(y - y[0] - at @ v).max(), np.abs(y).max()
     return (float(y[0]), v) if off <= 1e-12 * (1 + size) < np.inf else None
+
+
+def _places(r: int) -> Array:
+    """Points (48, r) at which a node is told from others: up to 30, as for ``activation``."""
+    return np.random.default_rng(0).normal(size=(48, r)) * np.geomspace(1, 30, 48)[:, None]
+
+
+def _factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[float, Array]]:
+    """a and v (r,) of the factors a + v.z of a ``node`` less its ``value``, if that is a product of
+    two of them: a quadratic form of (1, z) with one positive and one negative eigenvalue."""
+    z, (i, j) = _places(r), np.triu_indices(r + 1)
+    x, form = np.column_stack([np.ones(len(z)), z]), np.zeros((r + 1, r + 1))
+    with np.errstate(all="ignore"):
+        y = _at(node, *z.T) - value
+    if not np.isfinite(y).all():
+        return
+    form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
+    sizes, vectors = np.linalg.eigh(form + form.T)
+    sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
+    off = np.abs(np.vecdot(x @ form, x) - y).max()
+    if off <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
+        low, high = (np.sqrt(np.abs(sizes)) * vectors).T[[0, -1]]
+        for factor in (high + low, high - low):
+            a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
+            yield float(a), np.array(v)
 
 
 def _normals(node: ast.expr, r: int) -> Iterator[Array]:
@@ -200,8 +224,8 @@ def _normals(node: ast.expr, r: int) -> Iterator[Array]:
 
 
 def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float, ...], float]]:
-    """Where ``node`` has a ``value``, if it is affine; a product changes its sign where a factor
-    does."""
+    """Where ``node`` has a ``value``, if it is affine, or a product of two such factors beside it;
+    any product changes its sign where a factor does."""
     if affine := _affine(node, r):
         if affine[1].any():
             yield tuple(affine[1].tolist()), value - affine[0]
@@ -214,6 +238,10 @@ def _planes(node: ast.expr, value: float, r: int) -> Iterator[tuple[tuple[float,
             yield from _planes(factor, 0.0, r)
         case ast.UnaryOp(operand=operand):
             yield from _planes(operand, -value, r)
+        case ast.BinOp():
+            yield from (
+                (tuple(v.tolist()), 0.0 - a) for a, v in _factors(node, value, r) if v.any()
+            )
 
 
 def _levels(tree: ast.AST) -> int:

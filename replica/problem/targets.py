@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import null_space
 
 from solvers.quadrature import (
     AVERAGE_SIZES,
@@ -21,7 +22,7 @@ from solvers.quadrature import (
 )
 from solvers.resources import check_time
 from solvers.results import Array
-from solvers.rules import Rule
+from solvers.rules import Rule, trapezoid_tensor
 from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
@@ -118,7 +119,6 @@ class MultiIndex:
         L = L @ parts.T
 
         def integrated(columns: slice) -> Array:
-            check_time()
             here = centre[:, columns]
 
             def averages(rule_at: RuleAt) -> Array:
@@ -126,6 +126,7 @@ class MultiIndex:
                 size = max(1, 2**18 // rule_at(here[:, :1]).weights.shape[-1])
                 parts = []
                 for start in range(0, here.shape[1], size):
+                    check_time()
                     block = here[:, start : start + size]
                     rule = rule_at(block)
                     z = block[..., None] + np.moveaxis(rule.nodes @ L.T, -1, 0).reshape(
@@ -156,11 +157,20 @@ class MultiIndex:
             for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
                 yield partial(_fixed, rule)
             return
+        along = null_space(normals[seen])  # all planes: there it is smooth
+        across = null_space(along.T) if along.size else np.eye(len(along))
         for n in SPLIT_SIZES[L.shape[1]]:
 
             def at(centre: Array, n: int = n) -> Rule:
                 offsets = np.stack([t - v @ centre for v, t in self.planes], axis=-1)
-                return split_at_planes(n, normals[seen], offsets[:, seen])
+                rule = split_at_planes(n, normals[seen] @ across, offsets[:, seen])
+                if not along.size:
+                    return rule
+                nodes, weights = trapezoid_tensor(2 * n, along.shape[1])
+                nodes = (rule.nodes @ across.T)[..., None, :] + nodes @ along.T
+                shape = (*rule.weights.shape[:-1], -1)
+                weights = (rule.weights[..., None] * weights).reshape(shape)
+                return Rule(nodes.reshape(*shape, len(along)), weights)
 
             yield at
 

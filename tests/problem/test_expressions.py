@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from replica import (
     Activation,
@@ -108,11 +109,13 @@ def test_an_expression_knows_its_kinks(text, alpha0):
         ("z1 + sign(z1*z2)", 0, 2),
         ("abs(z1 - z2) + relu(z2 - 1)", 1.128379167095513 + 0.0833154705876943, None),
         ("z1 + relu(z1 - z2 + z3)", np.sqrt(3 / (2 * np.pi)), 1 + 3 / 2 + 1),
+        ("relu(z2 + z1*z2)", (2 * norm.pdf(1) + 1 - 2 * norm.cdf(-1)) / np.sqrt(2 * np.pi), 1.0),
+        ("abs(z1**2 - z2**2)", 4 / np.pi, 4.0),
     ],
 )
 def test_targets_that_bend_at_planes_are_integrated(text, mean, power):
-    """By hand: E relu(z) = 1/sqrt(2 pi), E abs(z) = 2/sqrt(2 pi), E z relu(z) = 1/2, and
-    E relu(z - 1) = phi(1) - Phi(-1)."""
+    """By hand: E relu(z) = 1/sqrt(2 pi), E abs(z) = 2/sqrt(2 pi), E z relu(z) = 1/2,
+    E relu(z - 1) = phi(1) - Phi(-1), and E abs(z + 1) = 2 phi(1) + 1 - 2 Phi(-1)."""
     found = LabelLaw(target(text)).averages()
     assert found.mean == pytest.approx(mean, rel=1e-9, abs=1e-9)
     if power is not None:
