@@ -43,6 +43,7 @@ from ..saddle_point import (
     Conjugates,
     Overlaps,
     check,
+    hidden_by_rounding,
     ridge,
     scores_of_ridge,
     solve_and_check,
@@ -202,14 +203,16 @@ def evaluate_at_bias(
         found.overlaps, found.conjugates = _unknown(model, len(alpha))
         return found
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
+    table = table_at(model, 0, scheme.rule)
+    assert table is not None
+    lost = hidden_by_rounding(table, found.test_error, found.train_error, square)
+    found.flag(found.converged & lost, Status.ROUNDING)
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
         with suppress(GivenUp), within(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.put(rows, classification_error=error)
-    table = table_at(model, 0, scheme.rule)
-    assert table is not None
     if len(table.classes) != len(table.c):
         of_groups = ridge.for_groups(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates

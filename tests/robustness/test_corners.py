@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GaussianMixture, GradientStep
+from replica import GaussianMixture, GradientStep, SpikedRandomFeatures
 from replica.problem import Expression
 from solvers.results import Status
 
@@ -66,3 +66,30 @@ def test_inputs_that_are_a_point_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert replica.solve(step.network(beta=1.0), alpha=1.0, lam=0.1).test_error == 0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8])
+@pytest.mark.parametrize(
+    ("loss", "lam", "c", "r"),
+    [("square", 1e-4, 1e16, 1e8), ("huber:1", 1e-12, 1.0, 1.0), ("absolute", 1e-12, 1e16, 1e8)],
+)
+def test_errors_below_the_rounding_of_their_terms_are_flagged(scale, loss, lam, c, r):
+    """More neurons than inputs fit a linear target to lam^2 or so."""
+    model = SpikedRandomFeatures(
+        student="linear", target=f"{scale}*z1", noise=0, beta=2.0, c=c, r=r, gamma=0.8
+    )
+    curve = replica.learning_curve(model, alpha=[2.0, 10.0, 1000.0], lam=lam, loss=loss)
+    assert not curve.converged.values.any()
+    assert np.isnan([curve.test_error, curve.train_error]).all()
+
+
+def test_errors_above_the_rounding_of_their_terms_are_known():
+    """They are proportional to lam^2, up to 2e-4 of them at 1e-4."""
+    model = SpikedRandomFeatures(
+        student="linear", target="z1", noise=0, beta=2.0, c=1.0, r=1.0, gamma=0.8
+    )
+    large, small = (
+        replica.solve(model, alpha=10.0, lam=lam, loss="huber:1").test_error for lam in (1e-4, 1e-5)
+    )
+    assert small == pytest.approx(large / 100, rel=2e-4)
+    assert small < 1e-11
