@@ -34,6 +34,7 @@ class Status(Enum):
     AT_EDGE = "not converged: the best bias is at an edge of those searched, or was not solved"
     QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
     ROUNDING = "not converged: the error is lost in the rounding of what it is the difference of"
+    NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (time_limit)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     MASS = "not converged: part of the mass of the spectrum is missing"

@@ -10,7 +10,8 @@ one variable, differentiated by an eighth-order difference.  Of a loss other tha
 derivatives are such differences, of the solutions on nodes that are held.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, withi
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
-from ..equivalence import Table, table_of_size, tabulate_at
+from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
 from ..given import Given, asked, derivatives, needs_alpha
 from ..problem import Problem, check_problem, check_width, limits
@@ -31,6 +32,11 @@ from .given_layers import ReadoutSolution, solve_given
 from .solution import Solution, solve
 
 COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
+# how closely they have to agree: in part of the slope, and of the error over the parameter's unit
+AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
+Estimate = tuple[Array, Array]  # slopes of both errors, (2,), in two ways
+Estimates = Iterator[tuple[str, Iterable[Estimate]]]  # by parameter
+Numbers = dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +48,7 @@ class Gradient:
     point : Solution or ReadoutSolution
     test_error, train_error : dict of name -> float
         Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
-        where the point did not converge or the model is not differentiable.
+        where the point did not converge, there is none, or rounding hides it, as beside a bound.
     status : Status
         That of the point, or why derivatives are missing that it has.
     """
@@ -124,7 +130,7 @@ def gradient(
         return _beside(problem, point, tol)
 
 
-def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
+def _beside(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
@@ -136,21 +142,33 @@ def _beside(problem: Problem, point: Solution, tol: float | None) -> Gradient:
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
     if point.converged:
-        of = _of_ridge if is_ridge(model, point.loss) else _of_loss
+        square = is_ridge(model, point.loss)
+        of, (tol, least) = (_of_ridge, AGREEMENT) if square else (_of_loss, LOSS_AGREEMENT)
+        table = next(tables(model))
+        units = {"noise": float(table.weights @ table.power) or 1.0}
+        size = np.array([point.test_error, point.train_error])
         # where there is no step, as a spike is another number of groups, and at the ends of gamma,
         # as g grows like the root of the distance, there are none
         none_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
         smooth = {name: x for name, x in values.items() if x not in none_at.get(name, ())}
         try:
-            for name, slope in of(problem, point, smooth, tol):
-                slopes[name] = slope
-                if not np.isfinite(slope).all():
-                    status = Status.NOT_FINITE
+            for name, estimates in of(problem, point, smooth, units, quadrature_tol):
+                x = values[name] if name in values else getattr(point, name)
+                floor = least * size / max(abs(x), units.get(name, 1.0))
+                slopes[name] = _agreed(estimates, tol, floor)
+            if not np.isfinite([*slopes.values()]).all():
+                status = Status.NO_DERIVATIVE
         except GivenUp as given_up:
             status = given_up.status
-        except np.linalg.LinAlgError:
-            status = Status.NOT_FINITE
     return _gradient(point, slopes, status)
+
+
+def _agreed(estimates: Iterable[Estimate], tol: float, floor: Array) -> tuple[float, float]:
+    """The first of the ``estimates`` of both slopes whose two parts agree; NaN where none do."""
+    for slope, other in estimates:
+        if (np.abs(slope - other) <= tol * np.abs(slope) + floor).all():
+            return float(slope[0]), float(slope[1])
+    return np.nan, np.nan
 
 
 def _gradient(
@@ -161,38 +179,62 @@ def _gradient(
     return Gradient(point, test, train, status)
 
 
-Slopes = Iterator[tuple[str, tuple[float, float]]]  # of both errors, by parameter
-
-
-def _of_ridge(problem: Problem, point: Solution, values: dict[str, float], _: Any) -> Slopes:
+def _of_ridge(
+    problem: Problem, point: Solution, values: Numbers, units: Numbers, _: Any
+) -> Estimates:
     """Derivatives of ridge regression's errors, by complex steps."""
     table = table_of_size(point.model, point.nodes)
-    at, penalty, step = np.array([point.alpha]), np.array([point.lam]), 1j * COMPLEX_STEP
+    at, penalty = np.array([point.alpha]), np.array([point.lam])
     overlaps = ridge.solve_points(table, at, penalty).overlaps
     V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
 
-    def slopes(near: Table, alpha: Array, lam: Array) -> tuple[float, float]:
-        """Of both errors, where table, alpha or lam are a step away from those that V solves."""
+    def slopes(near: Table, alpha: Array, lam: Array, unit: float = 1.0) -> Array:
+        """Of both errors, where one argument is a step of that ``unit`` away from what V solves."""
         responses = ridge.responses_of(near)
-        residual, slope = responses.analytic_residual(V, alpha, lam)
-        there = V + 1j * solve_rows(slope.real, -residual.imag)
-        test, train = ridge.trained_readout(responses, there, alpha, lam)[2]
-        return float(test[0].imag / COMPLEX_STEP), float(train[0].imag / COMPLEX_STEP)
+        try:
+            with np.errstate(all="ignore"):
+                residual, slope = responses.analytic_residual(V, alpha, lam)
+                there = V + 1j * solve_rows(slope.real, -residual.imag)
+                errors = ridge.trained_readout(responses, there, alpha, lam)[2]
+        except np.linalg.LinAlgError:
+            return np.full(2, np.nan)
+        return np.array([error[0].imag / (COMPLEX_STEP * unit) for error in errors])
 
-    yield "alpha", slopes(table, at + step, penalty)
-    yield "lam", slopes(table, at, penalty + step)
-    for name, value in values.items():
-        near = _tangent(problem, point.model.beta, name, value, table)
-        if near is not None:
-            yield name, slopes(near, at, penalty)
+    def table_near(name: str, x: float) -> Table:
+        check_time()
+        model = problem.model(beta=point.model.beta, **{name: x})
+        return tabulate_at(model, table.places, table.weights)
+
+    def by_differences(name: str, value: float) -> Iterator[Estimate]:
+        """Beside those of the errors, solved on the same tables."""
+        for offsets, spacing in _stencils(name, value, units.get(name, 1.0), order=8):
+            weights = difference_weights(offsets) / spacing
+            with suppress(InvalidArgument):  # past a bound
+                near = [table_near(name, value + spacing * k) for k in offsets]
+                if all(_alike(table, other) for other in near):
+                    errors = [ridge.solve_points(other, at, penalty).errors for other in near]
+                    tangent = _tangent(table, near, weights)
+                    yield slopes(tangent, at, penalty), weights @ np.array(errors)[..., 0]
+
+    step, beta = 1 + 1j * COMPLEX_STEP, table.beta
+    exact = {
+        "alpha": slopes(table, at * step, penalty, point.alpha),
+        "lam": slopes(table, at, penalty * step, point.lam),
+        "beta": slopes(replace(table, beta=beta * step), at, penalty, beta),  # type: ignore
+    }
+    if point.alpha < 1e8 * beta:  # else (4.2) has a large number times what is lost
+        yield from ((name, [(slope, slope)]) for name, slope in exact.items())
+    for name in [name for name in values if name not in exact]:
+        yield name, by_differences(name, values[name])
 
 
 def _of_loss(
-    problem: Problem, point: Solution, values: dict[str, float], tol: float | None
-) -> Slopes:
+    problem: Problem, point: Solution, values: Numbers, units: Numbers, tol: float | None
+) -> Estimates:
     """Derivatives of the squared errors of any loss, by differences on nodes that are held."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
+    errors = errors_near(at)
 
     def near(name: str, value: float) -> Task:
         moved: dict[str, Any] = {name: np.array([value])}
@@ -200,25 +242,33 @@ def _of_loss(
             moved = {"model": problem.model(**{"beta": point.model.beta, name: value})}
         return at._replace(**moved)
 
-    errors = errors_near(at)
-    for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
+    def by_differences(name: str, value: float) -> Iterator[Estimate]:
+        """Beside those of a lower order, which have the errors at the point itself."""
         # each takes a solution, whose own error is more than this difference's 1e-7
-        beside = _stencil(name, value, order=4)
-        slope = np.sum([w * errors(near(name, x)) for w, x in beside], axis=0)
-        yield name, (float(slope[0]), float(slope[1]))
+        for offsets, spacing in _stencils(name, value, units.get(name, 1.0), order=4):
+            inner = offsets != (-2 if -2 in offsets else offsets[-1])
+            weights = np.zeros((2, offsets.size))
+            weights[0], weights[1, inner] = map(difference_weights, (offsets, offsets[inner]))
+            with suppress(InvalidArgument):  # past a bound
+                beside = [errors(near(name, value + spacing * k)) if k else centre for k in offsets]
+                yield tuple(weights @ np.array(beside) / spacing)
+
+    centre = errors(at)
+    for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
+        yield name, by_differences(name, value)
 
 
-def _tangent(problem: Problem, beta: float, name: str, value: float, table: Table) -> Table | None:
-    """``table`` a complex step along the parameter ``name`` of that ``value``; None where a step
-    along it changes the number of kinds."""
-    if name == "beta":
-        return replace(table, beta=table.beta + 1j * COMPLEX_STEP)  # type: ignore[arg-type]
-    check_time()
-    near = [(w, problem.model(beta=beta, **{name: x})) for w, x in _stencil(name, value)]
-    terms = [(w, tabulate_at(one, table.places, table.weights)) for w, one in near]
-    if any(other.mu1.shape != table.mu1.shape for _, other in terms):
-        return None
-    constant = ("weights", "places", "beta", "dimension", "classes", "signs", "covariance")
+def _alike(table: Table, other: Table) -> bool:
+    """Whether two tables have as many kinds of neurons, and whether of both the same mu_0 vanish:
+    the readout may multiply any by any number, and errors jump where one appears."""
+    alike = table.mu1.shape == other.mu1.shape
+    return alike and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
+
+
+def _tangent(table: Table, near: list[Table], weights: Array) -> Table:
+    """``table`` a complex step along its derivative, which ``weights`` (n,) make of those near."""
+    terms = list(zip(weights, near, strict=True))
+    constant = ("weights", "places", "dimension", "classes", "signs", "covariance")
     moved = {}
     for part in {field.name for field in fields(table)}.difference(constant):
         slope = sum(weight * getattr(other, part) for weight, other in terms)
@@ -229,22 +279,19 @@ def _tangent(problem: Problem, beta: float, name: str, value: float, table: Tabl
     return replace(table, **moved)
 
 
-def _stencil(name: str, value: float, order: int = 8) -> Iterator[tuple[float, float]]:
-    """Weights, and the values of the parameter ``name`` whose errors they make the derivative at
-    ``value`` of.
+def _stencils(name: str, value: float, unit: float, order: int) -> Iterator[tuple[Array, float]]:
+    """Offsets (order + 1,) and spacing of values of a parameter whose errors make the derivative at
+    ``value``: on both sides of it; then, if a bound is close, on one, relative to its ``unit``.
 
-    At this spacing, relative to the parameter or to its distance from a bound, an eighth-order
-    difference errs by rounding alone, 1e-14.
+    At this spacing an eighth-order difference errs by rounding alone, 1e-14.
     """
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
-    room = min(value - low, high - value)
-    one_sided = room == 0
-    # The unit of a parameter without bounds is 1, as the pre-activations' is.
-    spacing = 0.01 * (1.0 if one_sided else min(room, max(abs(value), 1.0)))
-    offsets = np.arange(order + 1) - (0 if one_sided else order // 2)
-    for k, weight in zip(offsets, difference_weights(offsets), strict=True):
-        if abs(weight) > 1e-15:
-            yield weight / spacing, value + k * spacing
+    room, unit = min(value - low, high - value), max(abs(value), unit)
+    offsets = np.arange(order + 1)
+    if room > 0:
+        yield offsets - order // 2, 0.01 * min(room, unit)
+    if room < 0.1 * unit:
+        yield offsets, 0.01 * (unit if value - low == room else -unit)
 
 
 def difference_weights(offsets: Array) -> Array:

@@ -8,6 +8,7 @@ import pytest
 import replica
 from replica import GaussianMixture, GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.observables.gradient import difference_weights
+from solvers.results import Status
 
 PROBLEMS = {
     "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),
@@ -147,6 +148,51 @@ def test_of_any_loss(loss, names):
         assert mine == pytest.approx(slope, rel=1e-5, abs=1e-6), name
 
 
+PLAIN = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.0, c=1.2, gamma=0.7, beta=1.3, noise=0.1
+)
+
+
+@pytest.mark.parametrize("loss", ["square", "huber:1"])
+@pytest.mark.parametrize(
+    ("name", "value", "step"),
+    [("noise", 1e-300, 1e-3), ("noise", 1e-30, 1e-3), ("beta", 1e-30, 1e-3), ("r", 0.0, 1e-3),
+     ("r", 1e-300, 1e-3), ("r", 1e-6, 1e-3), ("c", 1e-6, 1e-7), ("gamma", 1 - 1e-12, -1e-4)],
+)  # fmt: skip
+def test_beside_a_bound_a_derivative_is_right_or_flagged(name, value, step, loss):
+    """Against one-sided differences of fourth order on a wider step; at r = 0 errors jump."""
+    at = dict(alpha=1.5, lam=0.1, loss=loss)
+    found = replica.gradient(replace(PLAIN, **{name: value}), **at)
+    assert found.point.converged
+    offsets = np.arange(5)
+    points = [replica.solve(replace(PLAIN, **{name: value + k * step}), **at) for k in offsets]
+    reference = difference_weights(offsets) / step @ [[x.test_error, x.train_error] for x in points]
+    mine = [found.test_error[name], found.train_error[name]]
+    if name == "noise":
+        assert found.status is Status.CONVERGED
+    if np.isfinite(mine).all():
+        assert mine == pytest.approx(reference, rel=1e-5)
+    else:
+        assert found.status is Status.NO_DERIVATIVE
+
+
+@pytest.mark.parametrize("eta", [1e-30, 1e-6])
+def test_rates_that_all_but_vanish(eta):
+    """Of an odd student errors jump where the spike appears; of others they do not."""
+    odd = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=eta, noise=0.1)
+    found = replica.gradient(odd, alpha=1.5, lam=0.1, beta=1.3)
+    assert np.isnan(found.test_error["eta"])
+    assert found.status is Status.NO_DERIVATIVE
+    relu = replace(odd, student="relu", target="he2")
+    found = replica.gradient(relu, alpha=1.5, lam=0.1, beta=1.3)
+    points = [
+        replica.solve(replace(relu, eta=eta + k * 1e-3).model(beta=1.3), alpha=1.5, lam=0.1)
+        for k in range(5)
+    ]
+    reference = difference_weights(np.arange(5)) / 1e-3 @ [point.test_error for point in points]
+    assert found.test_error["eta"] == pytest.approx(reference, rel=1e-5)
+
+
 def test_a_point_without_a_solution_has_no_derivatives():
     found = replica.gradient(NOISY, alpha=2.0, lam=0.1, loss="huber:1", quadrature_tol=1e-15)
     assert not found.point.converged
@@ -170,6 +216,7 @@ def test_what_has_no_derivative():
     found = replica.gradient(step, alpha=1.0, lam=0.1, beta=1.0)
     assert "alpha0" not in found.test_error  # infinite
     assert np.isnan(found.test_error["eta"])  # no step, no spike
+    assert found.status is Status.NO_DERIVATIVE
     assert np.isfinite(found.test_error["noise"])
     several = GradientStep(student="tanh", target="sin", alpha0=1, eta=1.0, readout=[1, 2])
     with pytest.raises(InvalidArgument, match="model must be srf here: neurons of the network"):
