@@ -250,7 +250,8 @@ def learned_function(
     Raises
     ------
     InvalidArgument
-        If an argument is missing or out of range, or labels are +-1 at random.
+        If an argument is missing or out of range, labels are +-1 at random, or a FirstLayer has
+        inputs of another law.
 
     Examples
     --------
@@ -268,6 +269,9 @@ def learned_function(
         if direction is not None:
             allowed = "left out of a given layer: kappa has the target's directions"
             raise InvalidArgument("direction", direction, allowed)
+        if model.inputs is not None:
+            allowed = "left out of a layer here, where all its inputs are N(0, I)"
+            raise InvalidArgument("inputs", model.inputs, allowed)
         limits = quadrature_tol, time_limit
         point, points = solve_given(model, alpha, samples, lam, "square", *limits)
         return LearnedByReadout(point, points.last)

@@ -186,7 +186,8 @@ class Rows:
             Q = self.resolvent(t, G)
             means.append(Q @ b.weights)
             square = (Q * (b.weights / b.alpha)) @ Q.swapaxes(1, 2)
-            squares.append(square.reshape(len(x), -1).take(self.pairs, axis=1))
+            entries = square.reshape(len(x), square.shape[1] ** 2)
+            squares.append(entries.take(self.pairs, axis=1))
         rows, columns = self.upper
         by_x = self.products(squares, G)[:, :, rows, columns]
         by_x = np.eye(len(rows)) - by_x * np.where(rows == columns, 1.0, 2.0)

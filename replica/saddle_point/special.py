@@ -12,6 +12,8 @@ are orthogonal to phi: (18.10)-(18.11).  The Schur complement is K^-1 + C with a
 delta's, from which (18.12), (16.9) follow without differences of nearly equal numbers.
 """
 
+from math import prod
+
 import numpy as np
 from scipy.linalg import block_diag, null_space
 
@@ -141,5 +143,7 @@ def norm_variance(rows: Rows) -> float:
 
 def _average(weights: Array, f: Array) -> Array:
     """Sums over the nodes of ``weights`` (..., M) times f (P, 2A, 2A, M), (P, ..., 2A, 2A)."""
-    sums = weights.reshape(-1, f.shape[3]) @ f.reshape(len(f), -1, f.shape[3]).swapaxes(1, 2)
-    return np.asarray(sums.reshape(len(f), *weights.shape[:-1], *f.shape[1:3]))
+    P, n, m, M = f.shape
+    rows = weights.reshape(prod(weights.shape[:-1]), M)  # there may be none
+    sums = rows @ f.reshape(P, n * m, M).swapaxes(1, 2)
+    return np.asarray(sums.reshape(P, *weights.shape[:-1], n, m))

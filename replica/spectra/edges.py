@@ -62,7 +62,7 @@ def _largest_variance(rows: Rows) -> Array:
     bound = np.ones(rows.groups)
     for b in reversed(rows.batches):
         widest = (1 + b.alpha**-0.5) ** 2  # of the mean of x x^T, and weighted
-        own, passed = (np.abs(t).max(axis=1) * widest for t in (b.t11, b.t12))
+        own, passed = (np.abs(t).max(axis=1, initial=0.0) * widest for t in (b.t11, b.t12))
         bound = (1 + passed) ** 2 * bound + own
     return bound
 

@@ -123,3 +123,8 @@ def test_a_given_layer_knows_directions_of_its_target_alone():
     with pytest.raises(replica.InvalidArgument) as caught:
         replica.learned_function(layer, samples=30, lam=0.1, direction=[1.0])
     assert caught.value.name == "direction"
+    classes = replica.FirstLayer(
+        weights=np.eye(2), student="tanh", target="classes:1,-1", inputs=LAW
+    )  # which has no directions
+    with pytest.raises(replica.InvalidArgument, match="inputs must be left out of a layer here"):
+        replica.learned_function(classes, samples=4, lam=0.1)

@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica import GaussianMixture, GradientStep, SpikedRandomFeatures
 from replica.problem import Expression
-from solvers.results import Status
+from solvers.results import ConvergenceError, Status
 
 
 def test_a_batch_far_smaller_than_the_input_is_flagged():
@@ -93,3 +93,28 @@ def test_errors_above_the_rounding_of_their_terms_are_known():
     )
     assert small == pytest.approx(large / 100, rel=2e-4)
     assert small < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("student", "mean", "variance", "beta"),
+    [("tanh", [1, 0], 1, 1e6), ("he2", [0, 0], 0, 1.0), ("he2", [0, 0], 0, 2e20)],
+)
+def test_classes_of_a_network_that_hardly_differ(student, mean, variance, beta):
+    """Where they are the same a step leaves the network's rows all but as those of an sRF."""
+    mean, variance = np.array(mean), variance * np.eye(2)
+    inputs = GaussianMixture(means=[mean, -mean], covariances=[variance] * 2)
+    step = GradientStep(student=student, target="classes:1,-1", alpha0=2, eta=1, inputs=inputs)
+    found = [
+        replica.solve(model(beta=1.0), alpha=1.0, lam=0.1).test_error
+        for model in (step.network, step.srf)
+    ]
+    assert found[0] == pytest.approx(found[1], rel=0.01)
+    if beta > 1e10:  # no density is resolved there
+        with pytest.raises(ConvergenceError):
+            replica.spectrum(step.network(beta=beta), alpha=1.0)
+    else:
+        edges = [
+            replica.spectrum(model(beta=beta), alpha=1.0).edges
+            for model in (step.network, step.srf)
+        ]
+        assert edges[0] == pytest.approx(edges[1], rel=0.01)
