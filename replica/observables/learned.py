@@ -85,7 +85,9 @@ class LearnedFunction:
         in arrays."""
         z, w = trapezoid(128)
 
-        def of(averaged: Callable[[Array], Array], centre: Array, power: Array) -> Array:
+        def of(
+            averaged: Callable[[Array], Array], centre: Array, power: Array, _: Any = None
+        ) -> Array:
             return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
 
         return self._average(kappa, of)
@@ -140,6 +142,12 @@ class LearnedAlong(LearnedFunction):
 
     direction: Array
 
+    def moments(self, kappa: ArrayLike) -> Array:
+        """Both, (2, ...); no variance of which rounding leaves less than three digits."""
+        mean, variance, told = self._average(kappa, _mixed)
+        known = variance > 1e3 * 4 * np.finfo(float).eps * told
+        return np.stack([mean, np.where(known | (told == 0), variance, np.nan)])
+
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the point, in plain values, and the direction."""
@@ -159,7 +167,7 @@ class LearnedAlong(LearnedFunction):
         spikes, parts = components.slope.shape[2], len(components.shares)
         sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
         one, zero = partial(average, np.ones((1, t.size)), t.shape), np.zeros(t.size)
-        found = np.full_like(of(one, zero, zero), np.nan)
+        found = np.full_like(of(one, zero, zero, zero), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), within(TIME_LIMIT):
             known = t.size if self.point.converged else 0
@@ -178,15 +186,20 @@ class LearnedAlong(LearnedFunction):
         weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
         pull = (field.pull[0] * unit).sum(axis=1)
-        centre, power = field.centre[0] + pull * depth, field.power[0] - pull**2
-        return of(partial(average, weights, t.shape), centre, power)
+        centre, told = field.centre[0] + pull * depth, pull**2
+        rest = np.maximum(field.power[0] - told, 0.0)
+        return of(partial(average, weights, t.shape), centre, rest, told)
 
 
-def _mixed(averaged: Callable[[Array], Array], mean: Array, variance: Array) -> Array:
-    """Mean and variance of a mixture whose parts have these, (M N,): (2, ...)."""
+def _mixed(
+    averaged: Callable[[Array], Array], mean: Array, variance: Array, told: Array | None = None
+) -> Array:
+    """Mean and variance of a mixture whose parts have these, (M N,), and the average of what kappa
+    has ``told`` of the variances: (2, ...) or (3, ...)."""
     whole = averaged(mean)
     apart = mean - np.tile(whole.ravel(), mean.size // max(whole.size, 1))
-    return np.stack([whole, averaged(variance + apart**2)])
+    moments = [whole, averaged(variance + apart**2)]
+    return np.stack(moments if told is None else [*moments, averaged(told)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,3 +128,22 @@ def test_a_given_layer_knows_directions_of_its_target_alone():
     )  # which has no directions
     with pytest.raises(replica.InvalidArgument, match="inputs must be left out of a layer here"):
         replica.learned_function(classes, samples=4, lam=0.1)
+
+
+def test_a_variance_that_rounding_hides_is_flagged():
+    """One input in a million is so large that the readout's output there, 1e16, is the difference
+    of what its variance is and what kappa tells of it."""
+    wide = replica.GaussianMixture(
+        means=np.zeros((2, 2)),
+        covariances=[np.diag([1e16, 1]), np.eye(2)],
+        fractions=[1e-6, 1 - 1e-6],
+    )
+    step = replica.GradientStep(
+        student="relu", target="z1", alpha0=2, eta=0, inputs=wide, noise=0.01
+    )
+    learned = replica.learned_function(step.srf(beta=2.0), direction=[1, 0], alpha=4.0, lam=1e-3)
+    assert learned.point.converged
+    mean, variance = learned.moments([0.0, 1.0, 1e8, 2e8])
+    assert np.isfinite(mean).all()
+    assert (variance[:2] > 0).all()
+    assert np.isnan(variance[2:]).all()
