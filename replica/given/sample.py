@@ -155,7 +155,8 @@ class FeatureSample:
         if level:
             return None
         features = self.features
-        if self.intercept:
+        if self.intercept:  # which takes up a shift of all features
+            features = features - features.mean(axis=0)
             features = np.column_stack([features, np.ones(len(features))])
         rows, p = features.shape
         ids, counts = np.unique(self.strata, return_counts=True)

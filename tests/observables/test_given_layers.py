@@ -222,3 +222,19 @@ def test_the_best_penalty_of_features(sample):
     best = replica.optimal_lambda(sample, samples=50, lam=(1e-2, 1e3))
     around = replica.learning_curve(sample, samples=50, lam=best.lam * np.array([0.5, 1, 2]))
     assert around.test_error.values.argmin() == 1
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e6, 1e8])
+def test_an_intercept_takes_up_a_shift_of_all_features(sample, shift):
+    errors = [
+        replica.solve(
+            replica.FeatureSample(
+                features=sample.features + by, labels=sample.labels, intercept=True
+            ),
+            samples=60,
+            lam=0.1,
+        ).test_error
+        for by in (0.0, shift)
+    ]
+    # features of size 1 beside the shift have so many digits left
+    assert errors[1] == pytest.approx(errors[0], rel=1e-14 * shift + 1e-9)
