@@ -114,7 +114,8 @@ def evaluate(
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
         errors = UNKNOWN
         try:
-            with within(time_limit):
+            # what overflows is found out, and flagged
+            with within(time_limit), np.errstate(all="ignore"):
                 errors, status = point.settle(model), Status.CONVERGED
         except GivenUp as given_up:
             status = given_up.status

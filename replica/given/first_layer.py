@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from solvers.arrays import to_device
-from solvers.results import Array
+from solvers.resources import GivenUp
+from solvers.results import Array, Status
 from solvers.rules import Rule
 
 from ..display import in_words
@@ -36,6 +37,8 @@ from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
+MOST = 2**23  # moments of features, and numbers of strata: with what they take beside, 1 GB
+STRATUM = 64  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -264,6 +267,8 @@ class FirstLayer:
             if not given.share:
                 continue
             rule = given.nodes(self.student, planes, level, last)
+            if rule.weights.size * (len(given.shift) + STRATUM) > MOST:
+                raise GivenUp(Status.MEMORY)
             part = layer_strata(given, self.student, rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
                 part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))

@@ -165,8 +165,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         root = np.sqrt(equations.size2(field.centre, field.power))
         return np.concatenate([ones, root, ones, root], axis=1)
 
-    with np.errstate(all="ignore"):
-        found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
+    found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
     account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
     field = _unpack(found.value)
     return _solved(equations, field, posterior, *account)

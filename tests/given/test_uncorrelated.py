@@ -12,6 +12,7 @@ from replica.given.layer import layer_strata
 from replica.given.nodes import condition
 from replica.problem import activation
 from solvers.resources import GivenUp
+from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor
 from tests.given.drawn import drawn_layer
 from tests.given.literal import layer_moments
@@ -219,3 +220,14 @@ def test_drawn_layers_of_every_kind_have_simulated_errors():
     # features of a few directions, or of blocks, may need more nodes and degrees than there are
     assert known.mean() > 0.85
     assert (beyond[known] < 3).all()
+
+
+def test_more_strata_than_memory_holds_are_refused():
+    """Four steep directions, and a target that jumps across two: 250 000 strata, 2.1 GB."""
+    weights = np.random.default_rng(0).standard_normal((60, 36)) / 6
+    weights[:, :4] *= 50
+    layer = FirstLayer(
+        weights=weights, student="relu", target="sign(z1 - z2)", directions=np.eye(36)[:, :2],
+        beside=2,
+    )  # fmt: skip
+    assert solve(layer, samples=100, lam=0.1).status is Status.MEMORY
