@@ -44,49 +44,22 @@ class ReadoutErrors(NamedTuple):
 
 
 class ReadoutPoints(NamedTuple):
-    """P points, arrays (P,), and the account.
+    """P points.
 
     Attributes
     ----------
-    errors : ReadoutErrors
-        NaN where they are not known.
-    degrees_of_freedom : df_1 of the readout's fit.
-    residual_degrees : what is left of the samples to estimate errors from.  Eq. (20.15)
-    residual : of the equations.
-    quadrature_error : what a coarser rule and fewer Hermite degrees change of the errors, or one
-        more special direction, if that is more.
-    iterations, strata : passes, and strata of the last of them.
-    directions : special ones of a layer.
-    status : Status
+    columns : dict of name -> array (P,)
+        Errors, NaN where they are not known, and the account, by the names that a
+        ``ReadoutSolution`` has for them.
     last : Posterior or None
         The readout of the last point, over its samples; None where it is not known.
-    given : Stratified
-        The strata of the last point.
+    given : Stratified or None
+        The strata of the last point, where any were made.
     """
 
-    errors: ReadoutErrors
-    degrees_of_freedom: Array
-    residual_degrees: Array
-    residual: Array
-    quadrature_error: Array
-    iterations: Array
-    strata: Array
-    directions: Array
-    status: Array
+    columns: dict[str, Array]
     last: Posterior | None
-    given: Stratified
-
-    @property
-    def converged(self) -> Array:
-        """Which are known to the tolerances, (P,)."""
-        return np.asarray(self.status == Status.CONVERGED)
-
-    @property
-    def columns(self) -> dict[str, Array]:
-        """What is known of each point, (P,), by the names that ``ReadoutSolution`` has for it."""
-        whole = "errors", "directions", "last", "given"
-        account = ["converged", *(name for name in self._fields if name not in whole)]
-        return self.errors._asdict() | {name: getattr(self, name) for name in account}
+    given: Stratified | None
 
 
 @one_thread()
@@ -108,7 +81,7 @@ def evaluate(
         If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
-    rows: list[Any] = [()] * len(samples)
+    rows: list[dict[str, Any]] = [{}] * len(samples)
     start = None
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
@@ -119,19 +92,18 @@ def evaluate(
                 errors, status = point.settle(model), Status.CONVERGED
         except GivenUp as given_up:
             status = given_up.status
-        account = *point.degrees, point.residual, point.change, point.passes, point.strata
-        rows[i], start = (errors, *account, point.directions, status), point.start
+        known = {"converged": status is Status.CONVERGED, "status": status}
+        rows[i], start = errors._asdict() | point.account | known, point.start
         advance()
-    of_errors, *others = zip(*rows, strict=True)
-    columns = ReadoutErrors(*np.array(of_errors).T), *map(np.array, others)
-    return ReadoutPoints._make([*columns, start, point.given])
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return ReadoutPoints(columns, start, point.given)
 
 
 @one_thread()
 def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -> Array:
     """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
     of ``points``, NaN where it is not known: differences of fourth order on its strata."""
-    if not points.converged.all():
+    if points.given is None or not points.columns["converged"].all():
         return np.full((2, 2), np.nan)
     slopes = np.zeros((2, 2))
     for axis, unit in enumerate(np.eye(2)):
@@ -166,8 +138,8 @@ class _Point:
         The readout of the last solution or, to begin with, of another point.
     given : Stratified or None
         The strata of the last solution.
-    degrees, residual, change, passes, strata, directions
-        The account of the point, as ``ReadoutPoints`` has it.
+    account : dict
+        Of the point, as ``ReadoutPoints`` has it.
     """
 
     def __init__(
@@ -175,8 +147,10 @@ class _Point:
     ) -> None:
         self.loss, self.samples, self.lam, self.tol, self.start = loss, samples, lam, tol, start
         self.given: Stratified | None = None
-        self.degrees, self.residual, self.change = (np.nan, np.nan), np.nan, np.inf
-        self.passes = self.strata = self.directions = 0
+        self.account: dict[str, Any] = {
+            "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
+            "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
+        }  # fmt: skip
 
     def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -186,27 +160,28 @@ class _Point:
         Raises ``GivenUp`` where that is not reached.
         """
         if isinstance(model, FeatureSample):  # of one level
-            self.change = 0.0
+            self.account["quadrature_error"] = 0.0
             return self._solved(model.stratified(0))
         free, level, coarse, worth = model.beside is None, 1, None, 0.0
         # the theory is of large n, p and d
         enough = max(self.tol, 1 / min(self.samples, *model.weights.shape))
         while True:
-            self.directions, wider = model.special.shape[1], model.wider
+            directions, wider = model.special.shape[1], model.wider
+            self.account["directions"] = directions
             errors = self._solved(model.stratified(level))
             if coarse is None:
                 if wider:
                     beyond = self._solved(wider.stratified(0, last=3), rough=True)
-                    self.change = self._difference(beyond, errors)
-                    if self.change <= self.tol:
+                    self.account["quadrature_error"] = change = self._difference(beyond, errors)
+                    if change <= self.tol:
                         return errors
                 coarse = self._solved(model.stratified(0), rough=True)
                 worth = self._difference(beyond, coarse) if wider else 0.0
             finer = self._difference(coarse, errors)
-            self.change = max(finer, worth)
+            self.account["quadrature_error"] = max(finer, worth)
             if finer <= self.tol and worth <= enough:
                 return errors
-            if wider and free and self.directions < 4 and worth > max(enough, finer):
+            if wider and free and directions < 4 and worth > max(enough, finer):
                 model, level, coarse = wider, 1, None
             elif finer > self.tol:
                 level, coarse = level + 1, errors
@@ -220,16 +195,17 @@ class _Point:
         # far below the errors of strata
         tol = max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
         solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
-        self.passes += solved.iterations
+        self.account["iterations"] += solved.iterations
         if not rough:
-            self.given, self.strata = given, given.strata.shares.size
-            self.residual = solved.residual
+            self.given = given
+            self.account |= {"strata": given.strata.shares.size, "residual": solved.residual}
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
         if not rough:
             if not solved.residual <= RESIDUAL_TOLERANCE:
                 raise GivenUp(Status.NO_PROGRESS)
-            self.start, self.degrees = solved.posterior, degrees_at(given, solved, self.samples)
+            self.start = solved.posterior
+            self.account |= degrees_at(given, solved, self.samples)
         errors = errors_at(given, solved, self.loss)
         if rounding_at(given, solved) > self.tol * errors.test_error:
             raise GivenUp(Status.ROUNDING)
@@ -254,11 +230,12 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     return float(np.finfo(float).eps * size)
 
 
-def degrees_at(given: Stratified, solved: Solved, samples: float) -> tuple[float, float]:
+def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
     """df_1 and (n - df_2) / (1 + cv^2).  Eq. (20.15)"""
     fitted, squared = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
-    return fitted, (samples - squared) * (shares @ V) ** 2 / (shares @ V**2)
+    left = (samples - squared) * (shares @ V) ** 2 / (shares @ V**2)
+    return {"degrees_of_freedom": fitted, "residual_degrees": float(left)}
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:

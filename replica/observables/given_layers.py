@@ -76,8 +76,9 @@ class ReadoutSolution(Displayed):
         Largest change of an unknown in one pass of all equations.
     quadrature_error : float
         Largest relative change of an error from coarser strata with fewer Hermite degrees.
-    iterations, strata : int
-        Passes of the equations, and strata of the last of them.
+    iterations, strata, directions : int
+        Passes of the equations; strata of the last of them; and special directions, along which
+        these are cut.
     """
 
     model: Given
@@ -99,6 +100,7 @@ class ReadoutSolution(Displayed):
     quadrature_error: float
     iterations: int
     strata: int
+    directions: int
 
     @property
     def settings(self) -> dict[str, Any]:

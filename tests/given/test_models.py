@@ -23,8 +23,8 @@ from tests.given.simulated import (
 def errors(model, samples, lam, of="square", **options):
     """Those of one point."""
     found = evaluate(model, np.array([samples]), np.array([lam]), loss(of), **options)
-    assert found.converged.all(), found.status
-    return {name: float(error[0]) for name, error in found.errors._asdict().items()}
+    assert found.columns["converged"].all(), found.columns["status"]
+    return {name: column.item() for name, column in found.columns.items()}
 
 
 def sech2(x):
@@ -220,10 +220,10 @@ def test_a_stratum_needs_several_samples_a_feature():
 def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
     found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-12)
-    assert [status.name for status in found.status] == ["QUADRATURE"] * 2
-    assert np.isnan(found.errors.test_error).all()
-    assert (found.quadrature_error > 1e-12).all()
-    assert not found.converged.any()
+    assert [status.name for status in found.columns["status"]] == ["QUADRATURE"] * 2
+    assert np.isnan(found.columns["test_error"]).all()
+    assert (found.columns["quadrature_error"] > 1e-12).all()
+    assert not found.columns["converged"].any()
 
 
 def test_features_that_vanish_are_flagged():
@@ -245,12 +245,12 @@ def test_special_directions_are_added_until_the_next_is_worth_little():
     found = evaluate(FirstLayer(**given, **of), *at)
     more = evaluate(FirstLayer(**given, **of, beside=2), *at)
     without = evaluate(FirstLayer(**given, **of, beside=0), *at)
-    assert [each.directions[0] for each in (found, more, without)] == [2, 3, 1]
-    assert found.converged[0]
-    change = abs(more.errors.test_error[0] / found.errors.test_error[0] - 1)
-    assert change < 5 * found.quadrature_error[0] + 1e-4
-    assert without.quadrature_error[0] > 0.0075
-    assert not without.converged[0]
+    assert [each.columns["directions"][0] for each in (found, more, without)] == [2, 3, 1]
+    assert found.columns["converged"][0]
+    change = abs(more.columns["test_error"][0] / found.columns["test_error"][0] - 1)
+    assert change < 5 * found.columns["quadrature_error"][0] + 1e-4
+    assert without.columns["quadrature_error"][0] > 0.0075
+    assert not without.columns["converged"][0]
 
 
 def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refused(after_step):
@@ -258,8 +258,8 @@ def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refuse
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
     at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
     found = evaluate(layer, *at, time_limit=1e-9)
-    assert [status.name for status in found.status] == ["TIME"] * 2
-    assert np.isnan(found.errors.test_error).all()
+    assert [status.name for status in found.columns["status"]] == ["TIME"] * 2
+    assert np.isnan(found.columns["test_error"]).all()
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
         evaluate(many, *at)
@@ -272,7 +272,9 @@ def test_points_are_those_solved_alone(after_step):
     together = evaluate(layer, samples, lam, loss("square"))
     for i in range(3):
         alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.errors.test_error[i] == pytest.approx(alone.errors.test_error[0], rel=1e-4)
+        assert together.columns["test_error"][i] == pytest.approx(
+            alone.columns["test_error"][0], rel=1e-4
+        )
 
 
 def test_points_of_features_are_those_solved_alone():
@@ -281,10 +283,12 @@ def test_points_of_features_are_those_solved_alone():
     sample = FeatureSample(features=Phi + 0.3 * y[:, None], labels=y)
     samples, lam = np.array([10.0, 40.0, 90.0]), np.array([0.1, 0.1, 1e-12])
     together = evaluate(sample, samples, lam, loss("square"))
-    assert together.converged.all()
+    assert together.columns["converged"].all()
     for i in range(3):
         alone = evaluate(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.errors.test_error[i] == pytest.approx(alone.errors.test_error[0], rel=1e-4)
+        assert together.columns["test_error"][i] == pytest.approx(
+            alone.columns["test_error"][0], rel=1e-4
+        )
 
 
 def test_special_directions_may_be_all_there_are():
