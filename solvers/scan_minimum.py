@@ -54,8 +54,10 @@ def lowest_minimum(
     s = np.where(_level(v, slopes[known], places), 0.0, slopes[known])
     if x.size < 2:
         return np.nan
-    if not s.any():
-        return float(np.clip(0.0, x[0], x[-1]))
+    if not s.any():  # it need not be flat between the places
+        middle, nearest = float(np.clip(0.0, x[0], x[-1])), np.abs(x).argmin()
+        flat = next(iter(function(middle))) <= v[nearest] + 1e-8 * abs(v[nearest])
+        return middle if flat else float(x[nearest])
 
     @cache
     def at(place: float) -> tuple[float, float]:

@@ -146,6 +146,19 @@ def test_trained_bias_refines_the_bounds():
             assert getattr(found, name) <= bound
 
 
+def test_a_bias_at_which_an_even_student_has_no_linear_part():
+    """At every bias but 0 the best linear function of the inputs is within reach, to 1/6."""
+    step = GradientStep(
+        student="exp(-x**2)", target="z1 + (z1**3 - 3*z1)/6", steps=[(1, 0), (2, 2)],
+        label_noise="outliers:0.1:10", train_bias=True,
+    )  # fmt: skip
+    found = replica.bounds(step)
+    assert found.lower == pytest.approx(1 / 6, rel=1e-10)
+    assert found.bias_lower != 0
+    assert found.upper == pytest.approx(7 / 6, rel=1e-10)
+    assert replica.solve(step.srf(beta=1.0), alpha=1000.0, lam=1e-3).test_error > found.lower
+
+
 @pytest.mark.parametrize(("student", "target", "lower"), [("tanh", "he2", 2), ("linear", "he1", 0)])
 def test_a_bias_that_makes_no_difference_to_a_bound(student, target, lower):
     """The direction of the step says nothing of an even target, at any bias, and all of a linear
