@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from solvers.quadrature import trapezoid_tensors
+from solvers.quadrature import TENSOR_SIZES, trapezoid_tensors
 from solvers.rules import (
     Rule,
     gauss_hermite,
@@ -23,6 +23,7 @@ from ..problem import Model
 # Of rules along spikes that act slowly, and along those of a kink: nodes, on finer levels.
 SLOW, CUTS_END = 0.5, 8.0
 SLOW_SIZES, CUT_SIZES = (5, 7, 9, 12, 16, 20, 24), (12, 16, 22, 30, 40, 50, 60)
+LONG_SIZES = (120, 180, 270, 400, 600, 900)  # of the only direction that takes many nodes
 # Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
 PANELS_END = 11.0
 
@@ -84,14 +85,19 @@ def _tensors(model: Model) -> Iterator[Rule]:
         along = int(np.abs(normal).argmax())
         if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[along]):
             cuts[along].append(float((t - v @ offset) / normal[along]))
-    for rule, slow, panel in zip(trapezoid_tensors(K), SLOW_SIZES, CUT_SIZES, strict=False):
-        one = trapezoid_tensor(round(len(rule.weights) ** (1 / K)), 1)
+    next(trapezoid_tensors(K))  # refuses more directions than there are sizes for
+    few, sizes = steep < SLOW, TENSOR_SIZES[K]
+    if sum(not (few[k] or cuts[k]) for k in range(K)) == 1:  # along that one there may be many
+        sizes = *sizes, *(n for n in LONG_SIZES if n > sizes[-1])
+    for level, n in enumerate(sizes):
+        slow, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, CUT_SIZES))
+        one = trapezoid_tensor(n, 1)
         axes = [Rule(one.nodes[:, 0], one.weights)] * K
         for k in range(K):
             if cuts[k]:
                 cut = gauss_legendre(panel, sorted({*cuts[k]}), CUTS_END, CUTS_END)
                 axes[k] = Rule(cut.nodes[cut.weights > 0], cut.weights[cut.weights > 0])
-            elif steep[k] < SLOW:
+            elif few[k]:
                 axes[k] = gauss_hermite(slow)
         yield tensor(*axes)
 

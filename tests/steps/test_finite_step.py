@@ -145,3 +145,15 @@ def test_too_many_groups():
     )
     with pytest.raises(InvalidArgument, match="groups are too many"):
         features_at_dimension(step, beta=1.0, dimension=100, row_nodes=7)
+
+
+def test_a_steep_target_along_one_of_two_directions():
+    """The target varies within a fifth of the spike's width.  The reference is a tensor rule of 600
+    nodes along it by 12, as good as 400 by 12 to 2e-10."""
+    law = GaussianMixture(means=np.zeros((1, 1)), covariances=[[30.0]])
+    step = GradientStep(
+        student="tanh", target="tanh", inputs=law, alpha0=1, eta=0.1, readout="gaussian"
+    )
+    point = solve(features_at_dimension(step, beta=1.0, dimension=1000), alpha=1.0, lam=0.1)
+    assert point.converged
+    assert point.test_error == pytest.approx(0.05905175320241182, rel=1e-9)
