@@ -174,8 +174,11 @@ def spectrum(
     """The spectrum of the features' covariance: its limit, or of a given layer.  docs/theory.md 9,
     20
 
-    A fraction of a second for one group of neurons, seconds for a few, minutes for the dozens that
-    stand for a continuous readout.  Ten to thirty seconds for a given layer of 400 neurons.
+    A second for one group of neurons, or a network after one step; two to ten for a few groups, or
+    after several steps; half a minute for a network on a mixture of which several directions
+    matter, ten to thirty seconds for a given layer of 400 neurons, and minutes for the dozens of
+    groups that stand for a continuous readout: more than the usual ``time_limit``, and on a busy
+    machine two or three times that.
 
     Parameters
     ----------
