@@ -6,7 +6,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from tests.time_limit import judge, slowness, spent
+from tests.time_limit import judge, spent
 
 # On a server the same examples every time, so that a change is judged by itself; elsewhere new
 # ones in every run.
@@ -45,9 +45,7 @@ def pytest_runtest_makereport(item, call):
     """Fail an ordinary test that took too long, its fixtures included."""
     report = yield
     if call.when == "call" and report.passed:
-        before, after = item.stash[STARTED], spent()
-        slow = item.get_closest_marker("slow") is not None
-        too_long = judge(before, after, slow)
-        if too_long and (too_long := judge(before, after, slow, slowness())):
+        too_long = judge(item.stash[STARTED], spent(), item.get_closest_marker("slow") is not None)
+        if too_long:
             report.outcome, report.longrepr = "failed", too_long
     return report

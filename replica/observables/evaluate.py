@@ -43,7 +43,6 @@ from ..saddle_point import (
     Conjugates,
     Overlaps,
     check,
-    hidden_by_rounding,
     ridge,
     scores_of_ridge,
     solve_and_check,
@@ -53,6 +52,7 @@ from ..saddle_point import (
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
+LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
@@ -205,8 +205,11 @@ def evaluate_at_bias(
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0, scheme.rule)
     assert table is not None
-    lost = hidden_by_rounding(table, found.test_error, found.train_error, square)
-    found.flag(found.converged & lost, Status.ROUNDING)
+    # A test error is a difference of terms of the size of the labels' power: of the squares that
+    # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
+    power = float(table.weights @ table.power) + (table.noise if square else 0.0)
+    lost = (found.test_error < LOST * power) | (found.train_error < 0)
+    found.flag(found.converged & lost, Status.ROUNDING)  # Eqs. (4.7), (4.11)
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)

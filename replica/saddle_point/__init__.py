@@ -14,7 +14,7 @@ from .local_field import (
 from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
-from .residual import check, hidden_by_rounding, relative_change, solve_and_check
+from .residual import check, relative_change, solve_and_check
 from .responses import MANY, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
@@ -40,7 +40,6 @@ __all__ = [
     "check",
     "errors_of_ridge",
     "field_on",
-    "hidden_by_rounding",
     "norm_variance",
     "penalty_on_m",
     "relative_change",

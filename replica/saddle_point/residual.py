@@ -69,18 +69,6 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 
 
-def hidden_by_rounding(table: Table, test: Array, train: Array, noisy: bool) -> Array:
-    """Of which errors (P,) rounding may be more than a thousandth; ``noisy`` is whether the noise
-    was subtracted.
-
-    A test error is a difference of terms of the size of the labels' power: of the squares that
-    (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    Eqs. (4.7), (4.11)
-    """
-    power = float(table.weights @ table.power) + (table.noise if noisy else 0.0)
-    return np.asarray((test < 1e3 * 4 * np.finfo(float).eps * power) | (train < 0))
-
-
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
     """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
     scale = np.maximum(np.abs(reference), floor)
