@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import Pipe
+from multiprocessing import Pipe, current_process
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -48,12 +48,16 @@ def results(
     task : callable
     cells : sequence of int
     executor : Executor, optional
-        Where to run them; otherwise ``workers`` spawned processes, or this one if 1.
+        Where to run them; otherwise ``workers`` spawned processes, or this one: if 1, or where this
+        one is a daemon, which may have no processes.
 
     Raises
     ------
     WorkerDied
     """
+    if executor is None and workers > 1 and current_process().daemon:
+        logger.warning("A daemonic process may start no others. Running in one process.")
+        workers = 1
     if executor is None and workers > 1:
         yield from _in_pools(task, cells, workers)
     elif executor is None:

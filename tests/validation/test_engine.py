@@ -45,6 +45,16 @@ def assert_same(found, reference):
 # Executors
 
 
+def in_two_workers():
+    return simulate(MODEL, workers=2, **OPTIONS)
+
+
+def test_a_daemonic_process_works_alone(reference):
+    """Processes of ``multiprocessing.Pool`` may start no others."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert_same(pool.apply(in_two_workers), reference)
+
+
 def test_threads(reference):
     with ThreadPoolExecutor(3) as executor:
         assert_same(simulate(MODEL, executor=executor, **OPTIONS), reference)
