@@ -23,6 +23,7 @@ from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
+COARSEST = 0.05  # that one more special direction may change an error by
 RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
@@ -164,7 +165,7 @@ class _Point:
             return self._solved(model.stratified(0))
         free, level, coarse, worth = model.beside is None, 1, None, 0.0
         # the theory is of large n, p and d
-        enough = max(self.tol, 1 / min(self.samples, *model.weights.shape))
+        enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         while True:
             directions, wider = model.special.shape[1], model.wider
             self.account["directions"] = directions
