@@ -14,7 +14,7 @@ import numpy as np
 
 from solvers.adaptive import Panels, adapt, between
 from solvers.quadrature import QuadratureError
-from solvers.resources import one_thread
+from solvers.resources import GivenUp, check_time, one_thread, within
 from solvers.results import Array
 from solvers.rules import Rule, interval, trapezoid
 from solvers.settle import scaled_change, settle
@@ -26,6 +26,7 @@ from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, Sample, Student, sample, student
 from .step import Step
 
+LONGEST = 60.0  # seconds that the batches of a model may take: it is made before it is solved
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
 # For kappa, finer and finer; after them come panels.
 KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 224)]
@@ -48,13 +49,21 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
     Raises
     ------
     QuadratureError
-        If averages over a batch do not settle.
+        If averages over a batch do not settle, or take too long.
     """
     state = State(np.zeros(step.known + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
-    for t in range(len(step.schedule)):
-        batch, state = _settled(step, kinds, state, t)
-        batches.insert(0, batch)
+    try:
+        with within(LONGEST):
+            for t in range(len(step.schedule)):
+                batch, state = _settled(step, kinds, state, t)
+                batches.insert(0, batch)
+    except GivenUp:
+        check_time()  # a deadline of what asks for them is its own to tell
+        raise QuadratureError(
+            f"the averages over the batch of step {t + 1} take more than {LONGEST:g} s; the sRF "
+            "(--model srf) needs none of them"
+        ) from None
     return tuple(batches), state.spike
 
 

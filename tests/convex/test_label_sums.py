@@ -106,8 +106,10 @@ def test_kinks_of_two_directions_of_which_one_is_left(level):
 
 
 def test_jumps_in_two_directions_given_kappa():
-    """A quotient and the same in coordinates turned by 45 degrees, which takes other panels: test
-    and classification errors to what each is known to.  The latter was off by 7e-4."""
+    """A quotient and the same in coordinates turned by 45 degrees: test errors to the 1e-10 that
+    averages settle to, and classification errors, which were off by 7e-4, to the 1e-8 that these
+    are asked for, beside .49769531142106: 300 nodes of kappa with 70 a panel over each of tau, of
+    which 200 with 30 a panel differ by less than 1e-15."""
     a, means = np.sqrt(0.5), np.array([[1.0, 0], [-1, 0.5]])
     turn, errors = np.array([[a, -a], [a, a]]), []
     for text, U in (("sign((z1 + z2)/(z1 - z2))", np.eye(2)), ("sign(z2/z1)", turn)):
@@ -115,4 +117,5 @@ def test_jumps_in_two_directions_given_kappa():
         step = replica.GradientStep(student="tanh", target=text, alpha0=2.0, eta=1.0, inputs=inputs)
         point = replica.solve(step.srf(beta=1.0), alpha=1.0, lam=0.1)
         errors.append([point.test_error, point.classification_error])
-    assert errors[0] == pytest.approx(errors[1], abs=3e-8)
+    assert errors[0][0] == pytest.approx(errors[1][0], rel=1e-10)
+    assert [one[1] for one in errors] == pytest.approx([0.49769531142106] * 2, abs=1e-8)

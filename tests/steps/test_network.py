@@ -15,6 +15,7 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.steps.residual_law import known_inputs, residuals
+from solvers.quadrature import QuadratureError
 from solvers.rules import Rule, gaussian_density
 
 AT = dict(alpha=1.0, lam=0.1)
@@ -127,6 +128,14 @@ def test_millions_of_nodes_take_little_memory():
         tracemalloc.stop()
     assert point.test_error == pytest.approx(3.637887836288237, rel=1e-9)
     assert peak < 3e8
+
+
+def test_batches_that_take_long_are_refused(monkeypatch):
+    """A model is made before it is solved, and has no limit of its own: it took minutes."""
+    monkeypatch.setattr("replica.steps.row_steps.LONGEST", 0.01)
+    step = GradientStep(student="relu", target="z1 + z1*z2*z3", alpha0=0.3, eta=0.6)
+    with pytest.raises(QuadratureError, match=r"batch of step 1 take more than 0\.01 s; the sRF"):
+        step.network(beta=1.0)
 
 
 def test_kinks_of_two_directions_after_a_small_batch():
