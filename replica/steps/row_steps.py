@@ -135,7 +135,7 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
 
     # Gauss's and Kronrod's rules agree to tol; the latter's error is some square root smaller
     tol, most = 1e-7, 400
-    adapted = adapt(values, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most)
+    adapted = adapt(values, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most, at_once=32)
     if adapted is None:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
