@@ -128,9 +128,7 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     of, planes, found = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
-        found += [
-            (t / along, _root(left @ left) / abs(along)) for t, along, left in places if along
-        ]
+        found += [(t / along, _root(left @ left / along**2)) for t, along, left in places if along]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
                 # z given that the arguments are those

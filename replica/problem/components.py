@@ -27,7 +27,7 @@ from scipy.special import softmax
 from solvers.results import Array
 from solvers.rules import Rule
 
-from .geometry import remainder, symmetric_root, triangular_root
+from .geometry import remainder, triangular_root
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import ConditionalMoments
 
@@ -80,16 +80,17 @@ class Components:
         S, first = basis.shape[1], basis[: combinations.shape[1]]
         arguments, size = combinations @ first, np.abs(combinations) @ np.abs(first)
         arguments = np.where(np.abs(arguments) > 1e-12 * size, arguments, 0.0)  # less is rounding
-        shares, mean, covariances = np.ones(1), np.zeros((1, S)), np.eye(S)[None]
+        shares, mean, factors = np.ones(1), np.zeros((1, S)), [np.eye(S)]
         if law is not None:
             shares, mean = law.fractions, law.means @ basis
-            beyond = np.eye(S) - basis.T @ basis  # of spikes beside all D coordinates
-            covariances = basis.T @ law.each_covariance @ basis + beyond
+            beyond = null_space(basis)  # of spikes beside all D coordinates
+            roots = [triangular_root(C, 0.0) for C in law.each_covariance]
+            factors = [np.hstack([basis.T @ root, beyond]) for root in roots]
         if law is not None or len(combinations) < combinations.shape[1]:
-            parts = [_conditioned(C, spikes, arguments[:, spikes:]) for C in covariances]
+            parts = [_conditioned(M, spikes, arguments[:, spikes:]) for M in factors]
             slope, root = map(np.stack, zip(*parts, strict=True))
         else:  # of few coordinates, L is triangular
-            slope, root = covariances[..., :spikes], covariances[..., spikes:]
+            slope, root = factors[0][None, :, :spikes], factors[0][None, :, spikes:]
         return cls(shares, mean, slope, root, basis, arguments)
 
     def places(self, z: Array) -> Places:
@@ -208,16 +209,22 @@ def _affine(mean: Array, slope: Array, at: Places) -> Array:
     return np.asarray(mean[at.component].T + at.times(slope, at.z))
 
 
-def _conditioned(covariance: Array, spikes: int, L: Array) -> tuple[Array, Array]:
-    """Slope (S, K) in z and root (S, K') of a Gaussian (S, S) of which the ``spikes`` first
-    coordinates are known: with as few as can be of the columns of ``root`` in L root, L (T, K')."""
-    size = float(np.diagonal(covariance).max())
-    known = triangular_root(covariance[:spikes, :spikes], size)  # kappa_1 is a function of z_1
+def _conditioned(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]:
+    """Slope (S, K) in z and root (S, K') of a Gaussian ``factor`` g (S,), g ~ N(0, 1), of which the
+    ``spikes`` first coordinates are known: with as few as can be of the columns of ``root`` in
+    L root, L (T, K').  By factors, as of a covariance what is small beside 1 is lost."""
+    first, second = factor[:spikes], factor[spikes:]
+    noise = 1e-15 * float((factor**2).sum(axis=1).max())
+    known = triangular_root(first @ first.T, noise)  # kappa_1 is a function of z_1
     known = np.pad(known, [(0, 0), (0, spikes - known.shape[1])])
-    slope = np.concatenate([known, covariance[spikes:, :spikes] @ np.linalg.pinv(known).T])
-    root = symmetric_root(covariance[spikes:, spikes:] - slope[spikes:] @ slope[spikes:].T)
+    z = np.linalg.pinv(known) @ first  # of g
+    beside = second @ z.T
+    slope = np.concatenate([known, beside])
+    turn, sizes, _ = np.linalg.svd(second - beside @ z)
+    sizes = np.pad(sizes, (0, len(turn) - len(sizes)))
+    root = (turn * sizes) @ turn.T
     seen = L @ root
-    entering = triangular_root(seen @ seen.T, 0.0)  # (T, q)
+    entering = triangular_root(seen @ seen.T, noise)  # (T, q)
     turn = np.linalg.pinv(entering) @ seen
     turn = np.concatenate([turn, null_space(turn).T]) if len(turn) else np.eye(len(root))
     root = root @ turn.T

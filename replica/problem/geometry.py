@@ -126,7 +126,7 @@ def remainder(alignment: Array) -> Array:
 
 def triangular_root(matrix: Array, size: float = 1.0) -> Array:
     """Cholesky's L (T, K') with L L^T = ``matrix``, positive or singular: without the columns of
-    what the rows before determine.  Diagonals are known to rounding of themselves and of ``size``.
+    what the rows before determine.  Every diagonal is known to rounding of itself and of ``size``.
 
     Examples
     --------
@@ -134,9 +134,9 @@ def triangular_root(matrix: Array, size: float = 1.0) -> Array:
     [[2.0], [1.0]]
     """
     rest, columns = np.array(matrix), []
-    least = 1e-13 * max(size, float(np.diagonal(rest).max(initial=0.0)))
+    least = 1e-13 * np.maximum(size, np.diagonal(rest))
     for t in range(len(rest)):
-        if rest[t, t] > least:
+        if rest[t, t] > least[t]:
             columns.append(rest[:, t] / np.sqrt(rest[t, t]))
             rest = rest - np.outer(columns[-1], columns[-1])
     return np.stack(columns, axis=1) if columns else np.empty((len(rest), 0))

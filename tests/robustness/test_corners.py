@@ -118,3 +118,29 @@ def test_classes_of_a_network_that_hardly_differ(student, mean, variance, beta):
             for model in (step.network, step.srf)
         ]
         assert edges[0] == pytest.approx(edges[1], rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["srf", "network"])
+@pytest.mark.parametrize(
+    ("target", "means", "covariances"),
+    [
+        ("sin({0}*z1)", np.zeros((1, 1)), np.ones((1, 1, 1))),
+        ("sin({0}*z1)", np.array([[1.0], [-2.0]]), np.array([[[1.0]], [[4.0]]])),
+        ("relu({0}*z1) + sin({0}*z2)", np.zeros((1, 2)), np.array([[[2.0, 1.0], [1.0, 1.0]]])),
+    ],
+)
+def test_a_target_of_small_inputs_is_known_as_well_as_that_of_larger_ones(
+    kind, target, means, covariances
+):
+    """The scale of inputs and the target's factor make up for each other, but for the scale squared
+    of what features see of these inputs: at 1e-4 that is 1e-8."""
+    found = []
+    for scale in (1e-4, 1e-7, 1e-9):
+        inputs = GaussianMixture(means=scale * means, covariances=scale**2 * covariances)
+        step = GradientStep(
+            student="tanh", target=target.format(1 / scale), alpha0=2.0, eta=1.0, inputs=inputs
+        )
+        point = replica.solve(getattr(step, kind)(beta=1.0), alpha=1.0, lam=0.1)
+        assert point.converged
+        found.append(point.test_error)
+    assert found == pytest.approx([found[0]] * 3, rel=1e-7)

@@ -28,10 +28,10 @@ def test_readouts_of_a_simulated_layer_have_the_errors_of_its_theory(dimension, 
     samples, lam = np.array([dimension, 3 * dimension]), 0.1
     found = simulate(layer, samples=samples, lam=lam, seeds=40, rng=2, loss=of)
     theory = evaluate(layer, samples, np.full(2, lam), loss(of))
-    assert theory.converged.all()
+    assert theory.columns["converged"].all()
     for name in ("test", "train"):
         mean, stderr = (getattr(found, f"{name}_{part}")[:, 0] for part in ("mean", "stderr"))
-        expected = getattr(theory.errors, f"{name}_error")
+        expected = theory.columns[f"{name}_error"]
         # errors of order 1/n beside four standard errors
         assert (np.abs(mean - expected) < 4 * stderr + expected / dimension).all()
 
@@ -71,7 +71,7 @@ def test_splits_of_features_have_the_errors_of_their_theory():
     theory = evaluate(sample, samples, np.full(2, 0.1), loss("square"))
     for name in ("test_error", "train_error", "classification_error"):
         each = found.measured.get(name, getattr(found, name, None))[:, :, 0]
-        stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), getattr(theory.errors, name)
+        stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), theory.columns[name]
         assert (np.abs(each.mean(axis=0) - expected) < 4 * stderr + 0.02 * expected).all()
 
 
@@ -95,7 +95,7 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     samples = np.array([60, 120])
     found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
     expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
-    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.errors.test_error)
+    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.columns["test_error"])
     assert found.agrees
     assert "samples = " in found.verdict
     document = found.document()
