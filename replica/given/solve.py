@@ -107,34 +107,27 @@ def _variances(
     which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
     made.
 
-    By conjugate gradients on epsilon sqrt(omega) / (1 + V), in which the system is symmetric.
+    By Anderson's method on epsilon sqrt(omega) / (1 + V).
     """
+    T: Any = None
     strata, labels = equations.strata, equations.labels
     root = np.sqrt(strata.shares) * slope
     # Eq. (20.4), v and T apart
     centre, label, own = strata.along(a)
-    missed = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label
-    seen = missed + own
+    seen = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label + own
 
-    def covariance(x: Array) -> Any:
-        return equations.covariance(G, slope**2 * x / root)
+    def image(x: Array, rows: Rows) -> Array:
+        nonlocal T
+        T = equations.covariance(G, slope**2 * x[0] / root)
+        return (root * (seen + strata.positive(strata.trace(T))))[None]
+
+    def size(x: Array) -> Array:
+        return root * equations.size2(centre, np.maximum(x[0] / root - seen + own, own))
 
     # without a start errors are those of the mean readout
     x = root * (seen if start is None else seen + strata.trace(start.covariance))
-    T, taken = covariance(x), 1
-    varied = strata.positive(strata.trace(T))
-    residual = root * (seen + varied) - x
-    direction, size = residual, residual @ residual
-    scale = root * equations.size2(centre, own + varied)
-    while np.abs(residual / scale).max() > tol and taken < 200:
-        part = covariance(direction)
-        image = direction - root * strata.trace(part)
-        step = float(size / (direction @ image))
-        T += step * part
-        x, residual = x + step * direction, residual - step * image
-        size, before = residual @ residual, size
-        direction, taken = residual + size / before * direction, taken + 1
-    return T, strata.positive(x / root - missed), taken
+    found = _iterated(image, x, tol, size)
+    return T, strata.positive(found.value[0] / root - seen + own), int(found.iterations[0])
 
 
 def _first_responses(equations: StrataEquations) -> Array:
