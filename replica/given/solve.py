@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.arrays import diagonal_view
 from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Rows, Status
 
@@ -87,8 +86,8 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         G = equations.response(1 / (1 + np.exp(x[0])))
         return np.log(strata.positive(strata.trace(G)))[None]
 
-    V = _first_responses(equations) if start is None else strata.trace(start.response)
-    found = _iterated(image, np.log(strata.positive(V)), tol)
+    first = equations.response(np.ones_like(strata.shares)) if start is None else start.response
+    found = _iterated(image, np.log(strata.positive(strata.trace(first))), tol)
     slope = 1 / (1 + np.exp(found.value[0]))
     # E s + C / (1 + V) is h / (1 + V)
     a = equations.mean(G, equations.labels.h * slope, slope, 0.0)
@@ -128,19 +127,6 @@ def _variances(
     x = root * (seen if start is None else seen + strata.trace(start.covariance))
     found = _iterated(image, x, tol, size)
     return T, strata.positive(found.value[0] / root - seen + own), int(found.iterations[0])
-
-
-def _first_responses(equations: StrataEquations) -> Array:
-    """V (N,) if all directions were alike: that of G = g, g = 1 / (lambda + (n/p) m / (1 + m g)),
-    for the mean m of the features' power."""
-    lam, ratio, strata = np.max(equations.lam), equations.ratio, equations.strata
-    unit = strata.mix(np.zeros_like(strata.shares))
-    diagonal_view(unit)[:] = 1.0
-    power = strata.trace(unit)  # of G = 1
-    m = strata.shares @ power
-    b = lam + (ratio - 1) * m
-    root = np.sqrt(b**2 + 4 * lam * m)
-    return power * (2 / (b + root) if b > 0 else (root - b) / (2 * lam * m))
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
