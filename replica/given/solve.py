@@ -188,5 +188,5 @@ def _iterated(
         past=np.zeros((1, 6, 2, start.size)),
         near=1.0,
         longest=2.0,
-        max_iterations=200,
+        max_iterations=600,
     )
