@@ -128,16 +128,21 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     of, planes, found = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
-        found += [(t / along, _root(left @ left / along**2)) for t, along, left in places if along]
+        found += [
+            (t / along, _width(float(np.linalg.norm(left)) / abs(along)))
+            for t, along, left in places
+            if along
+        ]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
                 # z given that the arguments are those
                 slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
                 place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
-                found.append((float(place), _root(1 - slope @ gamma)))
+                found.append((float(place), _width(np.sqrt(max(0.0, 1 - slope @ gamma)))))
     return found
 
 
-def _root(square: float) -> float:
-    """Its root, where it is more than what rounding leaves of a difference of numbers up to 1."""
-    return float(np.sqrt(square)) if square > 1e-13 else 0.0
+def _width(root: float) -> float:
+    """A width, where it is more than the root of what rounding leaves of a difference of numbers up
+    to 1."""
+    return float(root) if root > 3e-7 else 0.0

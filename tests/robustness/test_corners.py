@@ -144,3 +144,9 @@ def test_a_target_of_small_inputs_is_known_as_well_as_that_of_larger_ones(
         assert point.converged
         found.append(point.test_error)
     assert found == pytest.approx([found[0]] * 3, rel=1e-7)
+
+
+def test_a_target_that_hardly_depends_on_the_spike_has_bounds():
+    """Its kink is 1e169 standard deviations away."""
+    model = replica.SpikedRandomFeatures(student="tanh", target="relu", r=0, c=1, gamma=1e-169)
+    assert replica.bounds(model).converged
