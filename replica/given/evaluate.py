@@ -101,6 +101,7 @@ def evaluate(
 
 
 @one_thread()
+@np.errstate(all="ignore")
 def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -> Array:
     """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
     of ``points``, NaN where it is not known: differences of fourth order on its strata."""
