@@ -37,8 +37,8 @@ from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
-MOST = 2**23  # moments of features, and numbers of strata: with what they take beside, 1 GB
-STRATUM = 64  # numbers of a stratum beside its moments
+MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
+STRATUM = 128  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

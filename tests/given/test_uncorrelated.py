@@ -218,7 +218,7 @@ def test_drawn_layers_of_every_kind_have_simulated_errors():
     beyond = np.array(beyond)
     known = np.isfinite(beyond[:, 0])
     # features of a few directions, or of blocks, may need more nodes and degrees than there are
-    assert known.mean() > 0.85
+    assert known.mean() > 0.8
     assert (beyond[known] < 3).all()
 
 
