@@ -194,7 +194,10 @@ def test_drawn_layers_of_every_kind_have_simulated_errors():
     beyond = []
     for number in range(200):
         layer, samples, lam, rng = drawn_layer(number)
-        point = solve(layer, samples=samples, lam=lam)
+        for accuracy in (1e-3, 1e-2):  # features of few directions or of blocks have the second
+            point = solve(layer, samples=samples, lam=lam, quadrature_tol=accuracy)
+            if point.converged:
+                break
         for given in layer._made.values():
             strata = given.strata
             diagonal = np.diagonal(strata.mix(strata.shares))
@@ -217,8 +220,7 @@ def test_drawn_layers_of_every_kind_have_simulated_errors():
         beyond.append((np.abs(mean - expected) - 2 * mean / samples) / stderr)
     beyond = np.array(beyond)
     known = np.isfinite(beyond[:, 0])
-    # features of a few directions, or of blocks, may need more nodes and degrees than there are
-    assert known.mean() > 0.8
+    assert known.mean() > 0.95
     assert (beyond[known] < 3).all()
 
 
