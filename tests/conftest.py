@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import time
 
 import pytest
 from hypothesis import settings
@@ -32,6 +33,14 @@ def pytest_collection_finish():
     points.work_of_several[0] = points.WORTHWHILE_OF_SEVERAL
     for one in (model, *(make(beta=1.0) for make in (step.network, two.srf, two.network))):
         replica.solve(one, alpha=1.0, lam=0.1)
+
+
+@pytest.fixture(autouse=True)
+def patience(request, monkeypatch):
+    """Give calls in slow tests four times their ``time_limit``: these pin answers, which a server
+    at a third of the speed is to find, too.  What calls may take is asked in tests/robustness."""
+    if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
+        monkeypatch.setattr("solvers.resources.monotonic", lambda: time.monotonic() / 4)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -23,7 +23,8 @@ OF_BOTH = ("samples", "lam", "loss", "intercept")
 EITHER = TWO._replace(axes=(1, 2))
 FILES = {
     "weights": TWO, "bias": ONE, "directions": EITHER,
-    "features": TWO, "labels": ONE, "strata": ONE._replace(kinds="biufSU"),
+    "features": TWO, "labels": EITHER._replace(kinds="biufSU"),
+    "strata": ONE._replace(kinds="biufSU"),
 }  # fmt: skip
 
 

@@ -76,9 +76,9 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
     "files beside it.  N(0, I) unless given.",
     "features": "Features (N, p), in the place of --weights: such a file.",
-    "labels": "Their labels (N,): such a file.",
-    "strata": "Ids (N,) of what tells inputs apart: such a file.  Classes of labels +-1 unless "
-    "given.",
+    "labels": "Their labels (N,), real numbers or two classes: such a file.",
+    "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
+    "stratum unless given.",
 }
 HELP_PANELS = {  # in this order
     "The network and its step": (

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
 
 from ..given import TOLERANCE
-from ..observables import FEW_DEGREES, FEWEST_DEGREES, learning_curve
+from ..observables import FEW_DEGREES, few_degrees, learning_curve
 from ..plotting import plot_curve
 from .common import DATASETS, command
 from .curve import TimeLimit
@@ -55,7 +56,8 @@ def readout(
         output.table(document["points"], [*points, *errors_first(dataset)])
 
     output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
-    few = int((dataset.residual_degrees < FEWEST_DEGREES).sum())
+    samples = dataset.get("samples", np.nan)
+    few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
     if few:
         say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
     failed = [point["status"] for point in document["points"] if not point["converged"]]

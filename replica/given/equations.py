@@ -7,9 +7,11 @@ the samples ask of the readout:
 
     C, v, V  ->  scores  ->  a-bar, T, G  ->  C, v, V.                                 (20.6)-(20.7)
 
-For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4); moments that a sample of N
-rows tells are those of (20.8).  n samples, p features over sqrt(p), and the penalty lambda of
-(1.2).  docs/theory.md 20
+For the square loss, s = (y - omega) / (1 + V), this is (20.2)-(20.4).  Where strata are known from
+N rows of a sample, of which n are to train, each row has pulled the readout towards itself, by its
+leverage H = (n/N) (-E s') V, and is left out: residuals of rows are 1 - H of those of new inputs,
+and weights larger by 1 / (1 - H) make the response of all inputs.  Eqs. (20.8), (22.1)-(22.2).  n
+samples, p features over sqrt(p), and the penalty lambda of (1.2).  docs/theory.md 20, 22
 """
 
 from collections.abc import Callable
@@ -24,6 +26,8 @@ from solvers.results import Array
 
 from ..saddle_point import Field, Scores
 from .strata import Posterior, Strata, StratumLabels
+
+Variances = Callable[[Scores, Array], tuple[Any, Array, float]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class StrataEquations:
     labels : StratumLabels
     scores : callable, Field -> Scores
         E s, -E s' and E s^2 in every stratum, (1, N) each.
+    drawn : float
+        n / N, the share of the rows that strata are known from; 0 where these are exact.
     """
 
     strata: Strata
@@ -47,19 +53,49 @@ class StrataEquations:
     lam: Array
     labels: StratumLabels
     scores: Callable[[Field], Scores]
+    drawn: float = 0.0
 
-    def response(self, slope: Array) -> Any:
-        """G, (p, p), of scores with -E s' (N,)."""
-        # Eq. (20.2), (20.6)
-        total = self._mix(slope)
+    def left(self, slope: Array, V: Array) -> Array:
+        """1 - H, of scores with -E s' (N,) at the responses V (N,)."""
+        return 1 - self.drawn * slope * V
+
+    def response(self, slope: Array, V: Array) -> tuple[Any, Array]:
+        """G, (p, p), and V (1 - H), (N,), of scores with -E s' (N,) at V."""
+        # Eq. (20.2), (20.6), (22.1)
+        total = self._mix(slope / self.left(slope, V))
         diagonal_view(total)[:] += like(self.lam, total)
-        return inverse(total)
+        G = inverse(total)
+        return G, self.strata.positive(self.strata.trace(G))
 
-    def mean(self, G: Any, mean: Array, slope: Array, centre: Array | float) -> Any:
-        """a-bar over sqrt(p), (p,), of scores with E s and -E s' (N,) at C (N,)."""
-        shares = self.ratio * self.strata.shares
-        # Eq. (20.3), (20.6)
-        return G @ self.strata.mix_vectors(shares * (mean + slope * centre), shares * slope)
+    def response_of_square(self, t: Array) -> Array:
+        """V of the square loss, whose -E s' is 1 / (1 + V), from V (1 - H)."""
+        # Eq. (22.4)
+        return 2 * t / (1 - t + np.sqrt((1 - t) ** 2 + 4 * (1 - self.drawn) * t))
+
+    def mean(self, G: Any, asked: Array, slope: Array, V: Array) -> tuple[Any, Field]:
+        """a-bar over sqrt(p), (p,), of scores with E s - C E s' ``asked`` for, and -E s', at V; and
+        the law of omega under that readout, with V."""
+        left, spread = self.left(slope, V), self.labels.spread
+        shares = self.ratio * self.strata.shares / left
+        # Eq. (20.3), (20.6), (22.2)
+        a = G @ self.strata.mix_vectors(shares * asked, shares * slope)
+        H, (mean, label, variance) = 1 - left, self.strata.along(a)
+        centre = (mean - self.drawn * V * asked) / left
+        pull = (label - H * spread) / left
+        power = (variance - 2 * H * label + H**2 * spread) / left**2
+        return a, Field(centre[None], pull[None, :, None], power[None], V[None])
+
+    def variances(self, G: Any, slope: Array, V: Array) -> Variances:
+        """What the readout's samples vary, for scores with -E s' at V: a function of the scores and
+        T's part of the variance of omega, (N,), that returns T (p, p), that part, and the variance
+        of the prediction on average."""
+
+        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
+            T = self.covariance(G, scores.square[0])
+            new = self.strata.positive(self.strata.trace(T))
+            return T, new, float(self.strata.shares @ new)
+
+        return varied
 
     def covariance(self, G: Any, square: Array) -> Any:
         """T, (p, p), of scores with E s^2 (N,)."""
@@ -82,30 +118,17 @@ class StrataEquations:
         """n / p."""
         return self.samples / self.strata.width
 
-    def sweep(self, field: Field) -> tuple[Field, Posterior]:
-        """Every unknown from its own equation, at the scores of ``field``."""
-        mean, slope, square = (part[0] for part in self.scores(field)[:3])
-        G = self.response(slope)
-        a = self.mean(G, mean, slope, field.centre[0])
-        posterior = Posterior(G, self.covariance(G, square), a)
-        return self.strata.field(posterior), posterior
-
-    def variance(self, field: Field, posterior: Posterior) -> float:
-        """What T has in v, on average over strata."""
-        *_, rest = self.strata.along(posterior.mean)
-        return float(self.strata.shares @ (field.power[0] - rest))
-
-    def change(self, after: Field, before: Field) -> float:
-        """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
-        less than a part of its mean over all strata."""
-        size = np.sqrt(self.size2(before.centre, before.power))
-        changes = [
-            (after.centre - before.centre) / size,
-            (after.pull - before.pull)[..., 0] / size,
-            (after.power - before.power) / size**2,
-            after.response / before.response - 1,
-        ]
-        return float(np.max(np.abs(changes)))
+    def sweep(self, field: Field) -> tuple[Field, Posterior, float]:
+        """Every unknown from its own equation, at the scores of ``field``; and the variance of the
+        prediction over the readout's samples, on average over strata."""
+        s, V = self.scores(field), field.response[0]
+        mean, slope = s.mean[0], s.slope[0]
+        G, t = self.response(slope, V)
+        a, under = self.mean(G, mean + slope * field.centre[0], slope, V)
+        T, varied, variance = self.variances(G, slope, V)(s, field.power[0] - under.power[0])
+        power = self.strata.blurred(under.centre[0], under.power[0] + varied)
+        after = under._replace(power=power[None], response=(t / self.left(slope, V))[None])
+        return after, Posterior(G, T, a), variance
 
     def size2(self, centre: Array, power: Array) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
@@ -113,46 +136,23 @@ class StrataEquations:
         return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])
 
 
-@dataclass(frozen=True, kw_only=True)
 class SampledEquations(StrataEquations):
-    """The same where the moments of few strata are those of a sample of features.
+    """The saddle point where the moments of few strata are those of a sample of N rows.
 
-    A row of the sample has pulled the empirical readout a-hat towards itself, by its leverage
-    H = (n/N) (-E s') V: residuals of rows are 1 - H of those of new inputs, and a-hat has the noise
-    of N rows.  Weights that are larger by 1 / (1 - H) make the response of the population's
-    moments; what rows have in C and v is taken from them.  Eq. (20.8)
-
-    Attributes
-    ----------
-    rows : int
-        N.
+    The empirical readout a-hat has the noise of the rows: what that makes of v, scores being those
+    of the mean readout, is taken from it.  Eq. (20.8)
     """
 
-    rows: int
+    def variances(self, G: Any, slope: Array, V: Array) -> Variances:
+        coupling, shares = self._coupling(G, slope, V), self.strata.shares
 
-    def sweep(self, field: Field) -> tuple[Field, Posterior]:
-        mean, slope, square = (part[0] for part in self.scores(field)[:3])
-        V, part, spread = field.response[0], self.samples / self.rows, self.labels.spread
-        H = part * slope * V
-        kept = 1 - H
-        G = self.response(slope / kept)
-        a = self.mean(G, mean / kept, slope / kept, field.centre[0])
-        of_mean, label, variance = self.strata.along(a)
-        power = (variance - 2 * H * label + H**2 * spread) / kept**2
-        # less the noise of the rows, whose scores are those of the mean readout
-        of_rows = part * (square - slope**2 * (field.power[0] - power))
-        varied = self._coupling(G, slope, V) @ (square - of_rows)
-        centre = of_mean - part * V * mean
-        pull = ((label - H * spread) / kept)[:, None]
-        response = self.strata.positive(self.strata.trace(G) / kept)
-        new = centre, pull, self.strata.positive(power + varied), response
-        return Field(*(row[None] for row in new)), Posterior(G, self.covariance(G, square), a)
+        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
+            square = scores.square[0]
+            of_rows = self.drawn * (square - slope**2 * part)
+            T = self.covariance(G, square)
+            return T, coupling @ (square - of_rows), float(shares @ coupling @ square)
 
-    def variance(self, field: Field, posterior: Posterior) -> float:
-        """What another sample of the readout would change, on average over strata."""
-        _, slope, square = (part[0] for part in self.scores(field)[:3])
-        coupling = self._coupling(posterior.response, slope, field.response[0])
-        return float(self.strata.shares @ coupling @ square)
+        return varied
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).
@@ -161,13 +161,12 @@ class SampledEquations(StrataEquations):
         D (n/p) omega, D = -dV / d kappa.  The empirical one, D-hat = -d V-hat / d kappa-hat, has
         V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
         """
-        part = self.samples / self.rows
-        kept = 1 - part * slope * V
+        left = self.left(slope, V)
         shares = self.ratio * self.strata.shares
         unit = np.eye(len(V))
         D_hat = [self.strata.trace(G @ self.strata.mix(one) @ G) for one in unit]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
-        ratio = part / shares
-        Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * ratio / kept**2)
-        rest = shares * slope * part * slope  # (1 - H)^2 kappa-hat c
+        ratio = self.drawn / shares
+        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * ratio / left**2)
+        rest = shares * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
         return np.asarray(Q @ np.linalg.inv(unit + rest[:, None] * Q) * shares)

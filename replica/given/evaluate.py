@@ -18,7 +18,7 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
-from .sample import FeatureSample
+from .sample import FeatureSample, MomentStrata
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
 
@@ -163,7 +163,7 @@ class _Point:
         """
         if isinstance(model, FeatureSample):  # of one level
             self.account["quadrature_error"] = 0.0
-            return self._solved(model.stratified(0))
+            return self._solved(model.stratified(self.samples))
         free, level, coarse, worth = model.beside is None, 1, None, 0.0
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
@@ -252,7 +252,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     wrong, norm = np.nan, np.nan
     if labels.binary:
         wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
-    if not given.rows:  # moments of a sample have another readout
+    if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
         each = to_host(a) ** 2 + diagonal / len(diagonal)

@@ -1,8 +1,9 @@
-"""Moments of given features: a network of any depth, real data.  docs/theory.md 20
+"""Given features, of a network of any depth or of data: N rows with labels.  docs/theory.md 20, 22
 
-Strata are classes, or whatever tells inputs apart so that features are nearly Gaussian in each.
-Shares, means, covariances and labels are the sample's empirical moments; what they differ by from
-those of the population is in the equations, (20.8).
+Every row is its own stratum where n of the N rows are to train.  For more samples than rows, or
+where strata are given, strata are classes, or whatever tells inputs apart so that features are
+nearly Gaussian in each: shares, means, covariances and labels are then empirical moments, and what
+they differ by from those of the population is in the equations, (20.8).
 """
 
 from dataclasses import dataclass
@@ -16,11 +17,15 @@ from solvers.results import Array
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import assign, finite_array, flag
+from .rows import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
 FEWEST = 3.0
+# Rows of a large sample that are taken, unless more are to train: these numbers are far below the
+# scatter of errors with the rows, and WORK is that of a second.
+FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
 
 
 @dataclass(frozen=True)
@@ -63,26 +68,30 @@ class MomentStrata(Strata):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FeatureSample:
-    """Given features, of which samples are drawn for the readout.  docs/theory.md 20
+    """Rows of features with labels, from which the readout's samples are drawn.
+
+    The theory of n <= N samples is row by row, docs/theory.md 22: errors are the mean over all
+    choices of n of the rows to train and of the others to test.  For more samples, or where
+    ``strata`` are given, features are taken for Gaussian in each stratum, docs/theory.md 20.
 
     Parameters
     ----------
     features : array (N, p)
         Of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,)
-        Of the samples, as the readout is trained on.
+        Real numbers, as the readout is trained on; or two classes, of any names or 0 and 1, which
+        are -1 and +1 in their order.
     strata : array (N,), optional
-        What tells apart inputs so that features are nearly Gaussian in each stratum: classes of
-        labels +-1 unless given.
+        What tells apart inputs so that features are nearly Gaussian in each stratum.
     intercept : bool
         Whether the readout has one, which is not penalised.
 
     Raises
     ------
     InvalidArgument
-        If shapes do not fit each other, a number is not finite, labels are not +-1 and no strata
-        are given.  That a stratum has too few samples for its covariance is said where that is
-        first needed.
+        If shapes do not fit each other, a number is not finite, or there are more than two classes,
+        as names or whole numbers.  That a stratum has too few
+        samples for its covariance is said where that is first needed.
     """
 
     features: Array
@@ -92,27 +101,25 @@ class FeatureSample:
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
-        labels = finite_array("labels", self.labels, 1)
-        try:
-            strata = labels if self.strata is None else np.asarray(self.strata)
-            if strata.dtype.kind == "O":
-                np.unique(strata)
-            if np.ma.is_masked(self.strata) or (
-                strata.dtype.kind != "f" and np.any(strata != strata)
-            ):
-                raise ValueError  # such as NaT
-        except (TypeError, ValueError):
-            allowed = "ids that can be compared, all numbers or all text, none missing"
-            raise InvalidArgument("strata", self.strata, allowed) from None
+        labels, strata = _as_numbers(self.labels), self.strata
+        if strata is not None:
+            try:
+                strata = np.asarray(strata)
+                if strata.dtype.kind == "O":
+                    np.unique(strata)
+                if np.ma.is_masked(self.strata) or (
+                    strata.dtype.kind != "f" and np.any(strata != strata)
+                ):
+                    raise ValueError  # such as NaT
+            except (TypeError, ValueError):
+                allowed = "ids that can be compared, all numbers or all text, none missing"
+                raise InvalidArgument("strata", self.strata, allowed) from None
         for name, each in (("labels", labels), ("strata", strata)):
-            if each.shape != features.shape[:1]:
+            if each is not None and each.shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"
                 raise InvalidArgument(name, f"shape {each.shape}", allowed)
         assign(self, features=features, labels=labels, strata=strata)
-        if strata is labels and not self.binary:
-            allowed = "given where labels are not +-1: bins of the label, or classes"
-            raise InvalidArgument("strata", None, allowed)
-        if strata.dtype.kind == "f":
+        if strata is not None and strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
         flag("intercept", self.intercept)
 
@@ -135,31 +142,69 @@ class FeatureSample:
         """p."""
         return int(self.features.shape[1])
 
-    def stratified(self, level: int) -> Stratified | None:
-        """The strata, of which there is one level, with the empirical moments of each.
+    def by_rows(self, samples: Any) -> Any:
+        """Whether every row is its own stratum for so many ``samples``, a number or an array."""
+        return (self.strata is None) & (samples <= len(self.labels))
+
+    def stratified(self, samples: float) -> Stratified:
+        """The strata for so many ``samples`` of the readout: the rows; or where there are fewer
+        rows, or strata are given, Gaussian strata with the empirical moments of each.
 
         Raises
         ------
         InvalidArgument
-            If a stratum has too few samples for its covariance.
+            If a stratum has too few samples for its covariance, or there are no strata.
 
         Examples
         --------
         >>> features = np.array([[0.0], [1.0], [2.0], [4.0], [4.0], [7.0]])
-        >>> given = FeatureSample(features=features, labels=[1, 1, 1, -1, -1, -1]).stratified(0)
+        >>> sample = FeatureSample(features=features, labels=[1, 1, 1, -1, -1, -1])
+        >>> sample.stratified(6).strata.features.shape
+        (6, 1)
+        >>> given = sample.stratified(7)
         >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
         ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
         >>> given.moments.h.tolist()
         [-1.0, 1.0]
         """
-        if level:
-            return None
-        features = self.features
-        if self.intercept:  # which takes up a shift of all features
-            features = features - features.mean(axis=0)
-            features = np.column_stack([features, np.ones(len(features))])
+        return self._rows(samples) if self.by_rows(samples) else self._gaussian
+
+    def _rows(self, samples: float) -> Stratified:
+        """The rows, or so many of them that the matrices of a point take a second: at random, and
+        twice as many as there are ``samples``."""
+        features, labels = self._columns, self.labels
+        fewest = max(FEWEST_ROWS, 2 * samples, min(MOST_ROWS, WORK / features.shape[1] ** 2))
+        if fewest < len(labels):
+            chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
+            features, labels = features[chosen], labels[chosen]
+        N = len(labels)
+        shares, zeros = np.full(N, 1 / N), np.zeros(N)
+        moments = StratumLabels(shares, labels, zeros, 0.0)
+        law = labels_of(labels, [(0.0, 1.0)], binary=self.binary)
+        strata = RowStrata(shares, features)
+        return Stratified(strata, moments, law, rows=N, intercept=self.intercept)
+
+    @property
+    def _columns(self) -> Array:
+        """The features; with an intercept, which takes up a shift of each, centred, and a
+        constant."""
+        if not self.intercept:
+            return self.features
+        centred = self.features - self.features.mean(axis=0)
+        return np.column_stack([centred, np.ones(len(centred))])
+
+    @property
+    def _gaussian(self) -> Stratified:
+        """The strata of empirical moments."""
+        if self.strata is None and not self.binary:
+            allowed = (
+                f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
+            )
+            raise InvalidArgument("samples", "more than there are rows", allowed)
+        of = self.labels if self.strata is None else self.strata
+        features = self._columns
         rows, p = features.shape
-        ids, counts = np.unique(self.strata, return_counts=True)
+        ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
         if counts[fewest] < FEWEST * p:
             raise InvalidArgument(
@@ -170,7 +215,7 @@ class FeatureSample:
             )
         # of the features and, last, the label
         means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
-        for i, own in enumerate(self.strata == one for one in ids):
+        for i, own in enumerate(of == one for one in ids):
             part = np.column_stack([features[own], self.labels[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
@@ -180,3 +225,31 @@ class FeatureSample:
         moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
         labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
+
+
+def _as_numbers(labels: Any) -> Array:
+    """Real labels as they are, two classes as -1 and +1.
+
+    >>> _as_numbers([True, False]).tolist(), _as_numbers(["cat", "dog"]).tolist()
+    ([1.0, -1.0], [-1.0, 1.0])
+    """
+    array = np.asarray(labels) if not np.ma.is_masked(labels) else labels
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    whole = array.dtype.kind in "biuUSO"
+    if array.ndim != 1 or not (whole or set(array.tolist()) == {0, 1}):
+        return finite_array("labels", array, 1)
+    try:
+        classes = np.unique(array)
+    except TypeError:
+        return finite_array("labels", array, 1)
+    if len(classes) == 2:
+        return np.where(array == classes[1], 1.0, -1.0)
+    if len(classes) > 2:
+        raise InvalidArgument(
+            "labels",
+            f"{len(classes)} classes or whole numbers, from {classes[0]} to {classes[-1]}",
+            f"two classes, or real numbers (labels == {classes[0]!s} is that class and the rest; "
+            "labels.astype(float) regresses the numbers)",
+        )
+    return finite_array("labels", array, 1)

@@ -5,6 +5,7 @@ V.  Both are iterated by Anderson's method.  docs/theory.md 20
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from solvers.results import Array, Result, Rows, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import SampledEquations, StrataEquations
+from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
 
 
@@ -62,106 +64,96 @@ def solve_point(
     penalties = np.full(p, lam)
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    at = given.strata, samples, penalties, given.moments
+    kind = StrataEquations
+    if given.rows:
+        kind = RowEquations if isinstance(given.strata, RowStrata) else SampledEquations
+    drawn = samples / given.rows if given.rows else 0.0
     of_ridge = partial(scores_of_ridge, given.moments)
-    ridge = StrataEquations(*at, of_ridge)
-    square = loss.is_square and not given.channel
-    if square and given.rows is None:
+    ridge = kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
+    if loss.is_square and not given.channel:
         return _ridge(ridge, start, tol)
     if start is None:
         start = _ridge(ridge, None, 1e-3).posterior
-    own = of_ridge if square else partial(scores, given.labels, loss)
-    if given.rows is None:
-        return _iterate(StrataEquations(*at, own), start, tol)
-    return _iterate(SampledEquations(*at, own, rows=given.rows), start, tol)
+    return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
-    """Ridge regression."""
+    """Ridge regression: V from (20.2), which has no other unknown; then a-bar; then the variances
+    of omega from the linear system (20.4), or (22.3)."""
     G: Any = None
-    strata = equations.strata
-
-    def image(x: Array, rows: Rows) -> Array:
-        nonlocal G
-        G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(strata.positive(strata.trace(G)))[None]
-
-    first = equations.response(np.ones_like(strata.shares)) if start is None else start.response
-    found = _iterated(image, np.log(strata.positive(strata.trace(first))), tol)
-    slope = 1 / (1 + np.exp(found.value[0]))
-    # E s + C / (1 + V) is h / (1 + V)
-    a = equations.mean(G, equations.labels.h * slope, slope, 0.0)
-    T, power, taken = _variances(equations, G, a, slope, start, tol)
-    posterior = Posterior(G, T, a)
-    after = strata.field(posterior)
-    solved = after._replace(power=power[None], response=np.exp(found.value))
-    account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
-    return _solved(equations, solved, posterior, *account)
-
-
-def _variances(
-    equations: StrataEquations, G: Any, a: Any, slope: Array, start: Posterior | None, tol: float
-) -> tuple[Any, Array, int]:
-    """T of ridge regression and the variances v (N,) in the errors epsilon that it comes from,
-    which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
-    made.
-
-    By Anderson's method on epsilon sqrt(omega) / (1 + V).
-    """
     T: Any = None
-    strata, labels = equations.strata, equations.labels
-    root = np.sqrt(strata.shares) * slope
-    # Eq. (20.4), v and T apart
-    centre, label, own = strata.along(a)
-    seen = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label + own
+    variance, strata = np.nan, equations.strata
 
-    def image(x: Array, rows: Rows) -> Array:
-        nonlocal T
-        T = equations.covariance(G, slope**2 * x[0] / root)
-        return (root * (seen + strata.positive(strata.trace(T))))[None]
+    def respond(x: Array, rows: Rows) -> Array:
+        nonlocal G
+        V = np.exp(x[0])
+        G, t = equations.response(1 / (1 + V), V)
+        return np.log(equations.response_of_square(t))[None]
+
+    ones = np.ones_like(strata.shares)
+    if start is None:
+        first = equations.response(ones, 0.0 * ones)[1]
+    else:
+        first = strata.positive(strata.trace(start.response))
+    responses = _iterated(respond, np.log(first), tol)
+    V = np.exp(responses.value[0])
+    slope = 1 / (1 + V)
+    # E s + C / (1 + V) is h / (1 + V)
+    a, under = equations.mean(G, equations.labels.h * slope, slope, V)
+    varied = equations.variances(G, slope, V)
+    own, root = under.power[0], np.sqrt(strata.shares) * slope
+
+    def vary(x: Array, rows: Rows) -> Array:
+        nonlocal T, variance
+        power = x[0] / root
+        scores = equations.scores(under._replace(power=power[None]))
+        T, part, variance = varied(scores, power - own)
+        return (root * (own + part))[None]
 
     def size(x: Array) -> Array:
-        return root * equations.size2(centre, np.maximum(x[0] / root - seen + own, own))
+        return root * equations.size2(under.centre[0], np.maximum(x[0] / root, own))
 
     # without a start errors are those of the mean readout
-    x = root * (seen if start is None else seen + strata.trace(start.covariance))
-    found = _iterated(image, x, tol, size)
-    return T, strata.positive(found.value[0] / root - seen + own), int(found.iterations[0])
+    power = own if start is None else own + strata.trace(start.covariance)
+    variances = _iterated(vary, root * power, tol, size)
+    field = under._replace(power=strata.positive(variances.value[0] / root)[None])
+    each = responses, variances
+    return Solved(
+        field,
+        Posterior(G, T, a),
+        residual=float(max(found.residual[0] for found in each)),
+        iterations=int(sum(found.iterations[0] for found in each)),
+        status=next((one.status[0] for one in each if not one.converged[0]), Status.CONVERGED),
+        variance=variance,
+        freedom=equations.degrees_of_freedom(G),
+    )
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Any loss, by passes of all equations."""
-    posterior = start
+    posterior, variance = start, np.nan
 
     def image(x: Array, rows: Rows) -> Array:
-        nonlocal posterior
-        field, posterior = equations.sweep(_unpack(x))
+        nonlocal posterior, variance
+        field, posterior, variance = equations.sweep(_unpack(x))
         return _pack(field)
 
     def size(x: Array) -> Array:
         field = _unpack(x)
-        ones = np.ones_like(field.centre)
-        root = np.sqrt(equations.size2(field.centre, field.power))
-        return np.concatenate([ones, root, ones, root], axis=1)
+        square = equations.size2(field.centre, field.power)
+        root, of_log = np.sqrt(square), square / field.power
+        return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
-    account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
-    field = _unpack(found.value)
-    return _solved(equations, field, posterior, *account)
-
-
-def _solved(
-    equations: StrataEquations,
-    field: Field,
-    posterior: Posterior,
-    residual: float,
-    passes: int,
-    status: Status,
-) -> Solved:
-    """A solution with what follows from it."""
-    freedom = equations.degrees_of_freedom(posterior.response)
-    variance = equations.variance(field, posterior)
-    return Solved(field, posterior, residual, passes, status, variance, freedom)
+    return Solved(
+        _unpack(found.value),
+        posterior,
+        residual=float(found.residual[0]),
+        iterations=int(found.iterations[0]),
+        status=found.status[0],
+        variance=variance,
+        freedom=equations.degrees_of_freedom(posterior.response),
+    )
 
 
 def _pack(field: Field) -> Array:

@@ -76,7 +76,7 @@ class Strata(ABC):
         G, T, a = posterior
         # Eq. (20.7)
         mean, label, variance = self.along(a)
-        power = self.positive(variance + self.trace(T))
+        power = self.blurred(mean, variance + self.trace(T))
         rows = mean, label[:, None], power, self.positive(self.trace(G))
         return Field(*(row[None] for row in rows))
 
@@ -84,6 +84,11 @@ class Strata(ABC):
         """What is positive (N,) where moments of low rank leave it so: in strata in which all
         features vanish they are off by rounding."""
         return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)) + 1e-300)
+
+    def blurred(self, centre: Array, power: Array) -> Array:
+        """Variances of omega, positive where there is no more than rounding: a part of C^2 that
+        averages of a smooth loss do not see, and its quadrature does."""
+        return self.positive(np.maximum(power, 1e-10 * (self.shares @ centre**2)))
 
 
 class StratumLabels(NamedTuple):

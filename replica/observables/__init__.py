@@ -6,7 +6,7 @@ from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import FEW_DEGREES, FEWEST_DEGREES, ReadoutSolution
+from .given_layers import FEW_DEGREES, ReadoutSolution, few_degrees
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
@@ -16,7 +16,6 @@ from .solution import Solution, solve
 
 __all__ = [
     "BIAS_SCAN",
-    "FEWEST_DEGREES",
     "FEW_DEGREES",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
@@ -35,6 +34,7 @@ __all__ = [
     "bounds",
     "calibration",
     "error_shown",
+    "few_degrees",
     "gradient",
     "grid_axes",
     "learned_function",

@@ -32,7 +32,9 @@ from .axes import data_set, given_as_one, losses_of
 if TYPE_CHECKING:
     import xarray
 
-FEWEST_DEGREES = 40.0  # docs/theory.md 20 says what it was found on
+# Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
+# found on.
+FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %"
@@ -58,10 +60,11 @@ class ReadoutSolution(Displayed):
         As a :class:`Solution` has them.
     readout_variance : float
         What the variance of the prediction over the readout's samples adds to the test error: the
-        mean of K readouts, each of samples of its own, has 1/K of it.
+        mean of K readouts, each of samples of its own, has 1/K of it.  Row by row samples are
+        parts of the same N rows, and it is 0 at n = N.
     squared_norm : float
         |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
-        lam p / 2 in the training objective of (1.2).  NaN of a FeatureSample.
+        lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample.
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
@@ -77,8 +80,8 @@ class ReadoutSolution(Displayed):
     quadrature_error : float
         Largest relative change of an error from coarser strata with fewer Hermite degrees.
     iterations, strata, directions : int
-        Passes of the equations; strata of the last of them; and special directions, along which
-        these are cut.
+        Passes of the equations; strata of the last of them, or rows; and special directions, along
+        which these are cut.
     """
 
     model: Given
@@ -112,7 +115,8 @@ class ReadoutSolution(Displayed):
         binary = ["classification_error"] if self.model.binary else []
         errors = {name: getattr(self, name) for name in [*binary, "test_error", "train_error"]}
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        notes = {"note": FEW_DEGREES} if self.residual_degrees < FEWEST_DEGREES else {}
+        few = few_degrees(self.model, self.samples, self.residual_degrees)
+        notes = {"note": FEW_DEGREES} if few else {}
         return errors | {"status": f"{self.status.value} ({accuracy})"} | notes
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -172,6 +176,12 @@ def curve_given(
     return data_set(names | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
 
 
+def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
+    """Whether the ``residual_degrees`` of points are so few that their errors may be off."""
+    rows = isinstance(model, FeatureSample) and model.by_rows(samples)
+    return residual_degrees < np.where(rows, FEWEST_OF_ROWS, FEWEST_DEGREES)
+
+
 def left_out(allowed: str, **options: Any) -> None:
     """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
     usual = dict(quadrature_tol=None, method="newton", rule="auto", workers=1, notes=False)
@@ -211,7 +221,7 @@ def _points(
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
-    if isinstance(model, FeatureSample) and not loss.is_square:
+    if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
             allowed = "the square where labels vary within a stratum"

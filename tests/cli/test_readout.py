@@ -72,7 +72,10 @@ def test_features_are_those_of_python(capsys):
     found = document(capsys, line)
     np.testing.assert_allclose(printed(found), errors(curve), rtol=BESIDE_PYTHON)
     assert 0 < found["points"][0]["classification_error"] < 0.5
-    np.save("s.npy", np.repeat(["a", "b"], 1000))
+    strata = np.repeat(["a", "b"], 1000)
+    np.save("s.npy", strata)
+    given = FeatureSample(**sample(), strata=strata)
+    curve = learning_curve(given, samples=[40, 80], lam=1, loss="logistic")
     np.testing.assert_allclose(printed(document(capsys, f"{line} --strata s.npy")), errors(curve),
                                rtol=BESIDE_PYTHON)  # fmt: skip
 

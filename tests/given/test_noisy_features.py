@@ -48,9 +48,10 @@ def test_norms_and_errors_are_those_of_fits(d, noise, intercept):
         assert value == pytest.approx(draws.mean(), abs=allowed)
 
 
-def test_what_a_sample_of_features_does_not_know():
+def test_what_moments_of_a_sample_do_not_know():
     rng = np.random.default_rng(0)
-    sample = FeatureSample(features=rng.standard_normal((400, 9)), labels=np.sign(rng.random(400)))
+    features, labels = rng.standard_normal((400, 9)), np.sign(rng.random(400))
+    sample = FeatureSample(features=features, labels=labels, strata=labels)
     assert np.isnan(solve(sample, samples=100, lam=0.1).squared_norm)
 
 

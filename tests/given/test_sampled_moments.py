@@ -13,7 +13,7 @@ def sample(rows, seed):
     rng = np.random.default_rng(seed)
     labels, Z = np.repeat([1.0, -1.0], rows // 2), rng.standard_normal((rows, P))
     Z[labels < 0] *= np.sqrt(np.linspace(0.3, 1.7, P))
-    return FeatureSample(features=Z + 0.2 * labels[:, None], labels=labels)
+    return FeatureSample(features=Z + 0.2 * labels[:, None], labels=labels, strata=labels)
 
 
 @pytest.mark.parametrize("loss", ["square", "huber:0.3", "logistic"])

@@ -1,0 +1,105 @@
+"""Every row of a sample of features its own stratum: no Gaussian features.  docs/theory.md 22
+
+Of N rows phi_i with labels y_i the readout is trained on n, drawn without replacement, and tested
+on the others.  Only its law, over which n they are, is Gaussian: a row j is drawn or not, which is
+worth the variance z_j of what it asks of the readout, and reaches another row by
+
+    R_ij = phi_i.G phi_j / (p (1 - H_i) (1 - H_j)).                                          (22.3)
+
+At n = N the variances vanish, and outputs of ridge regression are its leave-one-out predictions.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solvers.resources import check_time
+from solvers.results import Array
+
+from ..saddle_point import Scores
+from .equations import StrataEquations, Variances
+from .strata import Strata
+
+BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
+PRODUCTS = 4e9  # of numbers that its fourth powers may take; more are estimated from some rows
+
+
+@dataclass(frozen=True)
+class RowStrata(Strata):
+    """The rows.
+
+    Attributes
+    ----------
+    shares : (N,)
+        1 / N.
+    features : (N, p)
+    """
+
+    shares: Array
+    features: Array
+
+    @property
+    def width(self) -> int:
+        return int(self.features.shape[1])
+
+    def mix(self, weights: Array) -> Any:
+        return (self.features.T * weights) @ self.features
+
+    def trace(self, matrix: Any) -> Array:
+        return np.asarray(((self.features @ matrix) * self.features).sum(axis=1)) / self.width
+
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        nothing = np.zeros_like(self.shares)
+        return self.features @ x, nothing, nothing
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        return of_means @ self.features
+
+    def positive(self, x: Array) -> Array:
+        """A row without a feature has no response and no output: 0, and no rounding."""
+        return np.maximum(x, 1e-300)
+
+
+class RowEquations(StrataEquations):
+    """The saddle point of n rows of N, whose variances are those given the rows."""
+
+    strata: RowStrata
+
+    def variances(self, G: Any, slope: Array, V: Array) -> Variances:
+        f, left, strata = self.drawn, self.left(slope, V), self.strata
+        own = V / left  # R_ii
+        once = f * (1 - f)
+        alone = self._fourth_powers(G, left, once * slope**2, own)
+
+        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
+            mean, square = scores.mean[0], scores.square[0]
+            # Eq. (22.3): a row has nothing of itself
+            z = f * square - (f * mean) ** 2 - (f * slope) ** 2 * part
+            T = self.covariance(G, z / (f * left**2))
+            total = strata.trace(T) / left**2 - own**2 * z
+            # Eq. (22.5), for n rows and not n on average
+            asked = G @ strata.mix_vectors(mean / left, mean)
+            u = strata.along(asked)[0] / (strata.width * left) - own * mean
+            # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
+            new = strata.positive(total - once * strata.shares * u**2 - alone * z)
+            return T, new, float(strata.shares @ new)
+
+        return varied
+
+    def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
+        """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from every k-th."""
+        features = self.strata.features
+        N, p = features.shape
+        step = int(np.ceil(N**2 * p / PRODUCTS))
+        others, size = features[::step] / left[::step, None], max(1, BLOCK * step // N)
+        total = np.zeros(N)
+        for start in range(0, N, size):
+            check_time()
+            block = slice(start, start + size)
+            R = features[block] / (p * left[block, None]) @ G @ others.T
+            R *= R
+            R *= R
+            total[block] = R @ g[::step]
+        total[::step] -= own[::step] ** 4 * g[::step]
+        return total * step
