@@ -18,6 +18,7 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
+from .rows import RowStrata
 from .sample import FeatureSample, MomentStrata
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
@@ -33,7 +34,7 @@ PRECISION = 1e-11  # of the solutions that are subtracted
 class ReadoutErrors(NamedTuple):
     """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
     the loss, and of the class; the part of the first that the readout's samples are the reason of;
-    and its squared norm over p.  As a ``ReadoutSolution`` has them."""
+    its squared norm over p; and standard errors.  As a ``ReadoutSolution`` has them."""
 
     test_error: Any
     train_error: Any
@@ -42,6 +43,8 @@ class ReadoutErrors(NamedTuple):
     classification_error: Any
     readout_variance: Any
     squared_norm: Any
+    test_error_stderr: Any
+    classification_error_stderr: Any
 
 
 class ReadoutPoints(NamedTuple):
@@ -128,7 +131,7 @@ def check_memory(model: FirstLayer | FeatureSample) -> None:
         raise InvalidArgument(name, f"{model.width} neurons", allowed)
 
 
-UNKNOWN = ReadoutErrors(*[np.nan] * 7)
+UNKNOWN = ReadoutErrors(*[np.nan] * 9)
 
 
 class _Point:
@@ -249,12 +252,16 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm = np.nan, np.nan
+    wrong, norm, scatter = np.nan, np.nan, [np.nan, np.nan]
+    each = [s.square[0] / s.slope[0] ** 2]
     if labels.binary:
-        wrong = float(wrong_at_nodes(labels, field)[0].sum(axis=-1) @ moments.weights)
+        each.append(wrong_at_nodes(labels, field)[0].sum(axis=-1))
+        wrong = float(each[1] @ moments.weights)
+    if isinstance(given.strata, RowStrata):  # other rows would have other errors
+        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
     if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
-        each = to_host(a) ** 2 + diagonal / len(diagonal)
-        norm = float(each[: len(each) - given.intercept].sum())
-    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm)
+        size = to_host(a) ** 2 + diagonal / len(diagonal)
+        norm = float(size[: len(size) - given.intercept].sum())
+    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter)

@@ -65,6 +65,9 @@ class ReadoutSolution(Displayed):
     squared_norm : float
         |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
         lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample.
+    test_error_stderr, classification_error_stderr : float
+        Their standard errors over samples of as many rows, by how they scatter from row to row;
+        NaN where strata are not rows.
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
@@ -95,6 +98,8 @@ class ReadoutSolution(Displayed):
     classification_error: float
     readout_variance: float
     squared_norm: float
+    test_error_stderr: float
+    classification_error_stderr: float
     degrees_of_freedom: float
     residual_degrees: float
     converged: bool
@@ -113,7 +118,11 @@ class ReadoutSolution(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         binary = ["classification_error"] if self.model.binary else []
-        errors = {name: getattr(self, name) for name in [*binary, "test_error", "train_error"]}
+        errors: dict[str, Any] = {}
+        for name in [*binary, "test_error", "train_error"]:
+            stderr = getattr(self, f"{name}_stderr", np.nan)
+            value = getattr(self, name)
+            errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         few = few_degrees(self.model, self.samples, self.residual_degrees)
         notes = {"note": FEW_DEGREES} if few else {}
@@ -202,9 +211,11 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     """The names of what tables show of a point."""
     binary = ["classification_error"] if model.binary else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
+    rows = isinstance(model, FeatureSample) and model.strata is None
+    stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
     fit = ["readout_variance", "degrees_of_freedom", "residual_degrees"]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return ["test_error", "train_error", *binary, *fit, *accuracy, *losses]
+    return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
 
 
 def _points(

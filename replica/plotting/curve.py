@@ -99,6 +99,10 @@ def plot_curve(
         for kind in kinds:
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
+        if f"{name}_stderr" in curve:
+            middle, stderr = (curve[kind].sel(line.at) for kind in (name, f"{name}_stderr"))
+            band = middle - stderr, middle + stderr
+            ax.fill_between(x, *band, color=line.colour, alpha=0.2, linewidth=0)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
