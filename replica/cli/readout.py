@@ -7,8 +7,15 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
-from ..given import TOLERANCE
-from ..observables import FEW_DEGREES, few_degrees, learning_curve
+from ..given import TOLERANCE, FeatureSample
+from ..observables import (
+    BEYOND_ROWS,
+    FEW_DEGREES,
+    beyond,
+    few_degrees,
+    gaussian_change,
+    learning_curve,
+)
 from ..plotting import plot_curve
 from .common import DATASETS, command
 from .curve import TimeLimit
@@ -60,6 +67,12 @@ def readout(
     few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
     if few:
         say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
+    if isinstance(model, FeatureSample) and beyond(model, samples).any():
+        lam = float(points["lam"][0])
+        change = gaussian_change(model, lam, loss)
+        n = len(model.labels)
+        say(f"note: {BEYOND_ROWS}; at samples={n}, lam={lam:g} that changes the classification "
+            f"error by {change:+.1%}")  # fmt: skip
     failed = [point["status"] for point in document["points"] if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed))

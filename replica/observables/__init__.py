@@ -6,7 +6,14 @@ from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import FEW_DEGREES, ReadoutSolution, few_degrees
+from .given_layers import (
+    BEYOND_ROWS,
+    FEW_DEGREES,
+    ReadoutSolution,
+    beyond,
+    few_degrees,
+    gaussian_change,
+)
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
@@ -15,6 +22,7 @@ from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .solution import Solution, solve
 
 __all__ = [
+    "BEYOND_ROWS",
     "BIAS_SCAN",
     "FEW_DEGREES",
     "LABELS_NEEDED",
@@ -31,10 +39,12 @@ __all__ = [
     "ReadoutSolution",
     "Solution",
     "best_bounds",
+    "beyond",
     "bounds",
     "calibration",
     "error_shown",
     "few_degrees",
+    "gaussian_change",
     "gradient",
     "grid_axes",
     "learned_function",

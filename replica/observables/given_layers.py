@@ -5,7 +5,7 @@ docs/theory.md 20
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,8 @@ FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %"
 )
+
+BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,8 +127,9 @@ class ReadoutSolution(Displayed):
             errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         few = few_degrees(self.model, self.samples, self.residual_degrees)
-        notes = {"note": FEW_DEGREES} if few else {}
-        return errors | {"status": f"{self.status.value} ({accuracy})"} | notes
+        notes = [FEW_DEGREES] * bool(few) + [BEYOND_ROWS] * bool(beyond(self.model, self.samples))
+        said = {"note": "; ".join(notes)} if notes else {}
+        return errors | {"status": f"{self.status.value} ({accuracy})"} | said
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ["samples", "lam", *shown_of_layer(self.model, self.loss)]
@@ -189,6 +192,25 @@ def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
     """Whether the ``residual_degrees`` of points are so few that their errors may be off."""
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
     return residual_degrees < np.where(rows, FEWEST_OF_ROWS, FEWEST_DEGREES)
+
+
+def beyond(model: Given, samples: Any) -> Any:
+    """Whether there are more ``samples`` than the rows of a model that goes row by row."""
+    if not isinstance(model, FeatureSample) or model.strata is not None:
+        return np.zeros(np.shape(samples), bool)
+    return np.asarray(samples) > len(model.labels)
+
+
+def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
+    """The relative change of the classification error of labels +-1 by Gaussian classes, at n = N,
+    where rows have one, too: NaN if either is not known."""
+    classes = replace(model, strata=model.labels)
+    at: dict[str, Any] = dict(alpha=None, samples=len(model.labels), lam=lam, loss=loss)
+    rows, gaussian = (
+        solve_given(one, **at, quadrature_tol=None, time_limit=TIME_LIMIT)[0].classification_error
+        for one in (model, classes)
+    )
+    return gaussian / rows - 1
 
 
 def left_out(allowed: str, **options: Any) -> None:

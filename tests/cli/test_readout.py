@@ -1,5 +1,7 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,16 @@ def test_features_are_those_of_python(capsys):
     curve = learning_curve(given, samples=[40, 80], lam=1, loss="logistic")
     np.testing.assert_allclose(printed(document(capsys, f"{line} --strata s.npy")), errors(curve),
                                rtol=BESIDE_PYTHON)  # fmt: skip
+
+
+def test_more_samples_than_rows_are_said(capsys):
+    """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
+    assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
+    note = re.search(r"more samples than rows.* samples=2000, lam=1 .* by ([+-][\d.]+)%",
+                     capsys.readouterr().err.replace("\n", " "))  # fmt: skip
+    assert abs(float(note[1])) < 3
+    assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
+    assert "more samples" not in capsys.readouterr().err
 
 
 def test_inputs_of_a_mixture(files, capsys):
