@@ -95,18 +95,6 @@ class StrataEquations:
         *_, rest = self.strata.along(posterior.mean)
         return float(self.strata.shares @ (field.power[0] - rest))
 
-    def change(self, after: Field, before: Field) -> float:
-        """Largest change of an unknown: of V relative to itself, of C and v to E omega^2, and to no
-        less than a part of its mean over all strata."""
-        size = np.sqrt(self.size2(before.centre, before.power))
-        changes = [
-            (after.centre - before.centre) / size,
-            (after.pull - before.pull)[..., 0] / size,
-            (after.power - before.power) / size**2,
-            after.response / before.response - 1,
-        ]
-        return float(np.max(np.abs(changes)))
-
     def size2(self, centre: Array, power: Array) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
         square = centre**2 + power

@@ -1,7 +1,7 @@
 """The fixed point over strata at one number of samples and one penalty.
 
-Ridge regression takes a fixed point in V alone, then linear systems; other losses one in C, v and
-V.  Both are iterated by Anderson's method.  docs/theory.md 20
+Ridge regression takes a fixed point in V alone, then a linear system; other losses one in C, v and
+V.  All are iterated by Anderson's method.  docs/theory.md 20
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.fixed_point import fixed_point
-from solvers.results import Array, Result, Rows, Status
+from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
@@ -77,63 +77,52 @@ def solve_point(
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
-    """Ridge regression."""
-    G: Any = None
-    strata = equations.strata
+    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon.
 
-    def image(x: Array, rows: Rows) -> Array:
-        nonlocal G
-        G = equations.response(1 / (1 + np.exp(x[0])))
-        return np.log(strata.positive(strata.trace(G)))[None]
-
-    first = equations.response(np.ones_like(strata.shares)) if start is None else start.response
-    found = _iterated(image, np.log(strata.positive(strata.trace(first))), tol)
-    slope = 1 / (1 + np.exp(found.value[0]))
-    # E s + C / (1 + V) is h / (1 + V)
-    a = equations.mean(G, equations.labels.h * slope, slope, 0.0)
-    T, power, taken = _variances(equations, G, a, slope, start, tol)
-    posterior = Posterior(G, T, a)
-    after = strata.field(posterior)
-    solved = after._replace(power=power[None], response=np.exp(found.value))
-    account = equations.change(after, solved), int(found.iterations[0]) + taken, found.status[0]
-    return _solved(equations, solved, posterior, *account)
-
-
-def _variances(
-    equations: StrataEquations, G: Any, a: Any, slope: Array, start: Posterior | None, tol: float
-) -> tuple[Any, Array, int]:
-    """T of ridge regression and the variances v (N,) in the errors epsilon that it comes from,
-    which solve the linear system (20.4), from the ``start`` of another readout; and how many T were
-    made.
-
-    By Anderson's method on epsilon sqrt(omega) / (1 + V).
+    The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
+    method takes the steps of the first into the second.
     """
-    T: Any = None
     strata, labels = equations.strata, equations.labels
-    root = np.sqrt(strata.shares) * slope
+    G: Any = equations.response(np.ones_like(strata.shares)) if start is None else start.response
+    T: Any = None
+
+    def respond(x: Array) -> Array:
+        nonlocal G
+        G = equations.response(1 / (1 + np.exp(x)))
+        return np.log(strata.positive(strata.trace(G)))
+
+    past = np.zeros((1, 6, 2, strata.shares.size))
+    of_V = _iterated(respond, np.log(strata.positive(strata.trace(G))), tol, past)
+    V = np.exp(of_V.value[0])
+    slope = 1 / (1 + V)
+    # E s + C / (1 + V) is h / (1 + V)
+    a = equations.mean(G, labels.h * slope, slope, 0.0)
     # Eq. (20.4), v and T apart
     centre, label, own = strata.along(a)
     seen = (labels.h - centre) ** 2 + labels.spread + labels.noise - 2 * label + own
 
-    def image(x: Array, rows: Rows) -> Array:
+    def covary(x: Array) -> Array:
         nonlocal T
-        T = equations.covariance(G, slope**2 * x[0] / root)
-        return (root * (seen + strata.positive(strata.trace(T))))[None]
+        T = equations.covariance(G, slope**2 * V * x)
+        return (seen + strata.positive(strata.trace(T))) / V
 
-    def size(x: Array) -> Array:
-        return root * equations.size2(centre, np.maximum(x[0] / root - seen + own, own))
+    def power(x: Array) -> Array:
+        return strata.positive(own + V * x - seen)
 
     # without a start errors are those of the mean readout
-    x = root * (seen if start is None else seen + strata.trace(start.covariance))
-    found = _iterated(image, x, tol, size)
-    return T, strata.positive(found.value[0] / root - seen + own), int(found.iterations[0])
+    errors = seen if start is None else seen + strata.trace(start.covariance)
+    of_errors = _iterated(
+        covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
+    )
+    field = Field(*(x[None] for x in (centre, label[:, None], power(of_errors.value[0]), V)))
+    return _solved(equations, field, Posterior(G, T, a), of_V, of_errors)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Any loss, by passes of all equations."""
     posterior = start
 
-    def image(x: Array, rows: Rows) -> Array:
+    def image(x: Array) -> Array:
         nonlocal posterior
         field, posterior = equations.sweep(_unpack(x))
         return _pack(field)
@@ -144,48 +133,53 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         root = np.sqrt(equations.size2(field.centre, field.power))
         return np.concatenate([ones, root, ones, root], axis=1)
 
-    found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
-    account = float(found.residual[0]), int(found.iterations[0]), found.status[0]
-    field = _unpack(found.value)
-    return _solved(equations, field, posterior, *account)
+    first = _pack(equations.strata.field(start))
+    found = _iterated(image, first, tol, np.zeros((1, 6, 2, first.size)), size)
+    return _solved(equations, _unpack(found.value[0]), posterior, found)
 
 
 def _solved(
-    equations: StrataEquations,
-    field: Field,
-    posterior: Posterior,
-    residual: float,
-    passes: int,
-    status: Status,
+    equations: StrataEquations, field: Field, posterior: Posterior, *found: Result
 ) -> Solved:
-    """A solution with what follows from it."""
-    freedom = equations.degrees_of_freedom(posterior.response)
-    variance = equations.variance(field, posterior)
-    return Solved(field, posterior, residual, passes, status, variance, freedom)
+    """A solution that was ``found`` by one iteration after another, with what follows from it."""
+    return Solved(
+        field,
+        posterior,
+        residual=max(float(each.residual[0]) for each in found),
+        iterations=sum(int(each.iterations[0]) for each in found),
+        status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
+        variance=equations.variance(field, posterior),
+        freedom=equations.degrees_of_freedom(posterior.response),
+    )
 
 
 def _pack(field: Field) -> Array:
-    """log V, C, log v and what goes with the label, (1, 4 N)."""
+    """log V, C, log v and what goes with the label, (4 N,)."""
     rows = np.log(field.response), field.centre, np.log(field.power), field.pull[..., 0]
-    return np.concatenate(rows, axis=1)
+    return np.concatenate(rows, axis=1)[0]
 
 
 def _unpack(x: Array) -> Field:
     """The field of ``_pack``."""
-    response, centre, power, pull = np.split(x, 4, axis=1)
+    response, centre, power, pull = np.split(x[None], 4, axis=1)
     return Field(centre, pull[..., None], np.exp(power), np.exp(response))
 
 
 def _iterated(
-    image: Callable[[Array, Rows], Array], start: Array, tol: float, size: Any = np.ones_like
+    image: Callable[[Array], Array],
+    start: Array,
+    tol: float,
+    past: Array,
+    size: Callable[[Array], Array] = np.ones_like,
 ) -> Result:
-    """The fixed point of ``image``, from ``start`` (k,)."""
+    """The fixed point of ``image``, from ``start`` (k,), after ``past`` steps of a map that has
+    nearly its derivative."""
     return fixed_point(
-        image,
+        lambda x, rows: image(x[0])[None],
         start[None],
         tol=tol,
-        size=size,
-        past=np.zeros((1, 6, 2, start.size)),
+        size=lambda x: size(x[0]).reshape(1, -1),
+        past=past,
         near=1.0,
         longest=2.0,
         max_iterations=600,

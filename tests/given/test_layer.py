@@ -47,11 +47,11 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     assert found.converged
     # an independent rule: equal steps of a fiftieth of those on which the largest step varies
     finest = LEVELS[-1]
-    (given,) = layer._conditioned
+    (given,) = layer._conditioned(layer.special)
     rule = trapezoid(2001)
     rule = type(rule)(rule.nodes[:, None], rule.weights)
     strata = layer_strata(given, layer.student, rule, finest.k_max, finest.tol)
-    exact = layer.cut(finest)
+    exact = layer.cut(finest, layer.special)
     moments = exact.moments._replace(
         weights=rule.weights, h=np.sin(rule.nodes[:, 0]), spread=np.zeros(2001)
     )
