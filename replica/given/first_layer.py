@@ -2,13 +2,13 @@
 degrees.  docs/theory.md 20"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from solvers.arrays import to_device
+from solvers.arrays import like, to_device
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule
@@ -266,7 +266,8 @@ class FirstLayer:
                 raise GivenUp(Status.MEMORY)
             part = layer_strata(given, self.student, rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
-                part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))
+                noise = self.feature_noise * (np.arange(part.width) < self.width)
+                part = replace(part, second=part.second + like(noise, part.second))
             parts.append(part)
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)

@@ -56,9 +56,7 @@ class NodeMoments:
             panel = xp.floor(t)
             self.x, self.row = t - panel, xp.astype(panel, xp.int64) * p + like(np.arange(p), s)
 
-    def _fill(
-        self, student: Activation, starts: Array, logs: Array, k_max: int, uses: int
-    ) -> bool:
+    def _fill(self, student: Activation, starts: Array, logs: Array, k_max: int, uses: int) -> bool:
         """Make the series of neurons with log c ``logs`` (p,) on panels given by their ``starts``;
         whether they take fewer integrals than there are ``uses``, and have decayed."""
         middle, half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
