@@ -4,6 +4,7 @@ A point is solved on finer and finer strata until its errors stand still: more d
 nodes, and more Hermite degrees.  docs/theory.md 20
 """
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,7 +27,6 @@ from .strata import Posterior, Stratified
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
 MOST = 4  # special directions
-VANISHING = 1e-200  # V of features that are all 0
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 PRECISION = 1e-11  # of the solutions that are subtracted
@@ -173,25 +173,22 @@ class _Point:
         most = count if model.beside is not None else MOST
         while True:
             self.account["directions"] = count
-            errors, level, worth = self._solved(model.stratified(1, count)), 1, 0.0
+            errors = self._solved(model.stratified(1, count))
             more = model.stratified(0, count + 1, last=3)
+            beyond = coarse = self._solved(more or model.stratified(0, count), rough=True)
+            self.account["quadrature_error"] = change = self._difference(beyond, errors)
+            if change <= self.tol:
+                return errors
             if more:
-                beyond = self._solved(more, rough=True)
-                self.account["quadrature_error"] = change = self._difference(beyond, errors)
-                if change <= self.tol:
-                    return errors
-            coarse = self._solved(model.stratified(0, count), rough=True)
-            if more:
-                worth = self._difference(beyond, coarse)
-            finer = self._difference(coarse, errors)
+                coarse = self._solved(model.stratified(0, count), rough=True)
+            worth, finer = self._difference(beyond, coarse), self._difference(coarse, errors)
             if worth <= max(enough, finer) or count >= most:
                 break
             count += 1
-        while True:
+        for level in itertools.count(2):
             self.account["quadrature_error"] = max(finer, worth)
             if finer <= self.tol:
                 break
-            level += 1
             coarse, errors = errors, self._solved(model.stratified(level, count))
             finer = self._difference(coarse, errors)
         if worth > enough:
@@ -211,8 +208,6 @@ class _Point:
             self.account |= {"strata": given.strata.shares.size, "residual": solved.residual}
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
-        if solved.field.response.max() < VANISHING:
-            raise GivenUp(Status.NO_PROGRESS)
         if not rough:
             self.start = solved.posterior
             self.account |= degrees_at(given, solved, self.samples)

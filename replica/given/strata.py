@@ -82,8 +82,8 @@ class Strata(ABC):
 
     def positive(self, x: Array) -> Array:
         """What is positive (N,) where moments of low rank leave it so: in strata in which all
-        features vanish they are off by rounding."""
-        return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)) + 1e-300)
+        features vanish they are off by rounding.  0 if they vanish in all."""
+        return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)))
 
 
 class StratumLabels(NamedTuple):
