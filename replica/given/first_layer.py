@@ -193,9 +193,9 @@ class FirstLayer:
         most = max(4, self.beside or 0) + 1
         shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        count = np.count_nonzero(shares[: max(0, 4 - known)] > max(0.05, 1.2 * random))
+        count = int(np.count_nonzero(shares[: max(0, 4 - known)] > max(0.05, 1.2 * random)))
         count = count if self.beside is None else min(self.beside, others.shape[1])
-        return np.concatenate([self.directions, others], axis=1), known + int(count)
+        return np.concatenate([self.directions, others], axis=1), known + count
 
     @property
     def special(self) -> Array:
@@ -266,8 +266,8 @@ class FirstLayer:
                 raise GivenUp(Status.MEMORY)
             part = layer_strata(given, self.student, rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
-                noise = self.feature_noise * (np.arange(part.width) < self.width)
-                part = replace(part, second=part.second + like(noise, part.second))
+                noisy = self.feature_noise * (np.arange(part.width) < self.width)
+                part = replace(part, second=part.second + like(noisy, part.second))
             parts.append(part)
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)

@@ -81,15 +81,14 @@ class HermiteStrata(Strata):
         return total
 
     def trace(self, matrix: Any) -> Array:
-        diagonal = namespace(matrix).linalg.diagonal(matrix)
+        diagonal, raised = namespace(matrix).linalg.diagonal(matrix), matrix + 0.0
         total = to_host(self.second @ diagonal)
-        # the diagonal of the mean's product is in q
-        raised = matrix + 0.0
-        diagonal_view(raised)[:] = 0.0
-        for along, modes in self.degrees:
-            form = to_host(modes @ raised @ modes.T)
+        for k, (along, modes) in enumerate(self.degrees):
+            if k:
+                raised *= self.correlation
+            product = modes @ raised - (0.0 if k else modes * diagonal)  # which is in q
+            form = to_host(product @ modes.T)
             total = total + ((along @ form) * along).sum(axis=1)
-            raised = raised * self.correlation
         return total / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
