@@ -2,14 +2,12 @@
 
 from .evaluate import (
     TOLERANCE,
-    ReadoutErrors,
     ReadoutPoints,
     check_memory,
     derivatives,
     evaluate,
 )
 from .first_layer import FirstLayer
-from .layer import HermiteStrata
 from .sample import FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
 from .strata import Posterior, Strata
@@ -19,9 +17,7 @@ __all__ = [
     "FeatureSample",
     "FirstLayer",
     "Given",
-    "HermiteStrata",
     "Posterior",
-    "ReadoutErrors",
     "ReadoutPoints",
     "Strata",
     "asked",

@@ -1,11 +1,13 @@
 """The errors of the readout at many numbers of samples and penalties, and what they are known to.
 
-A point is solved on finer and finer strata until its errors stand still: more nodes, and more
-Hermite degrees.  docs/theory.md 20
+A point is solved on finer and finer strata until its errors stand still: more directions, more
+nodes, and more Hermite degrees.  docs/theory.md 20
 """
 
+import itertools
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
-RESIDUAL_TOLERANCE = 1e-6  # largest that a solution may have
+MOST = 4  # special directions
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 PRECISION = 1e-11  # of the solutions that are subtracted
@@ -66,6 +68,12 @@ class ReadoutPoints(NamedTuple):
     given: Stratified | None
 
 
+UNKNOWN = {
+    "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
+    "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
+}  # fmt: skip
+
+
 @one_thread()
 def evaluate(
     model: FirstLayer | FeatureSample,
@@ -89,11 +97,11 @@ def evaluate(
     start = None
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
-        errors = UNKNOWN
+        errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
             with within(time_limit), np.errstate(all="ignore"):
-                errors, status = point.settle(model), Status.CONVERGED
+                errors = point.settle(model)
         except GivenUp as given_up:
             status = given_up.status
         known = {"converged": status is Status.CONVERGED, "status": status}
@@ -115,9 +123,8 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
         for steps, weight in STENCIL:
             n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * unit)
             solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
-            known = solved.status is Status.CONVERGED
-            errors = errors_at(points.given, solved, loss) if known else UNKNOWN
-            slopes[axis] += weight * np.array(errors[:2])
+            weight = weight if solved.status is Status.CONVERGED else np.nan
+            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[:2])
     return slopes / STEP
 
 
@@ -131,9 +138,7 @@ def check_memory(model: FirstLayer | FeatureSample) -> None:
         raise InvalidArgument(name, f"{model.width} neurons", allowed)
 
 
-UNKNOWN = ReadoutErrors(*[np.nan] * 9)
-
-
+@dataclass
 class _Point:
     """One point, solved on one set of strata after another until they have the same errors.
 
@@ -147,15 +152,13 @@ class _Point:
         Of the point, as ``ReadoutPoints`` has it.
     """
 
-    def __init__(
-        self, loss: Loss, samples: float, lam: float, tol: float, start: Posterior | None
-    ) -> None:
-        self.loss, self.samples, self.lam, self.tol, self.start = loss, samples, lam, tol, start
-        self.given: Stratified | None = None
-        self.account: dict[str, Any] = {
-            "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
-            "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
-        }  # fmt: skip
+    loss: Loss
+    samples: float
+    lam: float
+    tol: float
+    start: Posterior | None
+    given: Stratified | None = None
+    account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
 
     def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -167,31 +170,33 @@ class _Point:
         if isinstance(model, FeatureSample):  # of one level
             self.account["quadrature_error"] = 0.0
             return self._solved(model.stratified(self.samples))
-        free, level, coarse, worth = model.beside is None, 1, None, 0.0
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
+        count = model.special.shape[1]
+        most = count if model.beside is not None else MOST
         while True:
-            directions, wider = model.special.shape[1], model.wider
-            self.account["directions"] = directions
-            errors = self._solved(model.stratified(level))
-            if coarse is None:
-                if wider:
-                    beyond = self._solved(wider.stratified(0, last=3), rough=True)
-                    self.account["quadrature_error"] = change = self._difference(beyond, errors)
-                    if change <= self.tol:
-                        return errors
-                coarse = self._solved(model.stratified(0), rough=True)
-                worth = self._difference(beyond, coarse) if wider else 0.0
-            finer = self._difference(coarse, errors)
-            self.account["quadrature_error"] = max(finer, worth)
-            if finer <= self.tol and worth <= enough:
+            self.account["directions"] = count
+            errors = self._solved(model.stratified(1, count))
+            more = model.stratified(0, count + 1, last=3)
+            beyond = coarse = self._solved(more or model.stratified(0, count), rough=True)
+            self.account["quadrature_error"] = change = self._difference(beyond, errors)
+            if change <= self.tol:
                 return errors
-            if wider and free and directions < 4 and worth > max(enough, finer):
-                model, level, coarse = wider, 1, None
-            elif finer > self.tol:
-                level, coarse = level + 1, errors
-            else:
-                raise GivenUp(Status.QUADRATURE)
+            if more:
+                coarse = self._solved(model.stratified(0, count), rough=True)
+            worth, finer = self._difference(beyond, coarse), self._difference(coarse, errors)
+            if worth <= max(enough, finer) or count >= most:
+                break
+            count += 1
+        for level in itertools.count(2):
+            self.account["quadrature_error"] = max(finer, worth)
+            if finer <= self.tol:
+                break
+            coarse, errors = errors, self._solved(model.stratified(level, count))
+            finer = self._difference(coarse, errors)
+        if worth > enough:
+            raise GivenUp(Status.QUADRATURE)
+        return errors
 
     def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
         """The errors on some strata, in ``rough`` only good enough to compare."""
@@ -207,8 +212,6 @@ class _Point:
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
         if not rough:
-            if not solved.residual <= RESIDUAL_TOLERANCE:
-                raise GivenUp(Status.NO_PROGRESS)
             self.start = solved.posterior
             self.account |= degrees_at(given, solved, self.samples)
         errors = errors_at(given, solved, self.loss)
@@ -220,19 +223,17 @@ class _Point:
         """Largest change of an error that is defined, relative to it, and to no less than a small
         part of the labels' power."""
         assert self.given is not None
-        moments = self.given.moments
-        power = moments.weights @ (moments.h**2 + moments.spread) + moments.noise
         before, after = np.array(was), np.array(now)
-        return float(np.nanmax(np.abs(after - before) / np.maximum(np.abs(after), 1e-4 * power)))
+        size = np.maximum(np.abs(after), 1e-4 * self.given.moments.power)
+        return float(np.nanmax(np.abs(after - before) / size))
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
     """What rounding may change of the test error: a unit in the last digit of all terms that
     (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
-    terms = moments.h**2 + field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
-    size = ((terms + moments.spread) @ moments.weights)[0] + moments.noise
-    return float(np.finfo(float).eps * size)
+    terms = field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
+    return float(np.finfo(float).eps * ((terms @ moments.weights)[0] + moments.power))
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:

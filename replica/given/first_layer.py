@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import to_device
+from solvers.arrays import like, to_device
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule
@@ -176,46 +176,36 @@ class FirstLayer:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def special(self) -> Array:
-        """Special directions (d, K), orthonormal: the target's, and those ``beside``; to begin
-        with, those that have a twentieth of what inputs given the target's make of the
-        pre-activations, and more than of random rows, four in all at most."""
-        shares, directions, random = self._beside
-        if self.beside is None:
-            room = max(0, 4 - self.directions.shape[1])
-            count = int(np.count_nonzero(shares[:room] > max(0.05, 1.2 * random)))
-        else:
-            count = min(self.beside, int(np.count_nonzero(shares > 1e-14 * shares.max())))
-        return np.concatenate([self.directions, directions[:, :count]], axis=1)
-
-    @cached_property
-    def wider(self) -> "FirstLayer | None":
-        """The layer with one more special direction; None where there is no such direction."""
-        count = self.special.shape[1]
-        wider = replace(self, beside=count - self.directions.shape[1] + 1)
-        wider.__dict__["_rows"] = self._rows
-        if wider.beside <= self._beside[1].shape[1]:
-            wider.__dict__["_beside"] = self._beside
-        return wider if wider.special.shape[1] > count else None
-
-    @cached_property
     def _rows(self) -> Any:
         """The weights on the device; with an intercept, of a neuron more, which sees no input."""
         intercept = np.zeros((int(self.intercept), self.dimension))
         return to_device(np.concatenate([self.weights, intercept]), self.device)
 
     @cached_property
-    def _beside(self) -> tuple[Array, Array, float]:
-        """``leading_directions`` beside the target's, as many as are asked for and one more."""
-        covariance = None
+    def _ordered(self) -> tuple[Array, int]:
+        """Directions (d, k), orthonormal: the target's, and others that move pre-activations, the
+        most first, one more than are asked for; and how many of them a point begins with: those
+        that have a twentieth of what inputs given the target's make of the pre-activations, and
+        more than of random rows, four in all at most."""
+        covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
-        count = max(4, self.beside or 0) + 1
-        return leading_directions(self._rows, self.directions, covariance, count)
+        most = max(4, self.beside or 0) + 1
+        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
+        others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
+        count = int(np.count_nonzero(shares[: max(0, 4 - known)] > max(0.05, 1.2 * random)))
+        count = count if self.beside is None else min(self.beside, others.shape[1])
+        return np.concatenate([self.directions, others], axis=1), known + count
 
-    @cached_property
-    def _conditioned(self) -> Sequence[Conditioned]:
-        """Every component of the inputs, given the special directions."""
+    @property
+    def special(self) -> Array:
+        """Special directions (d, K), orthonormal, that a point begins with: the target's, and those
+        ``beside``."""
+        directions, count = self._ordered
+        return directions[:, :count]
+
+    def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
+        """Every component of the inputs, given the ``directions``."""
         bias = self.bias
         if self.intercept:  # at a bias at which the neuron is not 0
             tried = np.arange(-3.0, 4.0)
@@ -223,20 +213,25 @@ class FirstLayer:
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
         each = [None] * len(law.means) if law.covariances is None else law.covariances
         of = zip(law.fractions.tolist(), law.means, each, strict=True)
-        return [condition(self._rows, bias, self.special, *component) for component in of]
+        return [condition(self._rows, bias, directions, *one) for one in of]
 
-    def stratified(self, level: int, last: int | None = None) -> Stratified | None:
-        """The strata of one level, made once, with ``last`` nodes along the last of the special
-        directions if said; None past the last level, and for four directions or more at the last,
-        where they would be too many."""
-        if level >= len(LEVELS) - (self.special.shape[1] > 3):
+    def stratified(
+        self, level: int, count: int | None = None, last: int | None = None
+    ) -> Stratified | None:
+        """The strata of one level along the first ``count`` of the special directions, those that a
+        point begins with unless said, with ``last`` nodes along the last of them if said; made
+        once.  None where there are not so many directions, past the last level, and for four
+        directions or more at the last, where they would be too many."""
+        directions, first = self._ordered
+        count = first if count is None else count
+        if level >= len(LEVELS) - (count > 3) or count > directions.shape[1]:
             return None
-        if (level, last) not in self._made:
-            self._made[level, last] = self.cut(LEVELS[level], last)
-        return self._made[level, last]
+        if (level, count, last) not in self._made:
+            self._made[level, count, last] = self.cut(LEVELS[level], directions[:, :count], last)
+        return self._made[level, count, last]
 
     @cached_property
-    def _made(self) -> dict[tuple[int, int | None], Stratified]:
+    def _made(self) -> dict[tuple[int, int, int | None], Stratified]:
         return {}
 
     def along_target(self, kappa: Array) -> HermiteStrata:
@@ -251,19 +246,19 @@ class FirstLayer:
         if self.inputs is not None:
             allowed = "left out here, where all inputs are N(0, I)"
             raise InvalidArgument("inputs", self.inputs, allowed)
-        (given,) = replace(self, beside=0)._conditioned
+        (given,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
         return layer_strata(given, self.student, rule, LEVELS[-1].k_max, LEVELS[-1].tol)
 
-    def cut(self, level: Level, last: int | None = None) -> Stratified:
-        """The strata of a ``level``, with ``last`` nodes along the last of the special directions
-        if said."""
+    def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
+        """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are
+        the target's, with ``last`` nodes along the last of them if said."""
         parts, h, law = [], [], self.law
-        arguments = self.special.T @ self.directions  # (K, T)
+        arguments = directions.T @ self.directions  # (K, T)
         of = law.mean.planes
         normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
         planes = normals @ arguments.T, np.array([t for _, t in of])
-        for j, given in enumerate(self._conditioned):
+        for j, given in enumerate(self._conditioned(directions)):
             if not given.share:
                 continue
             rule = given.nodes(self.student, planes, level, last)
@@ -271,7 +266,8 @@ class FirstLayer:
                 raise GivenUp(Status.MEMORY)
             part = layer_strata(given, self.student, rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
-                part = part.noisy(self.feature_noise * (np.arange(part.width) < self.width))
+                noisy = self.feature_noise * (np.arange(part.width) < self.width)
+                part = replace(part, second=part.second + like(noisy, part.second))
             parts.append(part)
             kappa = given.origin + rule.nodes @ given.axes.T
             classes = isinstance(self.target, ClassLabels)

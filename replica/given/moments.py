@@ -19,8 +19,8 @@ from solvers.results import Array
 
 from ..problem import Activation
 
-# Panels of t = s / sqrt(c), of this width or 1, and points of each; the largest t of a table.
-PANEL, POINTS, FURTHEST = 8.0, 10, 1000.0
+# Panels of t = s / sqrt(c), of this width, and points of each; the largest t of a table.
+PANEL, POINTS, FURTHEST = 2.0, 13, 1000.0
 BLOCK = 2**17  # moments that are looked up at a time, for memory
 
 
@@ -28,101 +28,80 @@ class NodeMoments:
     """Moments at shifts ``s`` (N, p), an array of any library, and variances ``c`` (p,).
 
     They are one function of t = s / sqrt(c) and log c for all neurons, smooth on the scales 1 and
-    pi / 2: polynomials on panels of t, whose coefficients are Chebyshev series in log c.  They are
-    tabulated where that takes fewer integrals than there are moments.
+    pi / 2: polynomials on panels of t, whose coefficients are Chebyshev series in log c.
+    ``tabulated`` (p,) are neurons of which that is known, where it takes fewer integrals than there
+    are moments.
     """
 
     def __init__(self, student: Activation, s: Any, c: Array, k_max: int) -> None:
-        self.student, self.k_max = student, k_max
-        xp, (N, p) = namespace(s), s.shape
-        root = np.sqrt(c)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lowest, highest = (to_host(of(s, axis=0)) / root for of in (xp.min, xp.max))
-            known = np.maximum(np.abs(lowest), np.abs(highest)) <= FURTHEST  # c is not 0
-        if not known.any() or not self._tabulate(lowest[known], highest[known], c[known], N * p):
-            known[:] = False
-        self.tabulated, rest = np.flatnonzero(known), np.flatnonzero(~known)
+        self.s, xp, (N, p) = s, namespace(s), s.shape
+        root = np.sqrt(np.where(c > 0, c, np.inf))
+        t = s / like(root, s)
+        lowest, highest = (to_host(of(t, axis=0)) for of in (xp.min, xp.max))
+        self.tabulated = (c > 0) & (np.maximum(-lowest, highest) <= FURTHEST)
+        if self.tabulated.any():
+            inside = np.where(self.tabulated, c, c[self.tabulated][0])
+            start = lowest[self.tabulated].min()
+            starts = np.arange(start, highest[self.tabulated].max() + 1e-9, PANEL)
+            if not self._fill(student, starts, np.log(inside), k_max, N * p):
+                self.tabulated[:] = False
+        rest = np.flatnonzero(~self.tabulated)
         rest = rest[np.argsort(c[rest])]  # neurons that are alike in one integral
-        self.others = np.empty((k_max + 2, N, rest.size))
+        self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
         if rest.size:
             moments = hermite_moments(student, to_host(s)[:, rest].T, c[rest, None], k_max)
-            self.others[:] = moments.swapaxes(1, 2)
-        self.order = like(np.argsort(np.concatenate([self.tabulated, rest])), s)
-        if self.tabulated.size:
-            t = xp.take(s, like(self.tabulated, s), axis=1) / like(root[known], s)
-            edges, flat = like(self.edges, s), xp.reshape(t, (-1,))
-            panel = xp.searchsorted(edges[1:-1], flat, side="right")
-            start, end = (xp.take(edges, panel + i, axis=0) for i in (0, 1))
-            self.x = xp.reshape((flat - start) / (end - start), t.shape)
-            self.row = xp.reshape(panel, t.shape) * t.shape[1] + like(np.arange(t.shape[1]), s)
+            self.others[:, :, rest] = moments.swapaxes(1, 2)
+        if rest.size < p:
+            t = xp.where(like(self.tabulated, s), (t - start) / PANEL, 0.0 * t)
+            panel = xp.floor(t)
+            self.x, self.row = t - panel, xp.astype(panel, xp.int64) * p + like(np.arange(p), s)
 
-    def _tabulate(self, lowest: Array, highest: Array, c: Array, uses: int) -> bool:
-        """Make the series for t between ``lowest`` and ``highest`` (q,) of neurons with c (q,);
-        whether they take fewer integrals than there are ``uses``."""
-        logs = np.log(c)
-        self.middle, self.half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
-        self.y = (logs - self.middle) / max(self.half, 1e-300)
-        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(self.half, 1e-9))))
-        panels = np.arange(lowest.min(), highest.max() + PANEL, PANEL)
-        panels = np.append(panels, panels[-1] + PANEL)
-        while 2 * count * panels.size * POINTS <= uses:
-            if self._fill(panels, count):
+    def _fill(self, student: Activation, starts: Array, logs: Array, k_max: int, uses: int) -> bool:
+        """Make the series of neurons with log c ``logs`` (p,) on panels given by their ``starts``;
+        whether they take fewer integrals than there are ``uses``, and have decayed."""
+        middle, half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
+        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half, 1e-9))))
+        x = chebpts1(POINTS)
+        t = starts[:, None] + PANEL * (x + 1) / 2
+        # powers of 0 ... 1 on a panel, the highest first
+        powers = np.linalg.inv(np.vander((x + 1) / 2))
+        while 2 * count * t.size <= uses:
+            check_time()
+            root = np.exp((middle + half * chebpts1(count)) / 2)[:, None, None]
+            values = hermite_moments(student, t * root, root**2, k_max)
+            series = np.einsum("ab,kbpx->kapx", to_coefficients(count), values)
+            sizes = np.abs(series).max(axis=(2, 3))
+            largest = sizes.max(axis=1)
+            # below a part of the largest but the mean it is rounding
+            largest = np.maximum(largest, 1e-4 * largest[1:].max())
+            if (sizes[:, -2:].max(axis=1) <= 1e-6 * largest).all():
+                # (k_max + 2, POINTS, panels, count)
+                self.series = np.einsum("kapx,yx->kypa", series, powers, optimize=True)
+                self.terms = chebvander((logs - middle) / max(half, 1e-300), count - 1).T
                 return True
             count *= 2  # of functions that oscillate, log c takes more terms
         return False
 
-    def _fill(self, panels: Array, count: int) -> bool:
-        """Make the series, of ``count`` terms in log c, on ``panels`` given by their ends, cut to
-        panels of width 1 where polynomials do not suffice; whether the series have decayed."""
-        check_time()
-        sizes = np.abs(self._series(panels, count)).max(axis=1)  # (moments, panels, POINTS)
-        largest = sizes.max(axis=(1, 2))
-        # below a part of the largest but the mean it is rounding
-        largest = np.maximum(largest, 1e-4 * largest[1:].max())
-        rough = (sizes[..., -2:].max(axis=2) > 1e-8 * largest[:, None]).any(axis=0)
-        cuts = panels[:-1][rough, None] + np.arange(PANEL)
-        self.edges = np.unique(np.concatenate([panels, cuts.ravel()]))
-        series = self._series(self.edges, count)
-        x = chebpts1(POINTS)
-        powers = np.linalg.inv(np.vander((x + 1) / 2)) @ chebvander(x, POINTS - 1)
-        # (k_max + 2, POINTS, panels, count): powers of 0 ... 1 on a panel, the highest first
-        self.series = np.einsum("kapx,yx->kypa", series, powers, optimize=True)
-        last = np.abs(series[:, -2:]).max(axis=(1, 2, 3))
-        return bool((last <= 1e-6 * largest).all())
-
-    def _series(self, edges: Array, count: int) -> Array:
-        """Chebyshev coefficients (k_max + 2, count, panels, POINTS) in log c and, on panels between
-        successive ``edges``, in t."""
-        x, y = chebpts1(POINTS), chebpts1(count)
-        root = np.exp((self.middle + self.half * y) / 2)[:, None, None]
-        t = edges[:-1, None] + np.outer(np.diff(edges), (x + 1) / 2)
-        values = hermite_moments(self.student, t * root, root**2, self.k_max)
-        in_t = values @ to_coefficients(POINTS).T
-        return np.einsum("ab,kbpx->kapx", to_coefficients(count), in_t)
-
     def at(self, k: int) -> Any:
         """d_k, or E sigma^2 for k = k_max + 1, of every neuron at every node: (N, p)."""
-        xp = namespace(self.order)
-        if not self.tabulated.size:
-            return xp.take(like(self.others[k], self.order), self.order, axis=1)
-        terms = chebvander(self.y, self.series.shape[-1] - 1).T
-        # (POINTS, panels * q)
-        polynomials = like((self.series[k] @ terms).reshape(POINTS, -1), self.order)
-        N, q = self.x.shape
-        size, blocks = max(1, BLOCK // q), []
-        for i in range(0, N, size):
+        if not self.tabulated.any():
+            return like(self.others[k], self.s)
+        xp, (N, p), blocks = namespace(self.x), self.x.shape, []
+        # (POINTS, panels * p)
+        polynomials = like((self.series[k] @ self.terms).reshape(POINTS, -1), self.x)
+        for i in range(0, N, max(1, BLOCK // p)):
             check_time()
-            row, x = xp.reshape(self.row[i : i + size, :], (-1,)), self.x[i : i + size, :]
+            part = slice(i, i + max(1, BLOCK // p))
+            row, x = (xp.reshape(each[part, :], (-1,)) for each in (self.row, self.x))
             value = xp.take(polynomials[0, :], row, axis=0)
             for m in range(1, POINTS):  # Horner's scheme
-                value *= xp.reshape(x, (-1,))
+                value *= x
                 value += xp.take(polynomials[m, :], row, axis=0)
-            blocks.append(xp.reshape(value, x.shape))
+            blocks.append(xp.reshape(value, (-1, p)))
         found = xp.concat(blocks)
-        if q < int(self.order.shape[0]):
-            both = xp.concat([found, like(self.others[k], found)], axis=1)
-            found = xp.take(both, self.order, axis=1)
-        return found
+        if self.tabulated.all():
+            return found
+        return xp.where(like(self.tabulated, found), found, like(self.others[k], found))
 
 
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:

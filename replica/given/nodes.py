@@ -129,11 +129,9 @@ class Conditioned(NamedTuple):
         largest = sizes.max(initial=0.0) / np.sqrt(len(steepness))
         if largest < STEEP:
             return np.empty((0, count)), np.empty(0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            places = -self.shift / (loadings @ axes[0])
-        order = np.argsort(places)
-        held = np.cumsum(np.abs(steepness @ axes[0])[order])
-        centre = places[order[np.searchsorted(held, held[-1] / 2)]]
+        along = np.abs(steepness @ axes[0])
+        steep = along >= along.mean()
+        centre = np.median(-self.shift[steep] / (loadings[steep] @ axes[0]))
         distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest) / np.log(4))) / largest
         offsets = centre + np.concatenate([-distances, [0.0], distances])
         return np.tile(axes[0], (offsets.size, 1)), offsets

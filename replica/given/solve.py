@@ -1,7 +1,7 @@
 """The fixed point over strata at one number of samples and one penalty.
 
-Ridge regression takes a fixed point in V alone, then linear systems; other losses one in C, v and
-V.  Both are iterated by Anderson's method.  docs/theory.md 20
+Ridge regression takes a fixed point in V alone, then a linear system; other losses one in C, v and
+V.  All are iterated by Anderson's method.  docs/theory.md 20, 22
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.fixed_point import fixed_point
-from solvers.results import Array, Result, Rows, Status
+from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
@@ -78,62 +78,58 @@ def solve_point(
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
-    """Ridge regression: V from (20.2), which has no other unknown; then a-bar; then the variances
-    of omega from the linear system (20.4), or (22.3)."""
-    G: Any = None
-    T: Any = None
-    variance, strata = np.nan, equations.strata
+    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon.
 
-    def respond(x: Array, rows: Rows) -> Array:
+    The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
+    method takes the steps of the first into the second.
+    """
+    strata, labels = equations.strata, equations.labels
+    G: Any = None if start is None else start.response
+    T: Any = None
+    variance = np.nan
+
+    def respond(x: Array) -> Array:
         nonlocal G
-        V = np.exp(x[0])
+        V = np.exp(x)
         G, t = equations.response(1 / (1 + V), V)
-        return np.log(equations.response_of_square(t))[None]
+        return np.log(equations.response_of_square(t))
 
     ones = np.ones_like(strata.shares)
-    if start is None:
-        first = equations.response(ones, 0.0 * ones)[1]
-    else:
-        first = strata.positive(strata.trace(start.response))
-    responses = _iterated(respond, np.log(first), tol)
-    V = np.exp(responses.value[0])
+    first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
+    past = np.zeros((1, 6, 2, strata.shares.size))
+    of_V = _iterated(respond, np.log(strata.positive(first)), tol, past)
+    V = np.exp(of_V.value[0])
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
-    a, under = equations.mean(G, equations.labels.h * slope, slope, V)
+    a, under = equations.mean(G, labels.h * slope, slope, V)
     varied = equations.variances(G, slope, V)
-    own, root = under.power[0], np.sqrt(strata.shares) * slope
+    # Eq. (20.4), v and T apart
+    seen = equations.scores(under).square[0] / slope**2
 
-    def vary(x: Array, rows: Rows) -> Array:
+    def covary(x: Array) -> Array:
         nonlocal T, variance
-        power = x[0] / root
-        scores = equations.scores(under._replace(power=power[None]))
-        T, part, variance = varied(scores, power - own)
-        return (root * (own + part))[None]
+        part = V * x - seen
+        scores = equations.scores(under._replace(power=under.power + part))
+        T, part, variance = varied(scores, part)
+        return (seen + part) / V
 
-    def size(x: Array) -> Array:
-        return root * equations.size2(under.centre[0], np.maximum(x[0] / root, own))
+    def power(x: Array) -> Array:
+        return strata.positive(under.power[0] + V * x - seen)
 
     # without a start errors are those of the mean readout
-    power = own if start is None else own + strata.trace(start.covariance)
-    variances = _iterated(vary, root * power, tol, size)
-    field = under._replace(power=strata.positive(variances.value[0] / root)[None])
-    each = responses, variances
-    return Solved(
-        field,
-        Posterior(G, T, a),
-        residual=float(max(found.residual[0] for found in each)),
-        iterations=int(sum(found.iterations[0] for found in each)),
-        status=next((one.status[0] for one in each if not one.converged[0]), Status.CONVERGED),
-        variance=variance,
-        freedom=equations.degrees_of_freedom(G),
+    errors = seen if start is None else seen + strata.trace(start.covariance)
+    of_errors = _iterated(
+        covary, errors / V, tol, past, lambda x: equations.size2(under.centre[0], power(x)) / V
     )
+    field = under._replace(power=power(of_errors.value[0])[None])
+    return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Any loss, by passes of all equations."""
     posterior, variance = start, np.nan
 
-    def image(x: Array, rows: Rows) -> Array:
+    def image(x: Array) -> Array:
         nonlocal posterior, variance
         field, posterior, variance = equations.sweep(_unpack(x))
         return _pack(field)
@@ -144,40 +140,53 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         root, of_log = np.sqrt(square), square / field.power
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
-    found = _iterated(image, _pack(equations.strata.field(start))[0], tol, size)
+    first = _pack(equations.strata.field(start))
+    found = _iterated(image, first, tol, np.zeros((1, 6, 2, first.size)), size)
+    return _solved(equations, _unpack(found.value[0]), posterior, variance, found)
+
+
+def _solved(
+    equations: StrataEquations, field: Field, posterior: Posterior, variance: float, *found: Result
+) -> Solved:
+    """A solution that was ``found`` by one iteration after another, with what follows from it."""
     return Solved(
-        _unpack(found.value),
+        field,
         posterior,
-        residual=float(found.residual[0]),
-        iterations=int(found.iterations[0]),
-        status=found.status[0],
+        residual=max(float(each.residual[0]) for each in found),
+        iterations=sum(int(each.iterations[0]) for each in found),
+        status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
         variance=variance,
         freedom=equations.degrees_of_freedom(posterior.response),
     )
 
 
 def _pack(field: Field) -> Array:
-    """log V, C, log v and what goes with the label, (1, 4 N)."""
+    """log V, C, log v and what goes with the label, (4 N,)."""
     rows = np.log(field.response), field.centre, np.log(field.power), field.pull[..., 0]
-    return np.concatenate(rows, axis=1)
+    return np.concatenate(rows, axis=1)[0]
 
 
 def _unpack(x: Array) -> Field:
     """The field of ``_pack``."""
-    response, centre, power, pull = np.split(x, 4, axis=1)
+    response, centre, power, pull = np.split(x[None], 4, axis=1)
     return Field(centre, pull[..., None], np.exp(power), np.exp(response))
 
 
 def _iterated(
-    image: Callable[[Array, Rows], Array], start: Array, tol: float, size: Any = np.ones_like
+    image: Callable[[Array], Array],
+    start: Array,
+    tol: float,
+    past: Array,
+    size: Callable[[Array], Array] = np.ones_like,
 ) -> Result:
-    """The fixed point of ``image``, from ``start`` (k,)."""
+    """The fixed point of ``image``, from ``start`` (k,), after ``past`` steps of a map that has
+    nearly its derivative."""
     return fixed_point(
-        image,
+        lambda x, rows: image(x[0])[None],
         start[None],
         tol=tol,
-        size=size,
-        past=np.zeros((1, 6, 2, start.size)),
+        size=lambda x: size(x[0]).reshape(1, -1),
+        past=past,
         near=1.0,
         longest=2.0,
         max_iterations=600,

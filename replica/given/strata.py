@@ -114,6 +114,11 @@ class StratumLabels(NamedTuple):
         """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
         return np.ones((1, self.h.size))
 
+    @property
+    def power(self) -> float:
+        """The second moment of the labels."""
+        return float(self.weights @ (self.h**2 + self.spread) + self.noise)
+
 
 def labels_of(
     mean: Array,
