@@ -30,6 +30,7 @@ COARSEST = 0.05  # that one more special direction may change an error by
 MOST = 4  # special directions
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
+BACKWARD = (0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4)
 PRECISION = 1e-11  # of the solutions that are subtracted
 
 
@@ -119,8 +120,10 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
     if points.given is None or not points.columns["converged"].all():
         return np.full((2, 2), np.nan)
     slopes = np.zeros((2, 2))
-    for axis, unit in enumerate(np.eye(2)):
-        for steps, weight in STENCIL:
+    rows = points.given.rows if isinstance(points.given.strata, RowStrata) else np.inf
+    for axis, unit in enumerate(np.eye(2)):  # no more samples than rows
+        beyond = not axis and samples * np.exp(2 * STEP) > rows
+        for steps, weight in BACKWARD if beyond else STENCIL:
             n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * unit)
             solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
             weight = weight if solved.status is Status.CONVERGED else np.nan
@@ -237,10 +240,11 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1 and (n - df_2) / (1 + cv^2).  Eq. (20.15)"""
+    """df_1 and (n - df_2) / (1 + cv^2), Eq. (20.15); of rows, df_1 in both: docs/theory.md 22."""
     fitted, squared = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
-    left = (samples - squared) * (shares @ V) ** 2 / (shares @ V**2)
+    free = samples - (fitted if isinstance(given.strata, RowStrata) else squared)
+    left = free * (shares @ V) ** 2 / (shares @ V**2)
     return {"degrees_of_freedom": fitted, "residual_degrees": float(left)}
 
 

@@ -88,11 +88,12 @@ class RowEquations(StrataEquations):
         return varied
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
-        """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from every k-th."""
+        """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
         features = self.strata.features
         N, p = features.shape
         step = int(np.ceil(N**2 * p / PRODUCTS))
-        others, size = features[::step] / left[::step, None], max(1, BLOCK * step // N)
+        some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
+        others, size = features[some] / left[some, None], max(1, BLOCK * step // N)
         total = np.zeros(N)
         for start in range(0, N, size):
             check_time()
@@ -100,6 +101,6 @@ class RowEquations(StrataEquations):
             R = features[block] / (p * left[block, None]) @ G @ others.T
             R *= R
             R *= R
-            total[block] = R @ g[::step]
-        total[::step] -= own[::step] ** 4 * g[::step]
+            total[block] = R @ g[some]
+        total[some] -= own[some] ** 4 * g[some]
         return total * step

@@ -79,8 +79,8 @@ class FeatureSample:
     features : array (N, p)
         Of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,)
-        Real numbers, as the readout is trained on; or two classes, of any names or 0 and 1, which
-        are -1 and +1 in their order.
+        Real numbers, as the readout is trained on; or two classes, which are -1 and +1 in their
+        order: two names, two whole numbers of an integer type, or 0 and 1.
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum.
     intercept : bool
@@ -228,20 +228,25 @@ class FeatureSample:
 
 
 def _as_numbers(labels: Any) -> Array:
-    """Real labels as they are, two classes as -1 and +1.
+    """Real labels as they are; two classes, names or whole numbers, or 0 and 1, as -1 and +1.
 
     >>> _as_numbers([True, False]).tolist(), _as_numbers(["cat", "dog"]).tolist()
     ([1.0, -1.0], [-1.0, 1.0])
     """
-    array = np.asarray(labels) if not np.ma.is_masked(labels) else labels
+    try:
+        array = np.asarray(labels)
+    except ValueError:  # rows of several lengths
+        return finite_array("labels", labels, 1)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    whole = array.dtype.kind in "biuUSO"
-    if array.ndim != 1 or not (whole or set(array.tolist()) == {0, 1}):
-        return finite_array("labels", array, 1)
-    try:
-        classes = np.unique(array)
-    except TypeError:
+    if array.ndim != 1 or np.ma.is_masked(labels):
+        return finite_array("labels", labels, 1)
+    if array.dtype.kind in "USO":
+        each = np.ravel(np.array(labels, dtype=object)).tolist()
+        if not all(isinstance(one, str) for one in each):  # numbers as objects, or a label lacks
+            return _as_numbers(finite_array("labels", each, 1))
+    classes = np.unique(array)
+    if array.dtype.kind == "f" and classes.tolist() != [0, 1]:
         return finite_array("labels", array, 1)
     if len(classes) == 2:
         return np.where(array == classes[1], 1.0, -1.0)
@@ -249,7 +254,7 @@ def _as_numbers(labels: Any) -> Array:
         raise InvalidArgument(
             "labels",
             f"{len(classes)} classes or whole numbers, from {classes[0]} to {classes[-1]}",
-            f"two classes, or real numbers (labels == {classes[0]!s} is that class and the rest; "
+            f"two classes, or real numbers (labels == {classes.tolist()[0]!r} is that class and the rest; "
             "labels.astype(float) regresses the numbers)",
         )
     return finite_array("labels", array, 1)

@@ -76,7 +76,7 @@ class ReadoutSolution(Displayed):
     residual_degrees : float
         (n - df_2) / (1 + cv^2), df_2 = tr [A (A + lambda)^-1]^2, cv the spread of responses V over
         strata over their mean.  The theory is of large n: errors are off by two or three parts
-        in so many.  Eq. (20.15)
+        in so many.  Eq. (20.15); row by row with df_1 in the place of df_2.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -191,7 +191,7 @@ def curve_given(
 def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
     """Whether the ``residual_degrees`` of points are so few that their errors may be off."""
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
-    return residual_degrees < np.where(rows, FEWEST_OF_ROWS, FEWEST_DEGREES)
+    return residual_degrees < FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
 
 
 def beyond(model: Given, samples: Any) -> Any:

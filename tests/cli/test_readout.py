@@ -82,6 +82,13 @@ def test_features_are_those_of_python(capsys):
                                rtol=BESIDE_PYTHON)  # fmt: skip
 
 
+def test_few_degrees_are_said_of_a_grid(capsys):
+    for lam in ("1e-6,1", "1e-6,1e-5,1"):
+        assert theory(f"readout {FEATURES} --samples 3,100 --lam {lam}") == 0
+        count = lam.count("e-")
+        assert f"{count} of {2 * count + 2} points have few" in capsys.readouterr().err
+
+
 def test_more_samples_than_rows_are_said(capsys):
     """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
     assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0

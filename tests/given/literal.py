@@ -1,10 +1,12 @@
-"""Section 20 as it is written, with every p x p matrix of every stratum: what is compared with."""
+"""Sections 20 and 22 as they are written, with every p x p matrix of every stratum, and N x N of
+rows: what is compared with."""
 
 from math import factorial
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermeval
 from scipy.optimize import brentq
+from scipy.special import erf
 
 
 def layer_moments(weights, biases, student, directions, nodes, k_max=2):
@@ -68,3 +70,29 @@ def one_stratum(covariance, slope, noise, samples, lam):
     missed = (along**2 * sizes * (kappa / (sizes + kappa)) ** 2).sum()
     error = (missed + noise) / (1 - ((sizes / (sizes + kappa)) ** 2).sum() / samples)
     return error - noise, error * (penalty / kappa) ** 2
+
+
+def ridge_rows(features, y, samples, lam):
+    """Ridge regression on ``samples`` of the rows of ``features`` (N, p), by (22.1)-(22.7) as they
+    are written, with matrices (N, N): test, training and class error, and mean variance."""
+    N, p = features.shape
+    f, V = samples / N, np.full(N, 0.5)
+    for _ in range(2000):
+        w = 1 / (1 + (1 - f) * V)
+        G = np.linalg.inv(lam * np.eye(p) + f / p * (features.T * w) @ features)
+        h = np.einsum("ij,jk,ik->i", features, G, features) / p
+        before, V = V, 2 * h / ((1 - h) + np.sqrt((1 - h) ** 2 + 4 * (1 - f) * h))
+        if np.abs(V - before).max() < 1e-14 * V.max():
+            break
+    left = 1 - f * V / (1 + V)
+    a = G @ features.T @ (w * y) * f / p
+    m = (features @ a - (1 - left) * y) / left
+    R = features @ G @ features.T / p / np.outer(left, left) * (1 - np.eye(N))
+    r, g = y - m, f * (1 - f) / (1 + V) ** 2
+    u, alone = R @ (r / (1 + V)), R**4 @ g
+    # v = R^2 g (r^2 + v) - f (1 - f) u^2 / N - alone g (r^2 + v)
+    reach = R**2 * g - np.diag(alone * g)
+    v = np.linalg.solve(np.eye(N) - reach, reach @ r**2 - f * (1 - f) / N * u**2)
+    errors = r**2 + v
+    wrong = (1 - erf(y * m / np.sqrt(2 * np.maximum(v, 1e-300)))) / 2
+    return errors.mean(), (errors / (1 + V) ** 2).mean(), wrong.mean(), v.mean()
