@@ -98,15 +98,14 @@ class FirstLayer:
         p, d = weights.shape
         student = activation(self.student, "student")
         of, inputs = on_inputs(self.target, self.inputs)
-        directions = np.empty((d, 0))
-        if self.directions is None and not isinstance(of, ClassLabels):
+        if self.directions is None and of.dimension:
             allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
             raise InvalidArgument("directions", None, allowed)
-        if not isinstance(of, ClassLabels) or np.size(self.directions) > 1:
-            directions = finite_array("directions", self.directions, None)
+        named = np.empty((d, 0)) if self.directions is None else self.directions
+        directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
         bias = plain_array("bias", self.bias)
-        if bias.shape not in ((), (p,)) or not np.isfinite(bias).all():
+        if bias.shape not in ((), (p,)):
             allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
             raise InvalidArgument("bias", f"shape {bias.shape}", allowed)
         if directions.shape != (d, of.dimension):

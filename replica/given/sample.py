@@ -251,10 +251,11 @@ def _as_numbers(labels: Any) -> Array:
     if len(classes) == 2:
         return np.where(array == classes[1], 1.0, -1.0)
     if len(classes) > 2:
+        first, *_, last = classes.tolist()
         raise InvalidArgument(
             "labels",
-            f"{len(classes)} classes or whole numbers, from {classes[0]} to {classes[-1]}",
-            f"two classes, or real numbers (labels == {classes.tolist()[0]!r} is that class and the rest; "
+            f"{len(classes)} classes or whole numbers, from {first!r} to {last!r}",
+            f"two classes, or real numbers (labels == {first!r} is that class and the rest; "
             "labels.astype(float) regresses the numbers)",
         )
     return finite_array("labels", array, 1)

@@ -97,12 +97,12 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     ones = np.ones_like(strata.shares)
     first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
     past = np.zeros((1, 6, 2, strata.shares.size))
-    of_V = _iterated(respond, np.log(strata.positive(first)), tol, past)
+    of_V = _iterated(equations, respond, np.log(strata.positive(first)), tol, past)
     V = np.exp(of_V.value[0])
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, labels.h * slope, slope, V)
-    varied = equations.variances(G, slope, V)
+    varied, centre = equations.variances(G, slope, V), under.centre[0]
     # Eq. (20.4), v and T apart
     seen = equations.scores(under).square[0] / slope**2
 
@@ -119,7 +119,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     # without a start errors are those of the mean readout
     errors = seen if start is None else seen + strata.trace(start.covariance)
     of_errors = _iterated(
-        covary, errors / V, tol, past, lambda x: equations.size2(under.centre[0], power(x)) / V
+        equations, covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
     )
     field = under._replace(power=power(of_errors.value[0])[None])
     return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
@@ -141,7 +141,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     first = _pack(equations.strata.field(start))
-    found = _iterated(image, first, tol, np.zeros((1, 6, 2, first.size)), size)
+    found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size)
     return _solved(equations, _unpack(found.value[0]), posterior, variance, found)
 
 
@@ -173,21 +173,24 @@ def _unpack(x: Array) -> Field:
 
 
 def _iterated(
+    equations: StrataEquations,
     image: Callable[[Array], Array],
     start: Array,
     tol: float,
     past: Array,
     size: Callable[[Array], Array] = np.ones_like,
 ) -> Result:
-    """The fixed point of ``image``, from ``start`` (k,), after ``past`` steps of a map that has
-    nearly its derivative."""
-    return fixed_point(
-        lambda x, rows: image(x[0])[None],
-        start[None],
+    """The fixed point of ``image``, from ``start`` (k N,), after ``past`` steps of a map that has
+    nearly its derivative.  Least squares are weighted by the shares of the strata."""
+    root = np.sqrt(np.resize(equations.strata.shares, start.size))
+    found = fixed_point(
+        lambda x, rows: root * image(x[0] / root)[None],
+        (root * start)[None],
         tol=tol,
-        size=lambda x: size(x[0]).reshape(1, -1),
+        size=lambda x: root * size(x[0] / root).reshape(1, -1),
         past=past,
         near=1.0,
         longest=2.0,
         max_iterations=600,
     )
+    return replace(found, value=found.value / root)

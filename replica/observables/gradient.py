@@ -113,7 +113,8 @@ def gradient(
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)
         slopes = {name: tuple(of_n / value), "lam": tuple(of_lam / found.lam)}
-        return _gradient(found, slopes, found.status)
+        lost = found.converged and not np.isfinite([of_n, of_lam]).all()
+        return _gradient(found, slopes, Status.NO_DERIVATIVE if lost else found.status)
     alpha = needs_alpha(alpha, samples)
     check_problem(problem)
     check_width(problem, beta)

@@ -155,6 +155,15 @@ def test_derivatives_take_no_more_samples_than_rows(samples):
     assert found.test_error["samples"] == pytest.approx(slope, rel=2e-3)
 
 
+def test_a_derivative_that_is_not_found_is_flagged():
+    """A tenth of a sample: errors are known to the tolerance asked, and not to 1e-11."""
+    features, y = pixels(284, 39, labels="reals")
+    found = gradient(FeatureSample(features=features, labels=y), samples=0.125, lam=1e-9)
+    known = np.isfinite([*found.test_error.values(), *found.train_error.values()]).all()
+    assert known == (found.status is Status.CONVERGED)
+    assert found.point.converged
+
+
 def digits():
     """The images of scikit-learn, standardised, and a constant: even digits +1, odd ones -1."""
     X, digit = load_digits(return_X_y=True)
