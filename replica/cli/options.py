@@ -76,7 +76,7 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
     "files beside it.  N(0, I) unless given.",
     "features": "Features (N, p), in the place of --weights: such a file.",
-    "labels": "Their labels (N,), real numbers or two classes: such a file.",
+    "labels": "Their labels (N,), real numbers or classes: such a file.",
     "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
     "stratum unless given.",
 }

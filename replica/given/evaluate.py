@@ -6,7 +6,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
 from .rows import RowStrata
 from .sample import FeatureSample, MomentStrata
-from .solve import Solved, solve_point
+from .solve import Solved, solve_outputs, solve_point
 from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
@@ -62,11 +62,14 @@ class ReadoutPoints(NamedTuple):
         The readout of the last point, over its samples; None where it is not known.
     given : Stratified or None
         The strata of the last point, where any were made.
+    confusion : (C, C) or None
+        Of several classes, at the last point.
     """
 
     columns: dict[str, Array]
     last: Posterior | None
     given: Stratified | None
+    confusion: Array | None = None
 
 
 UNKNOWN = {
@@ -109,7 +112,7 @@ def evaluate(
         rows[i], start = errors._asdict() | point.account | known, point.start
         advance()
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return ReadoutPoints(columns, start, point.given)
+    return ReadoutPoints(columns, start, point.given, point.confusion)
 
 
 @one_thread()
@@ -126,7 +129,8 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
         for steps, weight in BACKWARD if beyond else STENCIL:
             n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * unit)
             solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
-            weight = weight if solved.status is Status.CONVERGED else np.nan
+            if solved.status is not Status.CONVERGED:
+                return np.full((2, 2), np.nan)
             slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[:2])
     return slopes / STEP
 
@@ -153,6 +157,8 @@ class _Point:
         The strata of the last solution.
     account : dict
         Of the point, as ``ReadoutPoints`` has it.
+    confusion : (C, C) or None
+        Of several classes.
     """
 
     loss: Loss
@@ -162,6 +168,7 @@ class _Point:
     start: Posterior | None
     given: Stratified | None = None
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
+    confusion: Array | None = None
 
     def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -172,7 +179,10 @@ class _Point:
         """
         if isinstance(model, FeatureSample):  # of one level
             self.account["quadrature_error"] = 0.0
-            return self._solved(model.stratified(self.samples))
+            given = model.stratified(self.samples)
+            if model.outputs > 1:
+                return self._outputs(given, model.classes is not None)
+            return self._solved(given)
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         count = model.special.shape[1]
@@ -201,13 +211,38 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         return errors
 
+    def _outputs(self, given: Stratified, classes: bool) -> ReadoutErrors:
+        """The errors of several outputs, summed over them."""
+        outputs, solved = solve_outputs(given, self.samples, self.lam, self.start, self._tol())
+        self._settled(given, solved)
+        each, wrong = [outputs.errors], np.nan
+        if classes:
+            shares = outputs.largest()
+            self.confusion = outputs.confusion(shares)
+            each.append(1 - (shares * outputs.labels).sum(axis=1))
+            wrong = float(each[1].mean())
+        test, train = (float(x.mean()) for x in (each[0], each[0] / (1 + outputs.response) ** 2))
+        of_loss = train, test / 2, train / 2
+        return ReadoutErrors(test, *of_loss, wrong, solved.variance, np.nan, *scatter_of(each))
+
     def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
         """The errors on some strata, in ``rough`` only good enough to compare."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        # far below the errors of strata
-        tol = max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
+        tol = self._tol(rough)
         solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
+        self._settled(given, solved, rough)
+        errors = errors_at(given, solved, self.loss)
+        if rounding_at(given, solved) > self.tol * errors.test_error:
+            raise GivenUp(Status.ROUNDING)
+        return errors
+
+    def _tol(self, rough: bool = False) -> float:
+        """What a solution is known to: far below the errors of strata."""
+        return max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
+
+    def _settled(self, given: Stratified, solved: Solved, rough: bool = False) -> None:
+        """Keep the account of a solution.  Raises ``GivenUp`` if it is none."""
         self.account["iterations"] += solved.iterations
         if not rough:
             self.given = given
@@ -217,10 +252,6 @@ class _Point:
         if not rough:
             self.start = solved.posterior
             self.account |= degrees_at(given, solved, self.samples)
-        errors = errors_at(given, solved, self.loss)
-        if rounding_at(given, solved) > self.tol * errors.test_error:
-            raise GivenUp(Status.ROUNDING)
-        return errors
 
     def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
         """Largest change of an error that is defined, relative to it, and to no less than a small
@@ -229,6 +260,13 @@ class _Point:
         before, after = np.array(was), np.array(now)
         size = np.maximum(np.abs(after), 1e-4 * self.given.moments.power)
         return float(np.nanmax(np.abs(after - before) / size))
+
+
+def scatter_of(each: Sequence[Array]) -> list[float]:
+    """Standard errors of test and classification error, by that of every row; NaN if there are
+    none."""
+    known = [float(x.std() / np.sqrt(x.size)) for x in each]
+    return [*known, np.nan, np.nan][:2]
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
@@ -257,13 +295,13 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter = np.nan, np.nan, [np.nan, np.nan]
+    wrong, norm, scatter = np.nan, np.nan, scatter_of([])
     each = [s.square[0] / s.slope[0] ** 2]
     if labels.binary:
         each.append(wrong_at_nodes(labels, field)[0].sum(axis=-1))
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
-        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
+        scatter = scatter_of(each)
     if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))

@@ -26,6 +26,7 @@ FEWEST = 3.0
 # Rows of a large sample that are taken, unless more are to train: these numbers are far below the
 # scatter of errors with the rows, and WORK is that of a second.
 FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
+MOST_CLASSES = 20  # that whole numbers are taken for
 
 
 @dataclass(frozen=True)
@@ -78,30 +79,34 @@ class FeatureSample:
     ----------
     features : array (N, p)
         Of a network of any depth, or data; the readout gets them over sqrt(p).
-    labels : array (N,)
-        Real numbers, as the readout is trained on; or two classes, which are -1 and +1 in their
-        order: two names, two whole numbers of an integer type, or 0 and 1.
+    labels : array (N,) or (N, C)
+        Real numbers, as the readout is trained on, or C of them for C outputs; or classes: names,
+        up to 20 whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their
+        order; of more there is an output for each, trained on 1 for its class and 0 for others.
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum.
     intercept : bool
         Whether the readout has one, which is not penalised.
+    classes : sequence, optional
+        Names of C classes, in the order of outputs; those of the labels unless given.
 
     Raises
     ------
     InvalidArgument
-        If shapes do not fit each other, a number is not finite, or there are more than two classes,
-        as names or whole numbers.  That a stratum has too few
-        samples for its covariance is said where that is first needed.
+        If shapes do not fit each other, a number is not finite, or labels may be classes and may be
+        numbers.  That a stratum has too few samples for its covariance is said where that is first
+        needed.
     """
 
     features: Array
     labels: Array
     strata: Any = None
     intercept: bool = False
+    classes: Any = None
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
-        labels, strata = _as_numbers(self.labels), self.strata
+        (labels, classes), strata = _as_numbers(self.labels, self.classes), self.strata
         if strata is not None:
             try:
                 strata = np.asarray(strata)
@@ -114,11 +119,12 @@ class FeatureSample:
             except (TypeError, ValueError):
                 allowed = "ids that can be compared, all numbers or all text, none missing"
                 raise InvalidArgument("strata", self.strata, allowed) from None
-        for name, each in (("labels", labels), ("strata", strata)):
-            if each is not None and each.shape != features.shape[:1]:
+        shapes = {"labels": labels.shape[:1]} | ({} if strata is None else {"strata": strata.shape})
+        for name, shape in shapes.items():
+            if shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"
-                raise InvalidArgument(name, f"shape {each.shape}", allowed)
-        assign(self, features=features, labels=labels, strata=strata)
+                raise InvalidArgument(name, f"shape {shape}", allowed)
+        assign(self, features=features, labels=labels, strata=strata, classes=classes)
         if strata is not None and strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
         flag("intercept", self.intercept)
@@ -130,12 +136,19 @@ class FeatureSample:
     def described(self) -> dict[str, Any]:
         """The sample in plain values: shapes in the place of numbers."""
         described: dict[str, Any] = {"features": " x ".join(map(str, self.features.shape))}
+        if self.outputs > 1:
+            described["outputs" if self.classes is None else "classes"] = self.outputs
         return described | ({"intercept": True} if self.intercept else {})
 
     @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
         return bool((np.abs(self.labels) == 1).all())
+
+    @property
+    def outputs(self) -> int:
+        """C; 1 for two classes."""
+        return 1 if self.labels.ndim == 1 else int(self.labels.shape[1])
 
     @property
     def width(self) -> int:
@@ -180,7 +193,8 @@ class FeatureSample:
         N = len(labels)
         shares, zeros = np.full(N, 1 / N), np.zeros(N)
         moments = StratumLabels(shares, labels, zeros, 0.0)
-        law = labels_of(labels, [(0.0, 1.0)], binary=self.binary)
+        first = labels if labels.ndim == 1 else labels[:, 0]
+        law = labels_of(first, [(0.0, 1.0)], binary=self.binary)
         strata = RowStrata(shares, features)
         return Stratified(strata, moments, law, rows=N, intercept=self.intercept)
 
@@ -196,6 +210,9 @@ class FeatureSample:
     @property
     def _gaussian(self) -> Stratified:
         """The strata of empirical moments."""
+        if self.outputs > 1:
+            allowed = f"at most the {len(self.labels)} rows, without strata, for several outputs"
+            raise InvalidArgument("samples", "more, or Gaussian strata", allowed)
         if self.strata is None and not self.binary:
             allowed = (
                 f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
@@ -227,35 +244,57 @@ class FeatureSample:
         return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
 
 
-def _as_numbers(labels: Any) -> Array:
-    """Real labels as they are; two classes, names or whole numbers, or 0 and 1, as -1 and +1.
+def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
+    """Real labels as they are, (N,) or (N, C); two classes as -1 and +1, more as (N, C) of 0 and 1;
+    and the classes, if these are more than two.
 
-    >>> _as_numbers([True, False]).tolist(), _as_numbers(["cat", "dog"]).tolist()
+    >>> _as_numbers([True, False])[0].tolist(), _as_numbers(["cat", "dog"])[0].tolist()
     ([1.0, -1.0], [-1.0, 1.0])
+    >>> _as_numbers([2, 0, 1])
+    (array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]]), (0, 1, 2))
     """
     try:
         array = np.asarray(labels)
     except ValueError:  # rows of several lengths
-        return finite_array("labels", labels, 1)
+        return finite_array("labels", labels, 1), None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.ndim == 2:  # real vectors
+        array = finite_array("labels", labels, 2)
+        if classes is not None and (len(classes) != array.shape[1] or not _is_one_hot(array)):
+            allowed = f"{array.shape[1]} names, where labels are 1 of a class and 0 of the others"
+            raise InvalidArgument("classes", classes, allowed)
+        return array, None if classes is None else tuple(classes)
     if array.ndim != 1 or np.ma.is_masked(labels):
-        return finite_array("labels", labels, 1)
+        return finite_array("labels", labels, 1), None
     if array.dtype.kind in "USO":
         each = np.ravel(np.array(labels, dtype=object)).tolist()
         if not all(isinstance(one, str) for one in each):  # numbers as objects, or a label lacks
-            return _as_numbers(finite_array("labels", each, 1))
-    classes = np.unique(array)
-    if array.dtype.kind == "f" and classes.tolist() != [0, 1]:
-        return finite_array("labels", array, 1)
-    if len(classes) == 2:
-        return np.where(array == classes[1], 1.0, -1.0)
-    if len(classes) > 2:
-        first, *_, last = classes.tolist()
+            return _as_numbers(finite_array("labels", each, 1), classes)
+    found = np.unique(array)
+    if classes is not None:
+        named = np.asarray(classes)
+        if named.ndim != 1 or len(np.unique(named)) < len(named) or not np.isin(found, named).all():
+            raise InvalidArgument("classes", classes, "different names, of all labels among them")
+        found = named
+    elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
+        return finite_array("labels", array, 1), None
+    elif array.dtype.kind in "iu" and len(found) > MOST_CLASSES:
         raise InvalidArgument(
             "labels",
-            f"{len(classes)} classes or whole numbers, from {first!r} to {last!r}",
-            f"two classes, or real numbers (labels == {first!r} is that class and the rest; "
-            "labels.astype(float) regresses the numbers)",
+            f"{len(found)} whole numbers, from {found[0]} to {found[-1]}",
+            f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
+            "classes, labels.astype(float) that they are numbers)",
         )
-    return finite_array("labels", array, 1)
+    if len(found) == 2:
+        return np.where(array == found[1], 1.0, -1.0), None
+    if len(found) > 2:
+        return np.asarray(array[:, None] == found, float), tuple(found.tolist())
+    return finite_array("labels", array, 1), None
+
+
+def _is_one_hot(labels: Array) -> bool:
+    """Whether every row of (N, C) is 0 but for one 1."""
+    return bool(np.isin(labels, [0, 1]).all() and (labels.sum(axis=1) == 1).all())

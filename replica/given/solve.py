@@ -17,6 +17,7 @@ from solvers.results import Array, Result, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import SampledEquations, StrataEquations
+from .outputs import Outputs, law_of_outputs
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
 
@@ -60,6 +61,16 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
+    ridge = _equations(given, samples, lam)
+    if loss.is_square and not given.channel:
+        return _ridge(ridge, start, tol)
+    if start is None:
+        start = _ridge(ridge, None, 1e-3).posterior
+    return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
+
+
+def _equations(given: Stratified, samples: float, lam: float) -> StrataEquations:
+    """The equations of strata, of a sample's moments or of its rows, for the square loss."""
     p = given.strata.width
     penalties = np.full(p, lam)
     if given.intercept:  # its feature is the last; the others are over the root of one more
@@ -69,12 +80,7 @@ def solve_point(
         kind = RowEquations if isinstance(given.strata, RowStrata) else SampledEquations
     drawn = samples / given.rows if given.rows else 0.0
     of_ridge = partial(scores_of_ridge, given.moments)
-    ridge = kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
-    if loss.is_square and not given.channel:
-        return _ridge(ridge, start, tol)
-    if start is None:
-        start = _ridge(ridge, None, 1e-3).posterior
-    return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
+    return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
@@ -84,20 +90,10 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     method takes the steps of the first into the second.
     """
     strata, labels = equations.strata, equations.labels
-    G: Any = None if start is None else start.response
     T: Any = None
     variance = np.nan
-
-    def respond(x: Array) -> Array:
-        nonlocal G
-        V = np.exp(x)
-        G, t = equations.response(1 / (1 + V), V)
-        return np.log(equations.response_of_square(t))
-
-    ones = np.ones_like(strata.shares)
-    first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
     past = np.zeros((1, 6, 2, strata.shares.size))
-    of_V = _iterated(equations, respond, np.log(strata.positive(first)), tol, past)
+    G, of_V = _responses(equations, start, tol, past)
     V = np.exp(of_V.value[0])
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
@@ -123,6 +119,40 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     )
     field = under._replace(power=power(of_errors.value[0])[None])
     return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
+
+
+def _responses(
+    equations: StrataEquations, start: Posterior | None, tol: float, past: Array
+) -> tuple[Any, Result]:
+    """G of ridge regression, and the fixed point of log V with its steps in ``past``."""
+    strata, ones = equations.strata, np.ones_like(equations.strata.shares)
+    G: Any = None if start is None else start.response
+
+    def respond(x: Array) -> Array:
+        nonlocal G
+        V = np.exp(x)
+        G, t = equations.response(1 / (1 + V), V)
+        return np.log(equations.response_of_square(t))
+
+    first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
+    found = _iterated(equations, respond, np.log(strata.positive(first)), tol, past)
+    return G, found
+
+
+def solve_outputs(
+    given: Stratified, samples: float, lam: float, start: Posterior | None, tol: float
+) -> tuple[Outputs, Solved]:
+    """Ridge regression of several outputs on rows, with the account of a point of one."""
+    equations = _equations(given, samples, lam)
+    assert isinstance(equations, RowEquations)
+    G, found = _responses(equations, start, tol, np.zeros((1, 6, 2, equations.strata.shares.size)))
+    outputs = law_of_outputs(equations, G, np.exp(found.value[0]))
+    variance = float(np.trace(outputs.covariance, axis1=1, axis2=2).mean())
+    # the start of another point: of T there is none
+    posterior = Posterior(G, 0.0 * G, 0.0 * G[0])
+    nothing = np.zeros((1, len(found.value[0])))
+    field = Field(nothing, nothing[..., None], nothing, np.exp(found.value))
+    return outputs, _solved(equations, field, posterior, variance, found)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:

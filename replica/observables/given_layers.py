@@ -87,6 +87,9 @@ class ReadoutSolution(Displayed):
     iterations, strata, directions : int
         Passes of the equations; strata of the last of them, or rows; and special directions, along
         which these are cut.
+    confusion : (C, C) or None
+        Of several classes, in their order: shares of outputs that are largest, of the rows of each
+        class.  Rows sum to 1.
     """
 
     model: Given
@@ -111,6 +114,7 @@ class ReadoutSolution(Displayed):
     iterations: int
     strata: int
     directions: int
+    confusion: Array | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -119,7 +123,7 @@ class ReadoutSolution(Displayed):
         return self.model.described | {"samples": self.samples, "lam": self.lam} | named
 
     def _facts(self) -> dict[str, Any]:
-        binary = ["classification_error"] if self.model.binary else []
+        binary = ["classification_error"] if has_classes(self.model) else []
         errors: dict[str, Any] = {}
         for name in [*binary, "test_error", "train_error"]:
             stderr = getattr(self, f"{name}_stderr", np.nan)
@@ -153,7 +157,7 @@ def solve_given(
     points = _points(model, n, penalty, minimised, quadrature_tol, time_limit)
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
     columns = {name: column.item() for name, column in points.columns.items()}
-    return ReadoutSolution(model=model, **at, **columns), points
+    return ReadoutSolution(model=model, **at, **columns, confusion=points.confusion), points
 
 
 def curve_given(
@@ -186,6 +190,11 @@ def curve_given(
     if not (names or losses[0].is_square):
         constants["loss"] = losses[0].name
     return data_set(names | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
+
+
+def has_classes(model: Given) -> bool:
+    """Whether outputs name a class: labels are +-1, or one of several."""
+    return model.binary or getattr(model, "classes", None) is not None
 
 
 def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
@@ -231,7 +240,7 @@ def of_limits_alone(*grids: str, **options: Any) -> None:
 
 def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     """The names of what tables show of a point."""
-    binary = ["classification_error"] if model.binary else []
+    binary = ["classification_error"] if has_classes(model) else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
@@ -251,6 +260,11 @@ def _points(
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
+    if isinstance(model, FeatureSample) and model.outputs > 1 and not loss.is_square:
+        allowed = (
+            "the square for several classes or outputs (labels == c is one class and the rest)"
+        )
+        raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)

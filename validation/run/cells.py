@@ -33,7 +33,15 @@ from ..draws import (
     size,
     spiked_model,
 )
-from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
+from ..fit import (
+    Blocks,
+    fit_convex_readout,
+    fit_outputs,
+    fit_readout,
+    mean_losses,
+    output_errors,
+    squared_errors,
+)
 
 # To be raised with every change of the method that moves the numbers of a cell: stored ones are
 # those of a method.
@@ -89,7 +97,8 @@ class Experiment:
         """Names of what a cell measures: losses unless they are half the squared errors, and
         classification errors where labels are +-1."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        classification = ("classification_error",) if self.binary else ()
+        classes = self.samples and getattr(self.problem, "classes", None) is not None
+        classification = ("classification_error",) if self.binary or classes else ()
         return *SQUARED_ERRORS, *losses, *classification
 
     @property
@@ -214,6 +223,15 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
         train, test, fresh = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
         design, loss, trained = repeatable(train, keep), experiment.loss, experiment.trained
+        if isinstance(experiment.problem, FeatureSample) and experiment.problem.outputs > 1:
+            intercept = trained["intercept"]
+            count = experiment.problem.outputs
+            each = fit_outputs(design(0.0), sizes, lam, count, intercept=intercept)
+            mean, variance, wrong = output_errors(test.blocks, each, test.count)
+            train = np.sum([fits.train for fits in each], axis=0)
+            measured = {"test_error": mean, "train_error": train, "test_variance": variance}
+            measured["classification_error"] = wrong
+            return np.stack([measured[name] for name in experiment.measures])
         if loss.is_square:
             fits = fit_readout(design, sizes, lam, **trained)
         else:

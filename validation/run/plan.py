@@ -58,6 +58,8 @@ def plan(
         loss=of,
         **known,
     )
+    if getattr(problem, "outputs", 1) > 1 and not of.is_square:
+        raise InvalidArgument("loss", of.name, "the square for several classes or outputs")
     if of.kind == "margin" and not experiment.binary:
         raise InvalidArgument("loss", of.name, LABELS_NEEDED)
     if experiment.trained["train_bias"] and not of.is_square:

@@ -1,0 +1,191 @@
+"""Several classes, or outputs, of one readout, row by row: docs/theory.md 22."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.datasets import load_digits
+
+import validation
+from replica import (
+    FeatureSample,
+    InvalidArgument,
+    gradient,
+    learning_curve,
+    optimal_lambda,
+    solve,
+)
+from replica.given.outputs import Outputs
+from tests.given.test_rows import pixels
+
+
+def classes_of(rows, p, count, seed=0):
+    """Features that are far from Gaussian, and which of ``count`` their class is."""
+    rng = np.random.default_rng(seed)
+    features, _ = pixels(rows, p, seed)
+    scores = features @ rng.standard_normal((p, count)) / np.sqrt(p)
+    return features, (scores + 0.3 * rng.standard_normal(scores.shape)).argmax(axis=1)
+
+
+def left_out(features, labels, lam):
+    """Outputs (N, C) for every row of ridge regression on the others, with an intercept."""
+    N, p = features.shape
+    columns, penalty = np.column_stack([features, np.ones(N)]), p * lam * np.eye(p + 1)
+    penalty[-1, -1] = 0
+    outputs = []
+    for i in range(N):
+        rest = np.arange(N) != i
+        gram = columns[rest].T @ columns[rest] + penalty
+        outputs.append(columns[i] @ np.linalg.solve(gram, columns[rest].T @ labels[rest]))
+    return np.array(outputs)
+
+
+def test_all_rows_leave_one_out():
+    features, of = classes_of(80, 10, 4)
+    sample = FeatureSample(features=features, labels=of, intercept=True)
+    point = solve(sample, samples=80, lam=0.05, quadrature_tol=1e-8)
+    expected = left_out(features, np.eye(4)[of], 0.05)
+    assert point.test_error == pytest.approx(
+        np.sum((np.eye(4)[of] - expected) ** 2) / 80, rel=1e-10
+    )
+    chosen = expected.argmax(axis=1)
+    assert point.classification_error == pytest.approx(np.mean(chosen != of), abs=1e-12)
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (of, chosen), 1)
+    np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_outputs_are_those_of_one_at_a_time():
+    """Two real labels: errors add up."""
+    features, y = pixels(150, 12, labels="reals")
+    other = np.cos(3 * y) + features[:, 0]
+    together, first, second = (
+        solve(FeatureSample(features=features, labels=labels), samples=60, lam=0.05)
+        for labels in (np.column_stack([y, other]), y, other)
+    )
+    for name in ("test_error", "train_error", "readout_variance"):
+        # what iterations of one label stop at
+        added = getattr(first, name) + getattr(second, name)
+        assert getattr(together, name) == pytest.approx(added, rel=1e-6), name
+    assert together.confusion is None
+    assert np.isnan(together.classification_error)
+
+
+@pytest.mark.parametrize("samples", [40, 120])
+def test_two_outputs_are_one_label(samples):
+    """With an intercept the outputs of two classes are (1 +- f) / 2."""
+    features, y = pixels(150, 12)
+    labels = np.column_stack([y < 0, y > 0]).astype(float)
+    two = FeatureSample(features=features, labels=labels, classes=["-", "+"], intercept=True)
+    one = FeatureSample(features=features, labels=y, intercept=True)
+    found, expected = (solve(each, samples=samples, lam=0.05) for each in (two, one))
+    assert found.test_error == pytest.approx(expected.test_error / 2, rel=1e-6)
+    # 256 draws a row
+    assert found.classification_error == pytest.approx(expected.classification_error, abs=1e-3)
+
+
+def test_how_often_an_output_is_the_largest():
+    rng = np.random.default_rng(0)
+    mean, root = rng.standard_normal((500, 2)), rng.standard_normal((500, 2, 2))
+    covariance = root @ root.swapaxes(1, 2)
+    law = Outputs(np.zeros((500, 2)), mean, covariance, np.ones(500))
+    spread = covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1]
+    exact = ndtr((mean[:, 0] - mean[:, 1]) / np.sqrt(spread))
+    off = law.largest()[:, 0] - exact
+    assert np.abs(off).max() < 0.03  # a row of 256 draws
+    assert abs(off.mean()) < 5e-4
+
+
+@pytest.mark.parametrize(
+    ("rows", "p", "lam"), [(400, 20, 0.1), pytest.param(1600, 80, 0.1, marks=pytest.mark.slow)]
+)
+def test_fits_of_some_rows(rows, p, lam):
+    """Five classes; of the theory's 1/n 4 % and 2 % are left."""
+    features, of = classes_of(rows, p, 5)
+    sample = FeatureSample(features=features, labels=of, intercept=True)
+    samples, seeds = [rows // 8, rows // 3, rows * 3 // 4], 60
+    found = validation.simulate(sample, samples=samples, lam=lam, seeds=seeds, rng=0, workers=1)
+    curve, part = learning_curve(sample, samples=samples, lam=lam), 0.04 if rows == 400 else 0.02
+    each = {"test_error": found.test_error, "train_error": found.train_error} | found.measured
+    for name in ("test_error", "train_error", "classification_error"):
+        mean, stderr = each[name].mean(axis=0)[:, 0], each[name].std(axis=0, ddof=1)[:, 0]
+        off = np.abs(curve[name].values - mean)
+        assert (off <= 3.5 * stderr / np.sqrt(seeds) + part * mean).all(), (name, off / mean)
+
+
+@pytest.mark.slow
+def test_ten_digits():
+    """The images of scikit-learn: their ten classes, and how they are taken for one another."""
+    X, digit = load_digits(return_X_y=True)
+    X = X[:, X.std(axis=0) > 0]
+    features = (X - X.mean(axis=0)) / X.std(axis=0)
+    sample = FeatureSample(features=features, labels=digit, intercept=True)
+    compared = validation.compare(sample, samples=[300, 898], lam=0.1, seeds=40, rng=0)
+    check = compared.checks["classification_error"]
+    # 5 % of an error of 7 to 9 %, and 3 standard errors of 2 %
+    assert (
+        np.abs(check.theory / check.simulated - 1) < 0.05 + 3 * check.stderr / check.theory
+    ).all()
+    confusion = solve(sample, samples=898, lam=0.1).confusion
+    np.testing.assert_allclose(confusion.sum(axis=1), 1)
+    assert confusion[8, 1] == np.max(confusion - np.diag(np.diag(confusion)))  # as fits have it
+
+
+def test_classes_are_names_in_their_order():
+    features, of = classes_of(90, 6, 3)
+    named = np.array(["b", "c", "a"])[of]
+    numbers, names = (FeatureSample(features=features, labels=x) for x in (of, named))
+    assert numbers.classes == (0, 1, 2)
+    assert names.classes == ("a", "b", "c")
+    a, b = (solve(each, samples=40, lam=0.1) for each in (numbers, names))
+    assert b.test_error == pytest.approx(a.test_error, rel=1e-9)
+    order = [2, 0, 1]
+    # rows are drawn by chance
+    np.testing.assert_allclose(b.confusion, a.confusion[np.ix_(order, order)], atol=0.01)
+    assert "classes 3" in repr(b)
+    again = replace(names, intercept=True)
+    assert again.classes == names.classes
+    ordered = FeatureSample(features=features, labels=named, classes=["c", "b", "a"])
+    assert ordered.classes == ("c", "b", "a")
+    assert (ordered.labels == names.labels[:, ::-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(labels=np.arange(60)), r"labels must be of at most 20 values \(classes=np.unique"),
+        (dict(classes=["a", "b"]), "classes must be different names, of all labels"),
+        (dict(labels=np.ones((60, 3)), classes=["a", "b", "c"]), "classes must be 3 names"),
+        (dict(labels=np.full((60, 3), np.nan)), "labels must be finite"),
+    ],
+)
+def test_what_may_be_classes_or_numbers_is_asked_about(change, message):
+    given = dict(features=np.ones((60, 2)), labels=np.arange(60) % 3)
+    with pytest.raises(InvalidArgument, match=message):
+        FeatureSample(**given | change)
+
+
+def test_what_several_classes_do_not_have_is_said():
+    features, of = classes_of(90, 6, 3)
+    sample = FeatureSample(features=features, labels=of)
+    with pytest.raises(InvalidArgument, match=r"the square for several classes.*labels == c"):
+        solve(sample, samples=40, lam=0.1, loss="logistic")
+    with pytest.raises(InvalidArgument, match="at most the 90 rows"):
+        solve(sample, samples=91, lam=0.1)
+    with pytest.raises(InvalidArgument, match="the square for several classes"):
+        validation.simulate(sample, samples=[40], lam=0.1, seeds=2, loss="hinge")
+    with pytest.raises(InvalidArgument, match="labels must be of one output for derivatives"):
+        gradient(sample, samples=40, lam=0.1)
+    numbers = FeatureSample(features=features, labels=of.astype(float))
+    assert numbers.outputs == 1
+
+
+def test_a_best_penalty_of_several_classes():
+    features, of = classes_of(150, 12, 4)
+    sample = FeatureSample(features=features, labels=of, intercept=True)
+    best = optimal_lambda(sample, samples=60)
+    assert best.converged
+    for factor in (0.5, 2):
+        other = solve(sample, samples=60, lam=factor * best.lam)
+        assert other.test_error > best.test_error
