@@ -123,8 +123,8 @@ class Output:
         if any(name.endswith("classification_error") for name in columns):
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "
-                "sign of the output misses; the test error is squared, and on targets without "
-                "noise (of given features, on their labels)"
+                "sign of the output, or the largest of several, misses; the test error is squared, "
+                "and on targets without noise (of given features, on their labels)"
             )
         if len(shown) < len(cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")

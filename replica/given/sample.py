@@ -180,7 +180,7 @@ class FeatureSample:
         >>> given.moments.h.tolist()
         [-1.0, 1.0]
         """
-        return self._rows(samples) if self.by_rows(samples) else self._gaussian
+        return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
     def _rows(self, samples: float) -> Stratified:
         """The rows, or so many of them that the matrices of a point take a second: at random, and
@@ -207,17 +207,18 @@ class FeatureSample:
         centred = self.features - self.features.mean(axis=0)
         return np.column_stack([centred, np.ones(len(centred))])
 
-    @property
-    def _gaussian(self) -> Stratified:
+    def _gaussian(self, samples: float) -> Stratified:
         """The strata of empirical moments."""
+        if self.outputs > 1 and self.strata is not None:
+            raise InvalidArgument("strata", "ids", "left out for several classes or outputs")
         if self.outputs > 1:
-            allowed = f"at most the {len(self.labels)} rows, without strata, for several outputs"
-            raise InvalidArgument("samples", "more, or Gaussian strata", allowed)
+            allowed = f"at most the {len(self.labels)} rows, for several classes or outputs"
+            raise InvalidArgument("samples", samples, allowed)
         if self.strata is None and not self.binary:
             allowed = (
                 f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
             )
-            raise InvalidArgument("samples", "more than there are rows", allowed)
+            raise InvalidArgument("samples", samples, allowed)
         of = self.labels if self.strata is None else self.strata
         features = self._columns
         rows, p = features.shape
