@@ -236,8 +236,9 @@ def answered(number):
             return "fault", traceback.format_exc(limit=-3)
 
 
-def apart(number, patience=120.0):
+def apart(number):
     """The same in a process of its own, with its seconds and MB: ``(outcome, fault, s, MB)``."""
+    patience = 15.0 + allowed(number)
     read, write = os.pipe()
     start = time.monotonic()
     child = os.fork()
@@ -262,7 +263,8 @@ def allowed(number):
     """Seconds that the call of that number may take: its ``time_limit``, as often as it is asked
     for, what it needs before it can look at the clock, and an import."""
     question = drawn(number)
-    if question.kind in ("layer", "features") and question.action == "curve":
+    each = question.kind in ("layer", "features") or question.fields.get("train_bias")
+    if each and question.action == "curve":
         return 10 * 20 + 15  # each of its points has the limit
     action = question.action
     one = {"spectrum": 30, "best bounds": 60, "optimal lambda": 80, "optimal eta": 80}

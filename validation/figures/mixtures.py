@@ -260,20 +260,15 @@ def means(
     shape = 3, len(setting.students), 1 + setting.hermite
     positive, unknown = (0.0, np.inf), (np.nan, np.nan)
     wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
-    # the readout of given features has no norm in theory
-    objective = unknown if setting.source == "images" else positive
-    simulated, given = (
-        tuple(np.array([first, positive, wrong]).T[:, :, None, None])
-        for first in (positive, objective)
-    )
-    kinds: dict[str, tuple[Callable[..., Errors], dict[str, Any], Any]] = {
-        "mean": (side_by_side, {}, simulated),
-        "theory": (in_theory, {"theory": True}, given),
-        "closed": (of_task, {"theory": "closed form"}, given),
+    bounds = tuple(np.array([positive, positive, wrong]).T[:, :, None, None])
+    kinds: dict[str, tuple[Callable[..., Errors], dict[str, Any]]] = {
+        "mean": (side_by_side, {}),
+        "theory": (in_theory, {"theory": "rows" if setting.source == "images" else True}),
+        "closed": (of_task, {"theory": "closed form"}),
     }
     each: dict[str, list[Array]] = {name: [] for name in kinds}
     for seed in seeds:
-        for name, (errors, mark, bounds) in kinds.items():
+        for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
                 each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape, bounds))
