@@ -20,9 +20,10 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
+from .outputs import law_of_outputs
 from .rows import RowStrata
 from .sample import FeatureSample, MomentStrata
-from .solve import Solved, solve_outputs, solve_point
+from .solve import Solved, solve_point, solve_responses
 from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
@@ -213,17 +214,28 @@ class _Point:
 
     def _outputs(self, given: Stratified, classes: bool) -> ReadoutErrors:
         """The errors of several outputs, summed over them."""
-        outputs, solved = solve_outputs(given, self.samples, self.lam, self.start, self._tol())
+        at = self.samples, self.lam, self.start
+        equations, solved = solve_responses(given, *at, self._tol())
         self._settled(given, solved)
+        V = solved.field.response[0]
+        try:
+            outputs = law_of_outputs(equations, solved.posterior.response, V, classes)
+        except np.linalg.LinAlgError:
+            raise GivenUp(Status.NOT_FINITE) from None
         each, wrong = [outputs.errors], np.nan
         if classes:
             shares = outputs.largest()
             self.confusion = outputs.confusion(shares)
             each.append(1 - (shares * outputs.labels).sum(axis=1))
             wrong = float(each[1].mean())
-        test, train = (float(x.mean()) for x in (each[0], each[0] / (1 + outputs.response) ** 2))
-        of_loss = train, test / 2, train / 2
-        return ReadoutErrors(test, *of_loss, wrong, solved.variance, np.nan, *scatter_of(each))
+        test, train = (float(x.mean()) for x in (each[0], each[0] / (1 + V) ** 2))
+        size = (outputs.labels**2 + outputs.mean**2).sum(axis=1).mean()
+        if not np.finfo(float).eps * size <= self.tol * test:
+            raise GivenUp(Status.ROUNDING if np.isfinite(test) else Status.NOT_FINITE)
+        varied = float(outputs.variances.mean())
+        return ReadoutErrors(
+            test, train, test / 2, train / 2, wrong, varied, np.nan, *scatter_of(each)
+        )
 
     def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
         """The errors on some strata, in ``rough`` only good enough to compare."""

@@ -10,90 +10,104 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from solvers.resources import check_time
 from solvers.results import Array
 
 from .rows import RowEquations
 
-MOST_ROWS = 3000  # of which the covariances are known, drawn from all of them: N^3
 POINTS = 8  # 2^8 draws of the outputs for every row
 BLOCK = 2**21  # numbers of these draws at a time, for memory
 
 
 class Outputs(NamedTuple):
-    """The law of C outputs for N rows, or for MOST_ROWS of them.
+    """The law of C outputs for N rows.
 
     Attributes
     ----------
     labels, mean : (N, C)
-    covariance : (N, C, C)
+    roots : (N, C, C) or (N, 1, 1)
+        Of the covariances, v = root root^T; of their trace where there are no classes.
     response : (N,)
         V.
     """
 
     labels: Array
     mean: Array
-    covariance: Array
+    roots: Array
     response: Array
+
+    @property
+    def variances(self) -> Array:
+        """tr v, (N,)."""
+        return np.asarray((self.roots**2).sum(axis=(1, 2)))
 
     @property
     def errors(self) -> Array:
         """E |y - f|^2 for every row, (N,)."""
-        squares = ((self.labels - self.mean) ** 2).sum(axis=1)
-        return np.asarray(squares + np.trace(self.covariance, axis1=1, axis2=2))
+        return np.asarray(((self.labels - self.mean) ** 2).sum(axis=1) + self.variances)
 
     def largest(self) -> Array:
         """P(output c is the largest) for every row, (N, C): by a Sobol sequence, shifted at random
-        for each row."""
+        for each row.  Raises ``GivenUp`` past the deadline."""
         from scipy.stats import qmc  # takes half a second
 
         count, C = self.mean.shape
-        sizes, turns = np.linalg.eigh(self.covariance)
-        least = 1e-24 * float(self.errors.mean())  # so that outputs that are equal share alike
-        roots = turns * np.sqrt(np.maximum(sizes, least))[:, None, :]
         points = qmc.Sobol(C, scramble=False).random_base2(POINTS)
         shifts, shares = np.random.default_rng(0).random((count, 1, C)), np.empty((count, C))
-        step = max(1, BLOCK // points.size)
+        # outputs that are equal share alike
+        tie, step = 1e-12 * np.sqrt(self.errors.mean()), max(1, BLOCK // points.size)
         for start in range(0, count, step):
+            check_time()
             rows = slice(start, start + step)
             normal = ndtri(np.clip((points + shifts[rows]) % 1, 1e-16, 1 - 1e-16))
-            outputs = self.mean[rows, None, :] + normal @ roots[rows].swapaxes(1, 2)
-            first = outputs.argmax(axis=2)
+            outputs = self.mean[rows, None, :] + normal @ self.roots[rows].swapaxes(1, 2)
+            first = (outputs + tie * normal).argmax(axis=2)
             shares[rows] = (first[..., None] == np.arange(C)).mean(axis=1)
         return shares
 
     def confusion(self, largest: Array) -> Array:
         """Shares (C, C) of the outputs that are ``largest`` (N, C), of the rows of each class: rows
-        sum to 1.  Labels are 1 of the class and 0 of all others."""
-        shares = self.labels.T @ largest
-        return np.asarray(shares / self.labels.sum(axis=0)[:, None])
+        sum to 1, and are NaN of a class without rows.  Labels are 1 of the class, else 0."""
+        with np.errstate(invalid="ignore"):
+            shares = self.labels.T @ largest / self.labels.sum(axis=0)[:, None]
+        return np.asarray(shares)
 
 
-def law_of_outputs(equations: RowEquations, G: Any, V: Array) -> Outputs:
-    """The outputs of ridge regression on labels (N, C), at the solution of (22.4)."""
+def law_of_outputs(equations: RowEquations, G: Any, V: Array, classes: bool) -> Outputs:
+    """The outputs of ridge regression on labels (N, C), at the solution of (22.4); covariances of
+    ``classes``, else their trace.  Raises ``GivenUp`` past the deadline."""
+    check_time()
     f, features, labels = equations.drawn, equations.strata.features, equations.labels.h
     (N, p), slope = features.shape, 1 / (1 + V)
     left = equations.left(slope, V)
+    scaled = features / left[:, None]
     # Eq. (22.2)
-    a = G @ (features.T * (f / p * slope / left)) @ labels
+    a = G @ (scaled.T @ (slope[:, None] * labels)) * f / p
     mean = (features @ a - (1 - left)[:, None] * labels) / left[:, None]
-    error, own, once = labels - mean, V / left, f * (1 - f)
-    # Eq. (22.5)
-    asked = slope[:, None] * error
-    u = features @ (G @ (features.T / left) @ asked) / (p * left[:, None]) - own[:, None] * asked
-    some = np.arange(N)
-    if N > MOST_ROWS:
-        some = np.sort(np.random.default_rng(0).permutation(N)[:MOST_ROWS])
-    scaled = features[some] / left[some, None]
-    R2 = (scaled @ G @ scaled.T / p) ** 2 * (N / len(some))
-    np.fill_diagonal(R2, 0.0)
-    # Eqs. (22.3), (22.7): v = reach (r r^T + v) less what exactly n samples take
-    g = once * slope[some] ** 2
-    reach = R2 * g
-    np.fill_diagonal(reach, -((R2**2 @ g) * g) * len(some) / N)
+    R = scaled @ G @ scaled.T / p
+    np.fill_diagonal(R, 0.0)
+    error, once = labels - mean, f * (1 - f)
+    u = R @ (slope[:, None] * error)
     i, j = np.triu_indices(labels.shape[1])
-    r, u = error[some], u[some]
-    right = reach @ (r[:, i] * r[:, j]) - once / N * u[:, i] * u[:, j]
-    found = np.linalg.solve(np.eye(len(some)) - reach, right)
-    covariance = np.empty((len(some), labels.shape[1], labels.shape[1]))
+
+    def squares(x: Array) -> Array:
+        """x x^T of every row, or its trace."""
+        return x[:, i] * x[:, j] if classes else (x**2).sum(axis=1)[:, None]
+
+    # Eqs. (22.3), (22.5), (22.7): v = reach (r r^T + v) less what exactly n samples take
+    R *= R
+    g = once * slope**2
+    alone = (R * R) @ g
+    R *= g
+    reach = R
+    np.fill_diagonal(reach, -alone * g)
+    right = reach @ squares(error) - once / N * squares(u)
+    np.negative(reach, out=reach)
+    reach[np.diag_indices(N)] += 1.0
+    found = np.linalg.solve(reach, right)
+    if not classes:
+        return Outputs(labels, mean, np.sqrt(np.maximum(found, 0.0))[..., None], V)
+    covariance = np.empty((N, labels.shape[1], labels.shape[1]))
     covariance[:, i, j] = covariance[:, j, i] = found
-    return Outputs(labels[some], mean[some], covariance, V[some])
+    sizes, turns = np.linalg.eigh(covariance)  # some are 0, or below it by rounding
+    return Outputs(labels, mean, turns * np.sqrt(np.maximum(sizes, 0.0))[:, None, :], V)

@@ -81,14 +81,15 @@ class FeatureSample:
         Of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,) or (N, C)
         Real numbers, as the readout is trained on, or C of them for C outputs; or classes: names,
-        up to 20 whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their
-        order; of more there is an output for each, trained on 1 for its class and 0 for others.
+        whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their order; of
+        more there is an output for each, trained on 1 for its class and 0 for others.
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum.
     intercept : bool
         Whether the readout has one, which is not penalised.
     classes : sequence, optional
-        Names of C classes, in the order of outputs; those of the labels unless given.
+        Their names, in the order of outputs: as the labels have them unless given, which more than
+        20 must be.  None where there are two, or none.
 
     Raises
     ------
@@ -143,7 +144,7 @@ class FeatureSample:
     @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
-        return bool((np.abs(self.labels) == 1).all())
+        return self.outputs == 1 and bool((np.abs(self.labels) == 1).all())
 
     @property
     def outputs(self) -> int:
@@ -187,6 +188,11 @@ class FeatureSample:
         twice as many as there are ``samples``."""
         features, labels = self._columns, self.labels
         fewest = max(FEWEST_ROWS, 2 * samples, min(MOST_ROWS, WORK / features.shape[1] ** 2))
+        if self.outputs > 1:  # whose covariances take matrices between rows
+            fewest = MOST_ROWS
+            if samples > fewest:
+                allowed = f"at most {fewest} for several classes or outputs"
+                raise InvalidArgument("samples", samples, allowed)
         if fewest < len(labels):
             chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
             features, labels = features[chosen], labels[chosen]
@@ -256,6 +262,7 @@ def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
            [1., 0., 0.],
            [0., 1., 0.]]), (0, 1, 2))
     """
+    named = None if classes is None else _names(classes)
     try:
         array = np.asarray(labels)
     except ValueError:  # rows of several lengths
@@ -264,28 +271,37 @@ def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         array = array[:, 0]
     if array.ndim == 2:  # real vectors
         array = finite_array("labels", labels, 2)
-        if classes is not None and (len(classes) != array.shape[1] or not _is_one_hot(array)):
-            allowed = f"{array.shape[1]} names, where labels are 1 of a class and 0 of the others"
+        one_hot = np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
+        if named is not None and not (one_hot and array.sum(axis=0).all()):
+            allowed = (
+                "left out unless labels (N, C) are 1 of a class and 0 of others, each with rows"
+            )
             raise InvalidArgument("classes", classes, allowed)
-        return array, None if classes is None else tuple(classes)
-    if array.ndim != 1 or np.ma.is_masked(labels):
+        if named is not None and len(named) != array.shape[1]:
+            raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
+        return array, None if named is None else tuple(named.tolist())
+    if array.ndim != 1 or np.ma.is_masked(labels) or array.dtype.kind not in "biufUSO":
         return finite_array("labels", labels, 1), None
     if array.dtype.kind in "USO":
         each = np.ravel(np.array(labels, dtype=object)).tolist()
         if not all(isinstance(one, str) for one in each):  # numbers as objects, or a label lacks
             return _as_numbers(finite_array("labels", each, 1), classes)
+        array = np.array(each)
     found = np.unique(array)
-    if classes is not None:
-        named = np.asarray(classes)
-        if named.ndim != 1 or len(np.unique(named)) < len(named) or not np.isin(found, named).all():
-            raise InvalidArgument("classes", classes, "different names, of all labels among them")
+    if named is not None:
+        alike = array.dtype.kind == named.dtype.kind or {array.dtype.kind, named.dtype.kind} <= {
+            *"iu"
+        }
+        if not alike or not np.array_equal(np.sort(named), found):
+            allowed = "those of the labels, each once and of their type (left out they are found)"
+            raise InvalidArgument("classes", classes, allowed)
         found = named
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
         return finite_array("labels", array, 1), None
-    elif array.dtype.kind in "iu" and len(found) > MOST_CLASSES:
+    elif len(found) > MOST_CLASSES:
         raise InvalidArgument(
             "labels",
-            f"{len(found)} whole numbers, from {found[0]} to {found[-1]}",
+            f"{len(found)} names or whole numbers, from {found[0]} to {found[-1]}",
             f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
             "classes, labels.astype(float) that they are numbers)",
         )
@@ -296,6 +312,18 @@ def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     return finite_array("labels", array, 1), None
 
 
-def _is_one_hot(labels: Array) -> bool:
-    """Whether every row of (N, C) is 0 but for one 1."""
-    return bool(np.isin(labels, [0, 1]).all() and (labels.sum(axis=1) == 1).all())
+def _names(classes: Any) -> Array:
+    """Names of classes, all text or all whole numbers, each once."""
+    try:
+        each = list(classes)
+        named = np.array(each)
+    except (TypeError, ValueError):
+        each, named = [], np.empty(0)
+    text = all(isinstance(one, str) for one in each)
+    if (
+        named.ndim != 1
+        or not (text or named.dtype.kind in "biu")
+        or len({*each}) < max(len(each), 2)
+    ):
+        raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")
+    return named

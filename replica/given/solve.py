@@ -17,7 +17,6 @@ from solvers.results import Array, Result, Status
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
 from .equations import SampledEquations, StrataEquations
-from .outputs import Outputs, law_of_outputs
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
 
@@ -139,20 +138,16 @@ def _responses(
     return G, found
 
 
-def solve_outputs(
+def solve_responses(
     given: Stratified, samples: float, lam: float, start: Posterior | None, tol: float
-) -> tuple[Outputs, Solved]:
-    """Ridge regression of several outputs on rows, with the account of a point of one."""
+) -> tuple[RowEquations, Solved]:
+    """What outputs of ridge regression on rows have in common, and its account: G and V alone."""
     equations = _equations(given, samples, lam)
     assert isinstance(equations, RowEquations)
-    G, found = _responses(equations, start, tol, np.zeros((1, 6, 2, equations.strata.shares.size)))
-    outputs = law_of_outputs(equations, G, np.exp(found.value[0]))
-    variance = float(np.trace(outputs.covariance, axis1=1, axis2=2).mean())
-    # the start of another point: of T there is none
-    posterior = Posterior(G, 0.0 * G, 0.0 * G[0])
-    nothing = np.zeros((1, len(found.value[0])))
-    field = Field(nothing, nothing[..., None], nothing, np.exp(found.value))
-    return outputs, _solved(equations, field, posterior, variance, found)
+    past = np.zeros((1, 6, 2, equations.strata.shares.size))
+    G, found = _responses(equations, start, tol, past)
+    field = Field(*[np.empty(0)] * 3, np.exp(found.value))
+    return equations, _solved(equations, field, Posterior(G, None, None), np.nan, found)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:

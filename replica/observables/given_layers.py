@@ -66,7 +66,8 @@ class ReadoutSolution(Displayed):
         parts of the same N rows, and it is 0 at n = N.
     squared_norm : float
         |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
-        lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample.
+        lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample,
+        and of several outputs.
     test_error_stderr, classification_error_stderr : float
         Their standard errors over samples of as many rows, by how they scatter from row to row;
         NaN where strata are not rows.

@@ -230,7 +230,7 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
             mean, variance, wrong = output_errors(test.blocks, each, test.count)
             train = np.sum([fits.train for fits in each], axis=0)
             measured = {"test_error": mean, "train_error": train, "test_variance": variance}
-            measured["classification_error"] = wrong
+            measured["classification_error"] = wrong  # asked for where there are classes
             return np.stack([measured[name] for name in experiment.measures])
         if loss.is_square:
             fits = fit_readout(design, sizes, lam, **trained)
