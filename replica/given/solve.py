@@ -146,7 +146,8 @@ def solve_responses(
     assert isinstance(equations, RowEquations)
     past = np.zeros((1, 6, 2, equations.strata.shares.size))
     G, found = _responses(equations, start, tol, past)
-    field = Field(*[np.empty(0)] * 3, np.exp(found.value))
+    nothing = np.empty(0)
+    field = Field(nothing, nothing, nothing, np.exp(found.value))
     return equations, _solved(equations, field, Posterior(G, None, None), np.nan, found)
 
 
