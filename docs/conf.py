@@ -35,6 +35,7 @@ MEMBERS = {
     "replica.observables.BoundsOverEta": "plot",
     "replica.observables.LearnedFunction": "",
     "replica.observables.Optimum": "plot",
+    "replica.observables.SamplesNeeded": "plot",
     "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
     "solvers.results.Status": ", ".join(Status.__members__),
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",

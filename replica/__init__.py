@@ -25,6 +25,7 @@ from .observables import (
     learning_curve,
     optimal_eta,
     optimal_lambda,
+    samples_needed,
     solve,
 )
 from .problem import (
@@ -67,6 +68,7 @@ __all__ = [
     "loss",
     "optimal_eta",
     "optimal_lambda",
+    "samples_needed",
     "solve",
     "spectrum",
     "staircase",

@@ -19,6 +19,7 @@ from .grid import Grid, sweep
 from .learned import LearnedFunction, learned_function
 from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .samples_needed import SamplesNeeded, samples_needed
 from .solution import Solution, solve
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "LocalMinimum",
     "Optimum",
     "ReadoutSolution",
+    "SamplesNeeded",
     "Solution",
     "best_bounds",
     "beyond",
@@ -53,6 +55,7 @@ __all__ = [
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",
+    "samples_needed",
     "solve",
     "sweep",
 ]

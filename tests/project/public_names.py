@@ -67,6 +67,8 @@ def results(replica, validation):
     signs = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1, c=1, gamma=0.8)
     at, small = dict(alpha=1.0, lam=0.1), dict(seeds=2, rng=0)
     logistic = replica.solve(signs, **at, loss="logistic")
+    nine = [float(i) for i in range(9)]
+    sample = replica.FeatureSample(features=[[x] for x in nine], labels=nine)
     found = {
         "solve": replica.solve(model, **at),
         "solve.overlaps": replica.solve(model, **at).overlaps,
@@ -76,6 +78,7 @@ def results(replica, validation):
         "bounds over eta": replica.bounds(step, eta=[1.0]),
         "best_bounds": replica.best_bounds(step, eta=(0.5, 1.0)),
         "optimal_lambda": replica.optimal_lambda(model, alpha=1.0),
+        "samples_needed": replica.samples_needed(sample, lam=1.0, test_error=0.9),
         "spectrum": replica.spectrum(model, 2.0),
         "calibration": replica.calibration(logistic, [0.0]),
         "after_each_step": replica.after_each_step(step)[0],

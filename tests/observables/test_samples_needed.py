@@ -1,0 +1,108 @@
+"""How many samples a readout needs for an error."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica import FeatureSample, InvalidArgument, samples_needed, solve
+from tests.given.test_classes import classes_of
+from tests.given.test_rows import pixels
+
+
+@pytest.fixture(scope="module")
+def sample():
+    features, y = pixels(400, 15)
+    return FeatureSample(features=features, labels=y, intercept=True)
+
+
+@pytest.mark.parametrize("error", ["test_error", "classification_error"])
+def test_the_error_is_reached_there(sample, error):
+    middle = getattr(solve(sample, samples=120, lam=0.1), error)
+    needed = samples_needed(sample, lam=0.1, **{error: middle})
+    # straight between points a factor of 1.5 apart
+    assert needed.samples == pytest.approx(120, rel=0.03)
+    for name, sign in (("low", -1), ("high", 1)):
+        n = getattr(needed, name)
+        if np.isfinite(n):
+            point = solve(sample, samples=n, lam=0.1)
+            assert getattr(point, error) + sign * getattr(point, f"{error}_stderr") == (
+                pytest.approx(middle, rel=0.02)
+            )
+    assert needed.low < needed.samples
+    assert not needed.beyond_rows
+    assert f"{needed.samples:.4g}" in repr(needed)
+    assert len(needed.plot().lines) == 3
+
+
+def test_an_error_that_is_not_reached_has_no_number(sample):
+    needed = samples_needed(sample, lam=0.1, test_error=1e-3)
+    assert np.isnan(needed.samples)
+    assert "more than 400, the largest tried" in repr(needed)
+    easy = samples_needed(sample, lam=0.1, test_error=10.0)
+    assert easy.samples == 4
+    assert "at most 4" in repr(easy)
+
+
+def test_errors_that_rise_on_the_way_count_to_their_last_fall(sample):
+    """Near n = p with a small penalty errors have a peak."""
+    curve = replica.learning_curve(sample, samples=[4, 8, 16, 40], lam=1e-6).test_error.values
+    assert curve[2] > curve[1]
+    needed = samples_needed(sample, lam=1e-6, test_error=float(curve[1]))
+    assert needed.samples > 16
+
+
+def test_the_best_penalty_needs_no_more(sample):
+    target = solve(sample, samples=120, lam=0.1).test_error
+    best = samples_needed(sample, lam="best", test_error=target, most=200)
+    assert best.samples <= 122  # a per cent of the best penalty, and straight lines
+    assert best.curve["lam"].dims == ("samples",)
+    assert len(np.unique(best.curve["lam"].values)) > 3
+
+
+def test_several_classes_and_layers():
+    features, of = classes_of(200, 12, 4)
+    digits = FeatureSample(features=features, labels=of)
+    error = solve(digits, samples=80, lam=0.1).classification_error
+    found = samples_needed(digits, lam=0.1, classification_error=error)
+    assert found.samples == pytest.approx(80, rel=0.05)
+    layer = replica.FirstLayer(
+        weights=np.random.default_rng(0).standard_normal((30, 20)) / np.sqrt(20), student="tanh",
+        target="z1", directions=np.eye(20)[0], noise=0.1,
+    )  # fmt: skip
+    error = solve(layer, samples=100, lam=0.1).test_error
+    found = samples_needed(layer, lam=0.1, test_error=error)
+    assert found.samples == pytest.approx(100, rel=0.03)
+    assert np.isnan(found.low)
+
+
+def test_more_than_the_rows_is_said(sample):
+    least = solve(sample, samples=400, lam=0.1)
+    gaussian = FeatureSample(
+        features=sample.features, labels=sample.labels, strata=sample.labels, intercept=True
+    )
+    error = min(least.test_error, solve(gaussian, samples=1000, lam=0.1).test_error) * 0.999
+    needed = samples_needed(sample, lam=0.1, test_error=error, most=4000)
+    assert np.isnan(needed.samples) or needed.beyond_rows
+    if needed.beyond_rows:
+        assert "taken for Gaussian" in repr(needed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "test_error must be given, or classification_error, not both"),
+        (dict(test_error=0.1, classification_error=0.1), "not both"),
+        (dict(test_error=-1), "test_error must be an error, more than 0"),
+        (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
+        (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square"),
+    ],
+)
+def test_mistakes_are_named(sample, asked, message):
+    with pytest.raises(InvalidArgument, match=message):
+        samples_needed(sample, **dict(lam=0.1) | asked)
+
+
+def test_errors_of_classes_want_classes():
+    features, y = pixels(60, 5, labels="reals")
+    with pytest.raises(InvalidArgument, match="classification_error must be left out unless"):
+        samples_needed(FeatureSample(features=features, labels=y), lam=1, classification_error=0.1)
