@@ -33,8 +33,11 @@ def asks_for_given(options: Options) -> bool:
     return any(name in options for name in ("weights", *OF_FEATURES))
 
 
-def parse_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss]:
-    """The layer or the features; the points, "samples" or "alpha" and "lam", (n,) each; the loss.
+def parse_given(
+    options: Options, reach: bool = False
+) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss]:
+    """The layer or the features; the points, "samples" or "alpha" and "lam", (n,) each, or "lam"
+    alone where a number of samples is to ``reach`` an error; the loss.
 
     What is missing, contradictory or out of range is refused, and so is an array of another shape,
     before it is read.
@@ -52,7 +55,7 @@ def parse_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str,
     for name in (*needed, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, "given")
-    points, minimised = _points(options), loss(options.get("loss"))
+    points, minimised = _points(options, reach), loss(options.get("loss"))
     values = {name: options[name] for name in own if name in options and name != "alpha"}
     if "noise" in values:
         values["noise"] = single_number("noise", parse_grid("noise", values["noise"]))
@@ -68,17 +71,20 @@ def parse_given(options: Options) -> tuple[FirstLayer | FeatureSample, dict[str,
     return model, points, minimised
 
 
-def _points(options: Options) -> dict[str, Any]:
-    """The values of samples, rounded, or of alpha, and of lam."""
-    if "alpha" in options and "samples" in options:
+def _points(options: Options, reach: bool) -> dict[str, Any]:
+    """The values of samples, rounded, or of alpha, and of lam; none of the first two to ``reach``
+    an error."""
+    given = [name for name in ("alpha", "samples") if name in options]
+    if reach and given:
+        raise InvalidArgument(given[0], options[given[0]], "left out with --reach")
+    if len(given) == 2:
         raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
-    first = "alpha" if "alpha" in options else "samples"
-    if first not in options:
-        raise InvalidArgument(first, None, "given: the number n of the readout's samples")
-    points = {name: positive(name, parse_grid(name, options[name])) for name in (first, "lam")}
+    if not (reach or given):
+        raise InvalidArgument("samples", None, "given: the number n of the readout's samples")
+    points = {name: positive(name, parse_grid(name, options[name])) for name in (*given, "lam")}
     sizes = (axis.size for axis in points.values())
     check_points("all options together", sizes, LARGEST_DOCUMENT)
-    if first == "samples":
+    if "samples" in points:
         points["samples"] = np.unique(np.rint(points["samples"]))
     return points
 

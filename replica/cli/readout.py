@@ -7,6 +7,7 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
+from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..observables import (
     BEYOND_ROWS,
@@ -14,7 +15,9 @@ from ..observables import (
     beyond,
     few_degrees,
     gaussian_change,
+    has_classes,
     learning_curve,
+    samples_needed,
 )
 from ..plotting import plot_curve
 from .common import DATASETS, command
@@ -27,6 +30,14 @@ Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
 ]
 
+Reach = Annotated[
+    float | None,
+    typer.Option(
+        help="An error, in the place of --samples: how many samples it needs.  Of classes that of "
+        "the classification, else the test error."
+    ),
+]
+
 
 @command(offered=(*OF_LAYERS, *OF_FEATURES, *OF_BOTH), files=DATASETS)
 def readout(
@@ -35,6 +46,7 @@ def readout(
     *,
     quadrature_tol: Tolerance = TOLERANCE,
     time_limit: TimeLimit = TIME_LIMIT,
+    reach: Reach = None,
 ) -> bool:
     """Errors of the readout of a first layer that you trained, or of features.
 
@@ -42,7 +54,8 @@ def readout(
     E (target - output)^2, of targets without noise (of features: of their labels); train_error the
     mean squared residual of the training labels.
 
-    In Python: replica.FirstLayer, replica.FeatureSample and replica.learning_curve.
+    In Python: replica.FirstLayer, replica.FeatureSample, replica.learning_curve and, for --reach,
+    replica.samples_needed.
 
     Examples
     --------
@@ -51,7 +64,11 @@ def readout(
 
     replica readout --features F.npy --labels y.npy --samples 50,100,200 --lam 0.01,0.1
     --loss logistic
+
+    replica readout --features F.npy --labels y.npy --reach 0.05 --lam 0.1
     """
+    if reach is not None:
+        return _reach(options, output, reach, time_limit)
     model, points, loss = parse_given(options)
     accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     dataset = learning_curve(model, **points, loss=loss, **accuracy)
@@ -78,3 +95,24 @@ def readout(
         why = "; ".join(dict.fromkeys(failed))
         say(f"WARNING: {len(failed)} of {dataset.converged.size} points: {why}")
     return not failed
+
+
+def _reach(options: Options, output: Output, reach: float, time_limit: float) -> bool:
+    """How many samples an error needs; whether that is known."""
+    model, points, loss = parse_given(options, reach=True)
+    if points["lam"].size > 1:
+        raise InvalidArgument("lam", options["lam"], "one number with --reach")
+    error = "classification_error" if has_classes(model) else "test_error"
+    at: dict[str, Any] = {"lam": points["lam"].item(), "loss": loss, "time_limit": time_limit}
+    needed = samples_needed(model, **{error: reach}, **at)
+    names = "samples", "low", "high", "beyond_rows"
+    row = {error: reach, "lam": at["lam"]} | {name: getattr(needed, name) for name in names}
+    document: dict[str, Any] = {"problem": model.described, "points": [row]}
+    output.write(
+        document,
+        lambda: output.table(document["points"], list(row)),
+        figure=lambda: needed.plot().figure,
+    )
+    if np.isnan(needed.samples) or needed.beyond_rows:
+        say(f"note: {'; '.join(f'{name} {said}' for name, said in needed._facts().items())}")
+    return bool(np.isfinite(needed.samples))

@@ -13,6 +13,7 @@ from .given_layers import (
     beyond,
     few_degrees,
     gaussian_change,
+    has_classes,
 )
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
@@ -49,6 +50,7 @@ __all__ = [
     "gaussian_change",
     "gradient",
     "grid_axes",
+    "has_classes",
     "learned_function",
     "learning_curve",
     "models_on_grid",

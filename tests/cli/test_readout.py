@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from replica import FeatureSample, FirstLayer, GaussianMixture, learning_curve
+from replica import FeatureSample, FirstLayer, GaussianMixture, learning_curve, samples_needed
 from tests.cli.commands import document, refusal, theory, validate
 
 LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
@@ -87,6 +87,23 @@ def test_few_degrees_are_said_of_a_grid(capsys):
         assert theory(f"readout {FEATURES} --samples 3,100 --lam {lam}") == 0
         count = lam.count("e-")
         assert f"{count} of {2 * count + 2} points have few" in capsys.readouterr().err
+
+
+def test_how_many_samples_an_error_needs(capsys):
+    line = f"readout {FEATURES} --lam 1"
+    (point,) = document(capsys, f"{line} --reach .2")["points"]
+    of = samples_needed(FeatureSample(**sample()), lam=1, classification_error=0.2)
+    assert point["samples"] == pytest.approx(of.samples, rel=BESIDE_PYTHON)
+    assert point["low"] < point["samples"] < point["high"]
+    assert theory(f"{line} --reach .01") == 1
+    out, err = capsys.readouterr()
+    assert "nan" in out
+    assert "more than 2000, the largest tried" in err.replace("\n", " ")
+    for more, message in (
+        ("--lam 1 --samples 40", "--samples must be left out with --reach"),
+        ("--lam 1,2", "--lam must be one number with --reach"),
+    ):
+        assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
 
 
 def test_more_samples_than_rows_are_said(capsys):
