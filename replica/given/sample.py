@@ -315,7 +315,7 @@ def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
 def _names(classes: Any) -> Array:
     """Names of classes, all text or all whole numbers, each once."""
     try:
-        each = list(classes)
+        each = [] if np.ma.is_masked(classes) else list(classes)
         named = np.array(each)
     except (TypeError, ValueError):
         each, named = [], np.empty(0)

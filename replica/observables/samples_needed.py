@@ -17,7 +17,7 @@ from ..display import Displayed
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import plot_curve
-from ..problem import FINITE, number
+from ..problem import FINITE, number, one_positive
 from .given_layers import beyond, curve_given, has_classes
 from .optimum import optimal_lambda
 
@@ -139,6 +139,8 @@ def samples_needed(
     >>> 20 < needed.low < needed.samples < needed.high or np.isnan(needed.high)
     True
     """
+    if not isinstance(model, Given):
+        raise InvalidArgument("model", model, "a FirstLayer or a FeatureSample")
     wanted = {"test_error": test_error, "classification_error": classification_error}
     given = {name: value for name, value in wanted.items() if value is not None}
     if len(given) != 1:
@@ -190,9 +192,10 @@ def _curve(model: Given, n: Array, lam: float | str, loss: Any, time_limit: floa
     """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
     import xarray
 
-    if lam != "best":
-        curve = curve_given(model, None, n, lam, loss, time_limit=time_limit)
-        return curve.assign(lam=("samples", np.full(len(n), float(curve.lam))))
+    if not isinstance(lam, str) or lam != "best":
+        penalty = one_positive("lam", lam)
+        curve = curve_given(model, None, n, penalty, loss, time_limit=time_limit)
+        return curve.assign(lam=("samples", np.full(len(n), penalty)))
     if not as_loss(loss).is_square:
         raise InvalidArgument("loss", loss, "the square where lam is 'best'")
     best = [optimal_lambda(model, samples=one, time_limit=time_limit).lam for one in n]

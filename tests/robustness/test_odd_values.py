@@ -22,6 +22,7 @@ SIGN = replica.SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3,
 POINT = replica.solve(SIGN, alpha=2.0, lam=0.05, loss="logistic")
 RNG = np.random.default_rng(0)
 WEIGHTS, FEATURES = RNG.standard_normal((8, 6)) / 2, RNG.standard_normal((90, 6))
+SAMPLE = replica.FeatureSample(features=FEATURES, labels=FEATURES[:, 0] ** 2)
 LAYER = replica.FirstLayer(
     weights=WEIGHTS, student="tanh", target="sin", directions=np.eye(6)[:, 0]
 )
@@ -35,6 +36,7 @@ CALLS = {  # what is called, with arguments that are right
     replica.best_bounds: dict(step=STEP),
     replica.activation: dict(spec="tanh"),
     replica.optimal_lambda: dict(model=MODEL, alpha=1.0),
+    replica.samples_needed: dict(model=SAMPLE, lam=1.0, test_error=0.9),
     replica.optimal_eta: dict(step=STEP, alpha=1.0, beta=1.0, lam=0.1),
     replica.spectrum: dict(model=MODEL, alpha=1.0),
     replica.learned_function: dict(model=MODEL, **AT),
