@@ -193,7 +193,7 @@ def _curve(model: Given, n: Array, lam: float | str, loss: Any, time_limit: floa
     import xarray
 
     if not isinstance(lam, str) or lam != "best":
-        penalty = one_positive("lam", lam)
+        penalty = one_positive("lam", lam).item()
         curve = curve_given(model, None, n, penalty, loss, time_limit=time_limit)
         return curve.assign(lam=("samples", np.full(len(n), penalty)))
     if not as_loss(loss).is_square:
