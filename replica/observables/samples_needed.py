@@ -165,7 +165,7 @@ def needed_on(samples: Array, errors: Array, target: float) -> float:
     """The smallest number of ``samples`` (N,) from which on ``errors`` (N,) are at most the target,
     straight between points on logarithmic scales; NaN if the last is not, or none is known.
 
-    >>> needed_on(np.array([10.0, 100.0]), np.array([1.0, 0.01]), 0.1).round(6)
+    >>> round(needed_on(np.array([10.0, 100.0]), np.array([1.0, 0.01]), 0.1), 6)
     31.622777
     """
     above = np.flatnonzero(~(errors <= target))
