@@ -18,7 +18,7 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import plot_curve
 from ..problem import FINITE, number, one_positive
-from .given_layers import beyond, curve_given, has_classes
+from .given_layers import BEYOND_ROWS, beyond, curve_given, has_classes
 from .optimum import optimal_lambda
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ class SamplesNeeded(Displayed):
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest tried"
         said |= {} if np.isnan(self.low) else {"band": band}
-        note = "more than there are rows: features are taken for Gaussian in each class"
-        return said | ({"note": note} if self.beyond_rows else {})
+        return said | ({"note": BEYOND_ROWS} if self.beyond_rows else {})
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("samples", "low", "high")

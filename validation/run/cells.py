@@ -95,7 +95,7 @@ class Experiment:
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of what a cell measures: losses unless they are half the squared errors, and
-        classification errors where labels are +-1."""
+        classification errors where labels are +-1 or classes."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
         classes = self.samples and getattr(self.problem, "classes", None) is not None
         classification = ("classification_error",) if self.binary or classes else ()
@@ -228,8 +228,8 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
             count = experiment.problem.outputs
             each = fit_outputs(design(0.0), sizes, lam, count, intercept=intercept)
             mean, variance, wrong = output_errors(test.blocks, each, test.count)
-            train = np.sum([fits.train for fits in each], axis=0)
-            measured = {"test_error": mean, "train_error": train, "test_variance": variance}
+            residuals = np.sum([fits.train for fits in each], axis=0)
+            measured = {"test_error": mean, "train_error": residuals, "test_variance": variance}
             measured["classification_error"] = wrong  # asked for where there are classes
             return np.stack([measured[name] for name in experiment.measures])
         if loss.is_square:
