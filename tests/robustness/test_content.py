@@ -13,7 +13,7 @@ import pytest
 from replica import Activation, InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures
 from validation import simulate
 from validation.run.cells import METHOD
-from validation.run.identity import describe_cells, fingerprint, source
+from validation.run.identity import describe_cells, fingerprint
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=2, rng=3)
@@ -48,23 +48,6 @@ def test_functions_that_differ_far_out_differ(make):
     for part in parts:
         one, same, other = (fingerprint(part(make(level))) for level in (7, 7, 8))
         assert one == same != other
-
-
-def test_the_lines_of_a_function_count_and_comments_do_not(tmp_path, monkeypatch):
-    """A change that its values at the fixed points do not show, of a function and of a class."""
-    monkeypatch.syspath_prepend(tmp_path)
-    text = "def {0}(x):{1}\n    return x * (abs(x - {2}) > 1e-9)\n"
-    called = "class {0}:\n    def __call__(self, x):{1}\n        return x + 0 * {2}\n"
-    versions = [("", 1), ("  # a comment", 1), ("", 2)]
-    for name, form in (("first", text), ("Second", called)):
-        lines = []
-        for i, (comment, place) in enumerate(versions):
-            module = f"user_{name}_{i}"
-            (tmp_path / f"{module}.py").write_text(form.format(name, comment, place))
-            found = getattr(__import__(module), name)
-            lines.append(source(found if name == "first" else found()))
-        assert lines[0] == lines[1] != lines[2]
-        assert lines[0]
 
 
 SAME_IN_EVERY_PROCESS = """

@@ -1,10 +1,10 @@
-"""A trial of stores and files: damage, kills, clusters, full disks, pipes, and bad image files.
+"""A trial of stores and files: kills, clusters, full disks, pipes, and bad image files.
 
     python -m tests.robustness.trial_stores [SEED] [PART ...]
 
 Every try has an outcome that is right, or one of these faults: a traceback; a hang, of more than 60
 seconds; a silent acceptance, of what is false; a loss, of what was there before.  The counts are
-printed as rows of the table in docs/reliability.md.  The parts: damage kills clusters disks files.
+printed as rows of the table in docs/reliability.md.  The parts: kills clusters disks files.
 """
 
 import json
@@ -24,7 +24,6 @@ import numpy as np
 from replica import InvalidArgument
 from tests.places import ROOT
 from tests.robustness import test_image_faults as pictures
-from tests.robustness.accidents import damaged
 from tests.robustness.cluster_fault import FAULTS
 from tests.robustness.test_store_faults import MODEL
 from tests.validation import test_engine
@@ -42,32 +41,6 @@ def same(one, other):
     return np.array_equal(one.test_error, other.test_error) and np.array_equal(
         one.train_error, other.train_error
     )
-
-
-# Damage
-
-
-def damage(rng, faults):
-    """30 times 300 cells, all of them damaged."""
-    expected = simulate(MODEL, seeds=300, **OPTIONS)
-    for _ in range(30):
-        with tempfile.TemporaryDirectory() as name:
-            simulate(MODEL, seeds=300, store=name, **OPTIONS)
-            spoiled = {}
-            for file in sorted(Path(name).glob("*.json")):
-                content = file.read_bytes()
-                spoiled[file] = damaged(content, rng)
-                file.write_bytes(spoiled[file])
-            faults["tried"] += len(spoiled)
-            begun = time.monotonic()
-            found = simulate(MODEL, seeds=300, store=name, **OPTIONS)
-            faults["hang"] += time.monotonic() - begun > LIMIT
-            faults["silent acceptance"] += int(
-                (found.test_error != expected.test_error).any(axis=(1, 2)).sum()
-            )
-            for file, content in spoiled.items():
-                kept = (file, file.with_suffix(".damaged-1"))
-                faults["loss"] += not any(f.exists() and f.read_bytes() == content for f in kept)
 
 
 # Kills
@@ -101,8 +74,6 @@ def kills(rng, faults):
                 )
             found = simulate(MODEL, seeds=200, store=name, **OPTIONS)
             faults["silent acceptance"] += not same(found, expected)
-            strange = [p for p in folder.iterdir() if p.suffix != ".json" and p.name != ".lock"]
-            faults["loss"] += len(strange)  # half-written, or a good cell set aside
 
 
 # Clusters
@@ -230,7 +201,6 @@ def files(rng, faults):
 
 
 PARTS = {
-    "damage": ("damaged cells", damage),
     "kills": ("kills of a simulation with a store", kills),
     "clusters": ("faults of a cluster", clusters),
     "disks": ("full disks and pipes", disks),

@@ -1,17 +1,12 @@
 """What a cell is, in plain values: equal descriptions mean equal draws and equal errors.
 
 A user's functions may share a name, and may be edited.  They are told apart by their values at
-fixed points, near and far, and by their own lines where these can be read.
+fixed points, near and far.
 """
 
-import ast
 import hashlib
-import inspect
-import sys
-import textwrap
 from collections.abc import Iterable
 from dataclasses import fields
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +23,6 @@ from .cells import METHOD, Experiment
 FAR = np.geomspace(6.13, 256, 80)
 POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
 Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
-LIBRARIES = {"numpy", "scipy", "solvers", "replica", "validation", *sys.stdlib_module_names}
 
 
 def describe_cells(
@@ -69,13 +63,10 @@ def describe_cells(
 
 
 def _known(name: str, of: Part, key: str | None) -> list[str]:
-    """A hash of the values of a part of the problem, and one of the lines of its functions; nothing
-    where ``key`` has to say it."""
+    """A hash of the values of a part of the problem; nothing where ``key`` has to say it."""
     values = fingerprint(of)
     if values == fingerprint(of):
-        functions = [getattr(part, "function", part) for part in vars(of).values()]
-        lines = [source(function) for function in functions if callable(function)]
-        return [values, hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]]
+        return [values]
     if key is None:
         allowed = (
             f"given with a store, as {name} does not return the same twice: any text, another one "
@@ -83,28 +74,6 @@ def _known(name: str, of: Part, key: str | None) -> list[str]:
         )
         raise InvalidArgument("key", None, allowed)
     return []
-
-
-def source(function: Any) -> str:
-    """The lines of a user's function, or of the class of an object that is called, without
-    comments; nothing where there are none, or no more than a lambda's, which are not its own.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> source(partial(textwrap.indent, prefix=" ")), source(lambda x: x)
-    ('', '')
-    """
-    function = inspect.unwrap(function)
-    while isinstance(function, partial):
-        function = function.func
-    of = function if inspect.isroutine(function) else type(function)
-    if of.__name__ == "<lambda>" or (of.__module__ or "").partition(".")[0] in LIBRARIES:
-        return ""
-    try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(of))))
-    except (OSError, TypeError, SyntaxError):  # compiled, or typed where nothing keeps it
-        return ""
 
 
 def fingerprint(of: Part) -> str:
