@@ -16,7 +16,7 @@ import numpy as np
 import replica
 from replica.equivalence import table_at
 from replica.problem.laws import law
-from replica.saddle_point import ridge, solve_and_check
+from replica.saddle_point import ridge, solve_and_check, solve_damped
 from replica.saddle_point.one_group import points
 from validation import simulate
 
@@ -124,7 +124,7 @@ class Library:
         replica.solve(MODEL, **POINT)
 
     def time_solve_damped(self):
-        replica.solve(MODEL, **POINT, method="damped", rule="gauss-hermite")
+        solve_damped(kernel_table(), np.array([POINT["alpha"]]), np.array([POINT["lam"]]))
 
     def time_learning_curve_of_1000(self):
         replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=0.1)

@@ -169,7 +169,7 @@ def speed_table(times, set_up):
         ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
         ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", 0.3),
-        ("the same, damped, Gauss-Hermite", middle["damped"] * 1e3, "ms", None),
+        ("the same, damped iteration", middle["damped"] * 1e3, "ms", None),
         ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 5),
         ("`replica.optimal_lambda`", middle["best lam"] * 1e3, "ms", 1.5),
         ("`replica.optimal_eta`, over eta and lam", middle["best pair"] * 1e3, "ms", 25),

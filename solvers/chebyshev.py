@@ -66,12 +66,12 @@ class HalfLine(NamedTuple):
         return q[:, :-1], q[:, -1]
 
     def place(self, q: Array) -> tuple[Array, Array, Array]:
-        """Of q (P,), real or complex to the first order: the panel, where in [-1, 1] of it, and
+        """Of q (P,): the panel, where in [-1, 1] of it, and
         the derivative of that in q; NaN where q is not finite."""
         panels, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
         unit = panels / np.log(self.near / self.far)
         s = unit * np.log1p((self.near - self.far) * q / far)
-        panel = np.clip(np.where(np.isfinite(s), s.real, 0.0).astype(int), 0, panels - 1)
+        panel = np.clip(np.where(np.isfinite(s), s, 0.0).astype(int), 0, panels - 1)
         return panel, 2 * (s - panel) - 1, 2 * unit * (self.near - self.far) / (near * far)
 
     def at(self, q: Array, which: slice = np.s_[:]) -> tuple[Array, Array]:

@@ -48,30 +48,22 @@ def least_squares(design: Array, target: Array) -> Array:
     NaN has NaN for its solution.  Forming the
     Gram matrix would lose half of the digits of nearly dependent columns, which this does not.
 
-    Both may be complex if their imaginary parts are those of a complex step, of which only the
-    first order matters: ranks and scales are then those of the real parts.
-
     Examples
     --------
     >>> least_squares(np.array([[[1.0], [1.0]]]), np.array([[1.0, 3.0]])).round(12).tolist()
     [[2.0]]
     """
-    scale = np.linalg.norm(design.real, axis=1)
+    scale = np.linalg.norm(design, axis=1)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = design / scale[:, None]
     n = design.shape[2]
-    columns = np.concatenate([scaled.real, target.real[..., None]], axis=2)
+    columns = np.concatenate([scaled, target[..., None]], axis=2)
     known = np.isfinite(columns).all(axis=(1, 2))
     both = np.asarray(np.linalg.qr(np.where(known[:, None, None], columns, 0.0), mode="r"))
     U, sigma, Vt = np.linalg.svd(both[:, :n, :n], full_matrices=False)
     kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
     along = (both[:, None, :n, n] @ U)[:, 0] / kept
     solution = np.where(known[:, None], (along[:, None] @ Vt)[:, 0], np.nan)
-    if np.iscomplexobj(scaled):  # a complex step: its change of the normal equations
-        gap = target - (scaled @ solution[..., None])[..., 0]
-        change = (gap[:, None] @ scaled)[:, 0].imag
-        along = (Vt @ change[..., None])[..., 0] / kept**2
-        solution = solution + 1j * (along[:, None] @ Vt)[:, 0]
     return np.asarray(solution / scale)
 
 

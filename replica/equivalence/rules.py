@@ -28,9 +28,8 @@ LONG_SIZES = (120, 180, 270, 400, 600, 900)  # of the only direction that takes 
 PANELS_END = 11.0
 
 
-def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
-    """Rules of growing size for the expectation over z: those that suit the model, or those
-    of Gauss and Hermite (``gauss-hermite``, of one spike).
+def rules(model: Model) -> Iterator[Rule]:
+    """Rules of growing size for the expectation over z that suit the model.
 
     For smooth functions of one z, trapezoidal sizes first.  Where there are layers much thinner
     than any such rule resolves (a steep student, a target nearly a function of kappa alone), panels
@@ -48,9 +47,6 @@ def rules(model: Model, family: str = "auto") -> Iterator[Rule]:
         If there are more spikes than tensor products can serve.
     """
     spikes = model.geometry.r.shape[1]
-    if family == "gauss-hermite":
-        yield from map(gauss_hermite, (16, 32, 64, 128, 256, 512))
-        return
     if spikes > 1:
         yield from _tensors(model)
         return

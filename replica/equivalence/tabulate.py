@@ -172,15 +172,15 @@ def table_of_size(model: Model, nodes: int) -> Table:
     return next(table for table in tables(model) if table.weights.size == nodes)
 
 
-@lru_cache(maxsize=64)  # of many groups, a table is some MB; calls here all name the family
-def table_at(model: Model, level: int, family: str = "auto") -> Table | None:
-    """The table of the rule ``level`` of a family of :func:`rules`, or None past the last."""
-    rule = next(islice(rules(model, family), level, None), None)
+@lru_cache(maxsize=64)  # of many groups, a table is some MB
+def table_at(model: Model, level: int) -> Table | None:
+    """The table of the rule ``level`` of :func:`rules`, or None past the last."""
+    rule = next(islice(rules(model), level, None), None)
     return None if rule is None else tabulate(model, rule)
 
 
 def tables(model: Model, first: int = 0) -> Iterator[Table]:
     """The tables of :func:`rules`, finer and finer, from the level ``first`` on."""
-    while (table := table_at(model, first, "auto")) is not None:
+    while (table := table_at(model, first)) is not None:
         yield table
         first += 1

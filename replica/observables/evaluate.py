@@ -14,7 +14,7 @@ of the lowest.
 from contextlib import suppress
 from functools import cache, partial
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,16 +37,14 @@ from ..convex import (
 from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
-from ..problem import Model, SpikedRandomFeatures, choice, limits
+from ..problem import Model, SpikedRandomFeatures, limits
 from ..saddle_point import (
     MANY,
     Conjugates,
     Overlaps,
-    check,
     ridge,
     scores_of_ridge,
     solve_and_check,
-    solve_damped,
 )
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -67,27 +65,6 @@ LABELS_NEEDED = (  # by a loss of the margin
 )
 
 
-class Scheme(NamedTuple):
-    """How ridge regression's equations are solved, and on which nodes averages are taken."""
-
-    method: str = "newton"
-    rule: str = "auto"
-
-    def check(self, model: Model, *, ridge: bool) -> None:
-        """Refuse what is not known, or does not fit the model and its loss."""
-        choice("method", self.method, ("newton", "damped"))
-        choice("rule", self.rule, ("auto", "gauss-hermite"))
-        name = "method" if self.method != "newton" else "rule"
-        usual, value = getattr(USUAL, name), getattr(self, name)
-        if not ridge or model.train_bias:
-            raise InvalidArgument(name, value, f"{usual} but for the square loss and fixed biases")
-        if model.geometry.r.shape[1] > 1:
-            raise InvalidArgument(name, value, f"{usual} for several spikes")
-
-
-USUAL = Scheme()
-
-
 @one_thread()  # more only get into each other's way: the matrices are small
 def evaluate(
     model: SpikedRandomFeatures,
@@ -96,7 +73,6 @@ def evaluate(
     *,
     loss: Any = "square",
     quadrature_tol: float | None = None,
-    scheme: Scheme = USUAL,
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
@@ -106,14 +82,11 @@ def evaluate(
     minimised = as_loss(loss)
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
-    named = isinstance(scheme.method, str) and isinstance(scheme.rule, str)
-    if not named or scheme != USUAL:
-        scheme.check(model, ridge=is_ridge(model, minimised))
     settings = minimised, tol, seconds
     if model.train_bias:
         with within(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
-    return evaluate_at_bias(model, alpha, lam, *settings, scheme)
+    return evaluate_at_bias(model, alpha, lam, *settings)
 
 
 def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
@@ -123,7 +96,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     ratio = np.full(lam.size, alpha)
     if chooses_table(model):
         return evaluate(model, ratio, lam).test_error
-    table = table_at(model, level, "auto")
+    table = table_at(model, level)
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
     return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
@@ -183,7 +156,6 @@ def evaluate_at_bias(
     loss: Loss,
     tol: float | None,
     time_limit: float = TIME_LIMIT,
-    scheme: Scheme = USUAL,
 ) -> Evaluation:
     """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
     the loss, in ``time_limit`` seconds a point; at the model's bias, whether or not one is
@@ -195,7 +167,7 @@ def evaluate_at_bias(
     end = monotonic() + time_limit * len(alpha)
     try:
         with within(end - monotonic()):
-            found = _solve_ridge(task, scheme) if square else solve_convex(task, time_limit)
+            found = _solve_ridge(task) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
         found.flag(slice(None), given_up.status)
@@ -203,7 +175,7 @@ def evaluate_at_bias(
         found.overlaps, found.conjugates = _unknown(model, len(alpha))
         return found
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
-    table = table_at(model, 0, scheme.rule)
+    table = table_at(model, 0)
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
@@ -237,14 +209,14 @@ def is_ridge(model: Model, loss: Loss) -> bool:
     return loss.is_square and not model.labels.channel
 
 
-def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
+def _solve_ridge(task: Task) -> Evaluation:
     """Ridge regression at the points of a task.  docs/theory.md 4"""
     model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
 
     def tables_for(level: int, rows: Rows) -> tuple[Table, Table] | None:
         """The next table, and the last: it takes no less time than that, and mostly twice its
         memory."""
-        last = table_at(model, level, scheme.rule)
+        last = table_at(model, level)
         assert last is not None
         times.append(monotonic())
         if level and times[-1] - times[-2] > time_left():
@@ -253,30 +225,25 @@ def _solve_ridge(task: Task, scheme: Scheme) -> Evaluation:
         kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
         if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
-        fine = table_at(model, level + 1, scheme.rule)
+        fine = table_at(model, level + 1)
         return None if fine is None else (fine, last)
 
     def solve_on(tables: tuple[Table, Table], rows: Rows, _: Any) -> Rows:
         size = max(1, CHUNK // (tables[0].weights.size * len(tables[0].c) ** 2))
         for i in range(0, len(rows), size):
-            _solve_on(task, scheme, found, rows[i : i + size], tables)
+            _solve_on(task, found, rows[i : i + size], tables)
         return rows[found.open[rows] & found.converged[rows]]
 
     on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
 
 
-def _solve_on(
-    task: Task, scheme: Scheme, found: Evaluation, rows: Rows, tables: tuple[Table, Table]
-) -> None:
+def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
     fine, (model, _, alpha, lam, tol) = tables[0], task.at(rows)
-    if scheme.method == "damped":
-        points, error = check(solve_damped(fine, alpha, lam), *tables, alpha, lam)
-    else:
-        start = found.overlaps_at(rows) if found.converged[rows].all() else None
-        points, error = solve_and_check(*tables, alpha, lam, start)
+    start = found.overlaps_at(rows) if found.converged[rows].all() else None
+    points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
         score = partial(scores_of_ridge, fine)
         found.put(rows, slope=slope_in_bias(model, fine, alpha, points, score))

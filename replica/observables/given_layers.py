@@ -225,7 +225,7 @@ def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
 
 def left_out(allowed: str, **options: Any) -> None:
     """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
-    usual = dict(quadrature_tol=None, method="newton", rule="auto", workers=1, notes=False)
+    usual = dict(quadrature_tol=None, workers=1, notes=False)
     for name, value in options.items():
         if value != usual[name]:
             raise InvalidArgument(name, value, allowed)

@@ -1,23 +1,18 @@
-"""How the errors change with every parameter, by implicit differentiation of the fixed point.
+"""How the errors change with every parameter: differences of solutions on nodes that are held.
 
-The saddle point F(V; p) = 0 of docs/theory.md 4 moves by dV = -(dF/dV)^-1 dF/dp, and everything
-after V is explicit.  Both are evaluated by a complex step: at p + i h with h = 1e-20 one Newton
-step from the real solution makes V right to first order in h, the imaginary part of an error over
-h is its derivative, and nothing is subtracted.  alpha and lam enter the equations themselves.  A
-parameter of the model enters through its table, (r, c, gamma) of (2.2)-(2.3) and the moments
-(3.2)-(3.3), and of a network through c_e(q) and C_e(q) of its rows (16, 18): smooth functions of
-one variable, differentiated by an eighth-order difference.  Of a loss other than the square all
-derivatives are such differences, of the solutions on nodes that are held.
+On the nodes that resolve the point, errors are smooth in every parameter: alpha and lam enter the
+equations themselves, and a parameter of the model enters through its table, (r, c, gamma) of
+(2.2)-(2.3) and the moments (3.2)-(3.3), and of a network through c_e(q) and C_e(q) of its rows
+(16, 18).  A derivative is believed where a difference of one order less agrees with it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from solvers.linear import solve_rows
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
 from solvers.results import Array, Status
 
@@ -31,12 +26,9 @@ from .evaluate import is_ridge
 from .given_layers import ReadoutSolution, solve_given
 from .solution import Solution, solve
 
-COMPLEX_STEP = 1e-20  # its square is below rounding, whatever the scale of a parameter
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
-Estimate = tuple[Array, Array]  # slopes of both errors, (2,), in two ways
-Estimates = Iterator[tuple[str, Iterable[Estimate]]]  # by parameter
-Numbers = dict[str, float]
+Errors = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +74,7 @@ def gradient(
         of the first-step readout: as of its step, in some tenths of a second a parameter.  Of what
         is given: in samples, or alpha, and lam, to some six digits.
     alpha, samples, lam, loss, quadrature_tol : float
-        As in :func:`replica.solve`.  Of ridge regression derivatives have some ten digits; of
+        As in :func:`replica.solve`.  Of ridge regression derivatives have some nine digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
         about 1e-5 of themselves, in ten times what the point takes or more.
     time_limit : float
@@ -144,22 +136,26 @@ def _beside(problem: Problem, point: Solution, quadrature_tol: float | None) -> 
     names = "beta", *(["noise"] if noisy else []), *given
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
-    slopes = dict.fromkeys(["alpha", "lam", *values], (np.nan, np.nan))
+    values = {"alpha": point.alpha, "lam": point.lam} | values
+    slopes = dict.fromkeys(values, (np.nan, np.nan))
     if point.converged:
         square = is_ridge(model, point.loss)
-        of, (tol, least) = (_of_ridge, AGREEMENT) if square else (_of_loss, LOSS_AGREEMENT)
+        of, order, (tol, least) = (
+            (_of_ridge, 8, AGREEMENT) if square else (_of_loss, 4, LOSS_AGREEMENT)
+        )
         table = next(tables(model))
         units = {"noise": float(table.weights @ table.power) or 1.0}
         size = np.array([point.test_error, point.train_error])
         # where there is no step, as a spike is another number of groups, and at the ends of gamma,
         # as g grows like the root of the distance, there are none
         none_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
-        smooth = {name: x for name, x in values.items() if x not in none_at.get(name, ())}
         try:
-            for name, estimates in of(problem, point, smooth, units, quadrature_tol):
-                x = values[name] if name in values else getattr(point, name)
-                floor = least * size / max(abs(x), units.get(name, 1.0))
-                slopes[name] = _agreed(estimates, tol, floor)
+            errors = of(problem, point, quadrature_tol)
+            for name, x in values.items():
+                if x not in none_at.get(name, ()):
+                    unit = units.get(name, 1.0)
+                    floor = least * size / max(abs(x), unit)
+                    slopes[name] = _slope(errors, name, x, unit, order, tol, floor)
             if not np.isfinite([*slopes.values()]).all():
                 status = Status.NO_DERIVATIVE
         except GivenUp as given_up:
@@ -167,11 +163,20 @@ def _beside(problem: Problem, point: Solution, quadrature_tol: float | None) -> 
     return _gradient(point, slopes, status)
 
 
-def _agreed(estimates: Iterable[Estimate], tol: float, floor: Array) -> tuple[float, float]:
-    """The first of the ``estimates`` of both slopes whose two parts agree; NaN where none do."""
-    for slope, other in estimates:
-        if (np.abs(slope - other) <= tol * np.abs(slope) + floor).all():
-            return float(slope[0]), float(slope[1])
+def _slope(
+    errors: Errors, name: str, value: float, unit: float, order: int, tol: float, floor: Array
+) -> tuple[float, float]:
+    """The derivatives of both errors in one parameter: the first difference that agrees with the
+    one that leaves out a point; NaN where none does."""
+    for offsets, spacing in _stencils(name, value, unit, order):
+        inner = offsets != (-(order // 2) if offsets[0] else offsets[-1])
+        weights = np.zeros((2, offsets.size))
+        weights[0], weights[1, inner] = map(difference_weights, (offsets, offsets[inner]))
+        with suppress(InvalidArgument):  # past a bound
+            near = [errors(name, value + spacing * k) for k in offsets]
+            slope, other = weights @ np.array(near) / spacing
+            if (np.abs(slope - other) <= tol * np.abs(slope) + floor).all():
+                return float(slope[0]), float(slope[1])
     return np.nan, np.nan
 
 
@@ -183,83 +188,41 @@ def _gradient(
     return Gradient(point, test, train, status)
 
 
-def _of_ridge(
-    problem: Problem, point: Solution, values: Numbers, units: Numbers, _: Any
-) -> Estimates:
-    """Derivatives of ridge regression's errors, by complex steps."""
+def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
+    """The errors of ridge regression near a point, on the nodes of its table."""
     table = table_of_size(point.model, point.nodes)
-    at, penalty = np.array([point.alpha]), np.array([point.lam])
-    overlaps = ridge.solve_points(table, at, penalty).overlaps
-    V = ridge.responses_of(table).pack(overlaps.V1, overlaps.V2)
 
-    def slopes(near: Table, alpha: Array, lam: Array, unit: float = 1.0) -> Array:
-        """Of both errors, where one argument is a step of that ``unit`` away from what V solves."""
-        responses = ridge.responses_of(near)
-        try:
-            with np.errstate(all="ignore"):
-                residual, slope = responses.analytic_residual(V, alpha, lam)
-                there = V + 1j * solve_rows(slope.real, -residual.imag)
-                errors = ridge.trained_readout(responses, there, alpha, lam)[2]
-        except np.linalg.LinAlgError:
-            return np.full(2, np.nan)
-        return np.array([error[0].imag / (COMPLEX_STEP * unit) for error in errors])
-
-    def table_near(name: str, x: float) -> Table:
+    def errors(name: str, value: float) -> Array:
         check_time()
-        model = problem.model(beta=point.model.beta, **{name: x})
-        return tabulate_at(model, table.places, table.weights)
+        at, near = {"alpha": point.alpha, "lam": point.lam}, table
+        if name in at:
+            at[name] = value
+        elif name == "beta":
+            near = replace(table, beta=value)
+        else:
+            model = problem.model(**{"beta": point.model.beta, name: value})
+            near = tabulate_at(model, table.places, table.weights)
+        if not _alike(table, near):
+            return np.full(2, np.nan)
+        found = ridge.solve_points(near, *(np.array([x]) for x in at.values()))
+        return np.where(found.status == Status.CONVERGED, found.errors, np.nan)[:, 0]
 
-    def by_differences(name: str, value: float) -> Iterator[Estimate]:
-        """Beside those of the errors, solved on the same tables."""
-        for offsets, spacing in _stencils(name, value, units.get(name, 1.0), order=8):
-            weights = difference_weights(offsets) / spacing
-            with suppress(InvalidArgument):  # past a bound
-                near = [table_near(name, value + spacing * k) for k in offsets]
-                if all(_alike(table, other) for other in near):
-                    errors = [ridge.solve_points(other, at, penalty).errors for other in near]
-                    tangent = _tangent(table, near, weights)
-                    yield slopes(tangent, at, penalty), weights @ np.array(errors)[..., 0]
-
-    step, beta = 1 + 1j * COMPLEX_STEP, table.beta
-    exact = {
-        "alpha": slopes(table, at * step, penalty, point.alpha),
-        "lam": slopes(table, at, penalty * step, point.lam),
-        "beta": slopes(replace(table, beta=beta * step), at, penalty, beta),  # type: ignore
-    }
-    if point.alpha < 1e8 * beta:  # else (4.2) has a large number times what is lost
-        yield from ((name, [(slope, slope)]) for name, slope in exact.items())
-    for name in [name for name in values if name not in exact]:
-        yield name, by_differences(name, values[name])
+    return errors
 
 
-def _of_loss(
-    problem: Problem, point: Solution, values: Numbers, units: Numbers, tol: float | None
-) -> Estimates:
-    """Derivatives of the squared errors of any loss, by differences on nodes that are held."""
+def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
+    """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
-    errors = errors_near(at)
+    errors_of = errors_near(at)
 
-    def near(name: str, value: float) -> Task:
+    def errors(name: str, value: float) -> Array:
         moved: dict[str, Any] = {name: np.array([value])}
         if name not in ("alpha", "lam"):
             moved = {"model": problem.model(**{"beta": point.model.beta, name: value})}
-        return at._replace(**moved)
+        return errors_of(at._replace(**moved))
 
-    def by_differences(name: str, value: float) -> Iterator[Estimate]:
-        """Beside those of a lower order, which have the errors at the point itself."""
-        # each takes a solution, whose own error is more than this difference's 1e-7
-        for offsets, spacing in _stencils(name, value, units.get(name, 1.0), order=4):
-            inner = offsets != (-2 if -2 in offsets else offsets[-1])
-            weights = np.zeros((2, offsets.size))
-            weights[0], weights[1, inner] = map(difference_weights, (offsets, offsets[inner]))
-            with suppress(InvalidArgument):  # past a bound
-                beside = [errors(near(name, value + spacing * k)) if k else centre for k in offsets]
-                yield tuple(weights @ np.array(beside) / spacing)
-
-    centre = errors(at)
-    for name, value in {"alpha": point.alpha, "lam": point.lam, **values}.items():
-        yield name, by_differences(name, value)
+    return errors
 
 
 def _alike(table: Table, other: Table) -> bool:
@@ -269,33 +232,18 @@ def _alike(table: Table, other: Table) -> bool:
     return alike and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
 
 
-def _tangent(table: Table, near: list[Table], weights: Array) -> Table:
-    """``table`` a complex step along its derivative, which ``weights`` (n,) make of those near."""
-    terms = list(zip(weights, near, strict=True))
-    constant = ("weights", "places", "dimension", "classes", "signs", "covariance")
-    moved = {}
-    for part in {field.name for field in fields(table)}.difference(constant):
-        slope = sum(weight * getattr(other, part) for weight, other in terms)
-        moved[part] = getattr(table, part) + 1j * COMPLEX_STEP * slope
-    if table.covariance is not None:
-        tangent = tuple((1j * COMPLEX_STEP * weight, other.covariance) for weight, other in terms)
-        moved["covariance"] = replace(table.covariance, tangent=tangent)
-    return replace(table, **moved)
-
-
 def _stencils(name: str, value: float, unit: float, order: int) -> Iterator[tuple[Array, float]]:
     """Offsets (order + 1,) and spacing of values of a parameter whose errors make the derivative at
     ``value``: on both sides of it; then, if a bound is close, on one, relative to its ``unit``.
-
-    At this spacing an eighth-order difference errs by rounding alone, 1e-14.
     """
+    step = 0.04 / order  # of order 8 it errs by rounding alone
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
     room, unit = min(value - low, high - value), max(abs(value), unit)
     offsets = np.arange(order + 1)
     if room > 0:
-        yield offsets - order // 2, 0.01 * min(room, unit)
+        yield offsets - order // 2, step * min(room, unit)
     if room < 0.1 * unit:
-        yield offsets, 0.01 * (unit if value - low == room else -unit)
+        yield offsets, step * (unit if value - low == room else -unit)
 
 
 def difference_weights(offsets: Array) -> Array:

@@ -19,7 +19,6 @@ from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
 from .changes import CHANGES
-from .evaluate import Scheme
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
@@ -41,8 +40,6 @@ def learning_curve(
     lam: ArrayLike | str,
     loss: Any = "square",
     quadrature_tol: float | None = None,
-    method: str = "newton",
-    rule: str = "auto",
     time_limit: float = TIME_LIMIT,
     workers: int = 1,
     progress: bool | Progress = False,
@@ -65,7 +62,7 @@ def learning_curve(
         :func:`optimal_lambda`.
     loss : str, Loss, or list of them
         As in :func:`solve`; a list is a dimension.
-    quadrature_tol, method, rule
+    quadrature_tol
         As in :func:`solve`, for every point.
     time_limit : float
         Seconds a point, on average over those solved at once.
@@ -129,16 +126,16 @@ def learning_curve(
             allowed = f"left out where {BEST} parameters are searched: of other losses take a grid"
             if is_list(loss) or not as_loss(loss).is_square:
                 raise InvalidArgument("loss", loss, allowed)
-            left_out(allowed, quadrature_tol=quadrature_tol, method=method, rule=rule)
+            left_out(allowed, quadrature_tol=quadrature_tol)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
             limits |= {"notes": notes, "progress": advance}
             dataset = _at_best(model, searched, at, grids, **limits)
         elif isinstance(model, Given):
-            of_limits_alone(*grids, method=method, rule=rule, workers=workers, notes=notes)
+            of_limits_alone(*grids, workers=workers, notes=notes)
             accuracy = quadrature_tol, time_limit
             dataset = curve_given(model, alpha, samples, lam, loss, *accuracy, advance)
         else:
-            limits |= {"quadrature_tol": quadrature_tol, "scheme": Scheme(method, rule)}
+            limits["quadrature_tol"] = quadrature_tol
             grid = sweep(
                 model,
                 alpha=needs_alpha(alpha, samples),

@@ -261,7 +261,7 @@ def _search(
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
         of = best.point.model
-        last = chooses_table(of) or table_at(of, level + 1, "auto") is None
+        last = chooses_table(of) or table_at(of, level + 1) is None
         if agree or last or not best.converged:
             return best
         level += 1

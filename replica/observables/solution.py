@@ -18,8 +18,8 @@ from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, as_made, check_model, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .changes import CHANGES, error_shown
-from .evaluate import Scheme, evaluate
-from .given_layers import ReadoutSolution, of_limits_alone, solve_given
+from .evaluate import evaluate
+from .given_layers import ReadoutSolution, solve_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,8 +177,6 @@ def solve(
     lam: float,
     loss: Any = ...,
     quadrature_tol: float | None = ...,
-    method: str = ...,
-    rule: str = ...,
     time_limit: float = ...,
     raise_on_failure: bool = ...,
 ) -> Solution: ...
@@ -206,8 +204,6 @@ def solve(
     lam: float,
     loss: Any = "square",
     quadrature_tol: float | None = None,
-    method: str = "newton",
-    rule: str = "auto",
     time_limit: float = TIME_LIMIT,
     raise_on_failure: bool = False,
 ) -> Solution | ReadoutSolution:
@@ -230,12 +226,6 @@ def solve(
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square, and for the square where labels are +-1 at random.  Of a given layer
         largest relative change of an error from coarser strata: 1e-3 unless given.
-    method : {"newton", "damped"}
-        Of ridge regression: "damped" iterates all overlaps together with damping 1/2, as papers
-        do; the answer is the same where both converge.
-    rule : {"auto", "gauss-hermite"}
-        Of ridge regression: quadrature rules that suit the model, or Gauss-Hermite's, for one
-        spike.
     time_limit : float
         Seconds after which a point that is not solved is flagged.
     raise_on_failure : bool
@@ -260,7 +250,6 @@ def solve(
     """
     solution: Solution | ReadoutSolution
     if isinstance(model, Given):
-        of_limits_alone(method=method, rule=rule)
         solution, _ = solve_given(model, alpha, samples, lam, loss, quadrature_tol, time_limit)
     else:
         check_model(model)
@@ -273,7 +262,6 @@ def solve(
             one_positive("lam", lam),
             loss=loss,
             quadrature_tol=quadrature_tol,
-            scheme=Scheme(method, rule),
             time_limit=time_limit,
         )
         solution = Solution(

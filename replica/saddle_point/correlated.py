@@ -130,7 +130,7 @@ class CorrelatedGroup(Isotropic):
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """p as a function of V1 / V2 = c_e p; NaN above its largest value c."""
-        inverse = 1 / np.where(ratio.real <= self.tables.c * (1 + 1e-12), ratio, np.nan)
+        inverse = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
         q, c, slope = self._consistent(lambda c: (inverse - 1 / c, 1 / c**2), ratio)
         p = ratio / c
         dp = -(c + q * slope) * p  # of log p in q
@@ -160,13 +160,12 @@ class CorrelatedGroup(Isotropic):
     ) -> tuple[Array, Array, Array]:
         """q, c_e(q) and its derivative where q is that of ``q_of`` (c), which has its derivative in
         c beside it, for as many points as ``like``; by Newton's method in log c, halved where it
-        leaves what the signs so far allow.  Of complex functions to the first order in the
-        imaginary part; NaN where there is no such q."""
+        leaves what the signs so far allow; NaN where there is no such q."""
 
         def step(c: Array) -> tuple[Array, Array]:
             q, dq = q_of(c)
-            value, slope = self.tables.effective(np.where(q.real < 0, 0.0, q))
-            slope = np.where(q.real < 0, 0.0, slope)  # of c_e(0) for all these
+            value, slope = self.tables.effective(np.where(q < 0, 0.0, q))
+            slope = np.where(q < 0, 0.0, slope)  # of c_e(0) for all these
             off = np.log(value / c)
             return off, np.asarray(off / (1 - c * slope / value * dq))
 
@@ -175,15 +174,15 @@ class CorrelatedGroup(Isotropic):
         nearly = 1e-8  # the last step of log c_e: what is left is its square
         for _ in range(40):
             off, change = step(c)
-            low, high = np.where(off.real > 0, c, low), np.where(off.real < 0, c, high)
-            ahead = c * np.exp(change.real)
-            settled = ~(np.abs(change.real) > nearly)
+            low, high = np.where(off > 0, c, low), np.where(off < 0, c, high)
+            ahead = c * np.exp(change)
+            settled = ~(np.abs(change) > nearly)
             inside = settled | ((low < ahead) & (ahead < high))
             c = np.where(inside, ahead, np.sqrt(low * high))
             if settled.all():
                 break
-        c = np.where(np.abs(change.real) <= nearly, c, np.nan)
-        q = q_of(c * np.exp(1j * step(c)[1].imag) if np.iscomplexobj(change) else c)[0]
+        c = np.where(np.abs(change) <= nearly, c, np.nan)
+        q = q_of(c)[0]
         return q, *self.tables.effective(q)
 
 

@@ -26,7 +26,7 @@ def solve_and_check(
     if found is None:
         found = check(general_points(fine, alpha, lam, start), fine, coarse, alpha, lam)
     points, error = found
-    if isinstance(fine.covariance, TabulatedRows) and not fine.covariance.tangent:
+    if isinstance(fine.covariance, TabulatedRows):
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, fine.covariance.error(q))
     return points, error

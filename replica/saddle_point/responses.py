@@ -12,8 +12,8 @@ differ in is (4.3)-(4.4), its linear response, and how the overlaps answer the s
 * ``correlated.CorrelatedGroup`` and ``CorrelatedGroups``, the same with the row covariance that
   gradient steps leave, where theta and psi answer together (17.4).
 
-Where a docstring does not say otherwise, V, alpha, lam and the table may be complex: the spectrum
-solves the same equations at complex lam, and derivatives are taken by complex steps.
+Where a docstring does not say otherwise, V and lam may be complex: the spectrum solves the same
+equations at complex lam.
 """
 
 from abc import ABC, abstractmethod
@@ -67,11 +67,6 @@ class Susceptibility(NamedTuple):
         root = np.where(regular, root, 0.0)
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
         root, inverse = vectors * root[:, None], vectors * inverse[:, None]
-        if np.iscomplexobj(M):  # a complex step: root root^T and inverse^T root to first order
-            moved = M.imag @ inverse
-            moved -= root @ (inverse.transpose(0, 2, 1) @ moved) / 2
-            turn = np.eye(M.shape[1]) - 1j * inverse @ moved.transpose(0, 2, 1)
-            root, inverse = root + 1j * moved, turn @ inverse
         return cls(root, inverse, response)
 
     def answer(self, special_hat: Array) -> Array:

@@ -96,11 +96,7 @@ def compiled_points(
 def trained_readout(
     responses: Responses, V: Array, alpha: Array, lam: Array
 ) -> tuple[Overlaps, Conjugates, Errors]:
-    """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)
-
-    Analytic in all arguments: V, alpha, lam and the table may be complex, for derivatives by
-    complex steps.
-    """
+    """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)"""
     table = responses.table
     V2, R = responses.unpack(V)[1], responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
@@ -118,9 +114,8 @@ def trained_readout(
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     X = sources(responses, square * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
-    if np.isrealobj(V):
-        # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
-        Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
+    # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
+    Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
     train = (square * error) @ table.weights  # Eq. (4.11)

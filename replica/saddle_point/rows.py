@@ -28,12 +28,9 @@ class TabulatedRows:
     Attributes
     ----------
     rows : Rows
-    tangent : tuple of (complex, TabulatedRows)
-        What is added to the tabulated functions, with these factors: a complex step.
     """
 
     rows: Rows
-    tangent: tuple[tuple[complex, "TabulatedRows"], ...] = ()
 
     @cached_property
     def c(self) -> float:
@@ -97,22 +94,14 @@ class TabulatedRows:
         """Of the table about q (P,)."""
         return self._errors[self.table.place(q)[0]]
 
-    def _at(self, q: Array, which: slice) -> tuple[Array, Array]:
-        """``which`` functions at q (P,), and their derivatives in q, (k, P)."""
-        value, slope = self.table.at(q, which)
-        for factor, other in self.tangent:
-            further = other._at(q, which)
-            value, slope = value + factor * further[0], slope + factor * further[1]
-        return value, slope
-
     def effective(self, q: Array) -> tuple[Array, Array]:
         """c_e (P,) at q, and its derivative."""
-        value, slope = self._at(q, np.s_[:1])
+        value, slope = self.table.at(q, np.s_[:1])
         return value[0], slope[0]
 
     def special(self, q: Array) -> tuple[Array, Array]:
         """C on the n directions u, delta and zeta, (P, n, n), at q, and its derivative."""
-        (i, j), found = self.upper, self._at(q, np.s_[1:])
-        C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1), found[0].dtype)
+        (i, j), found = self.upper, self.table.at(q, np.s_[1:])
+        C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1))
         C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)
         return C[0], C[1]

@@ -73,8 +73,3 @@ def test_weights_of_every_rule_and_every_table_sum_to_1(name):
         assert rule.weights.sum() == pytest.approx(1, abs=1e-13)
     for table, _ in zip(tables(model), range(3), strict=False):  # finer ones take seconds
         assert table.weights.sum() == pytest.approx(1, abs=1e-13)
-
-
-def test_weights_of_gauss_and_hermite_sum_to_1():
-    for rule in rules(MODELS["smooth"], "gauss-hermite"):
-        assert rule.weights.sum() == pytest.approx(1, abs=1e-13)

@@ -143,7 +143,6 @@ def test_a_point_that_is_not_known_is_raised_on_request(layer):
         ({"samples": np.nan}, "samples must be positive"),
         ({"samples": np.inf}, "samples must be positive"),
         ({"samples": "many"}, "samples must be"),
-        ({"samples": 100, "method": "damped"}, "method must be left out of given layers"),
         ({"samples": 100, "loss": "logistic"}, "loss must be one of residuals"),
     ],
 )

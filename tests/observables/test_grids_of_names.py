@@ -132,7 +132,6 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
         (dict(student=["tanh", "tanh"]), "different names"),
         (dict(model=["srf", "net"]), "model must be srf or network"),
         (dict(lam="best", loss="huber:1"), "loss"),
-        (dict(lam="best", method="damped"), "method"),
         (dict(lam="worst"), "lam"),
         (dict(beta="best"), "beta"),
         (dict(eta="best", rate=[0.5, 1.0]), "rate must be left out"),

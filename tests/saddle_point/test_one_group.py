@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import replica
-from replica import InvalidArgument
 from replica.equivalence import table_at
 from replica.saddle_point import check, one_group, ridge, solve_and_check
 from replica.saddle_point.correlated import CorrelatedGroup
@@ -181,55 +180,3 @@ def test_noise_of_features_is_what_no_input_explains():
     found, expected = (replica.solve(model, **TEST) for model in (noisy, curved))
     assert found.test_error == pytest.approx(expected.test_error, rel=1e-12)
     assert found.train_error == pytest.approx(expected.train_error, rel=1e-12)
-
-
-@pytest.mark.parametrize("name", ["odd", "noisy", "relu", "no spike"])
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        dict(method="damped"),
-        dict(rule="gauss-hermite"),
-        dict(method="damped", rule="gauss-hermite"),
-    ],
-    ids=["damped", "gauss-hermite", "both"],
-)
-def test_as_papers_do_it(name, scheme):
-    """The same answer, to the 1e-10 that either is known to."""
-    model = replica.SpikedRandomFeatures(**MODELS[name])
-    usual, other = replica.solve(model, **TEST), replica.solve(model, **TEST, **scheme)
-    assert other.converged
-    assert other.test_error == pytest.approx(usual.test_error, rel=1e-10)
-    assert other.train_error == pytest.approx(usual.train_error, rel=1e-10)
-    if "method" in scheme:
-        assert other.iterations > 3 * usual.iterations
-    curve = replica.learning_curve(model, alpha=[0.9], lam=0.1, **scheme)
-    assert float(curve.test_error[0]) == pytest.approx(other.test_error, rel=1e-12)
-
-
-def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):
-    """At the threshold and lam = 1e-10 it would take 1e5 sweeps, of which this waits for 500; of a
-    steep student no Gauss-Hermite rule meets 1e-10."""
-    monkeypatch.setattr("replica.saddle_point.damped.MOST_SWEEPS", 500)
-    point = replica.solve(MODEL, alpha=1.0, lam=1e-10, method="damped")
-    assert point.status is Status.ITERATION_LIMIT
-    assert np.isnan(point.test_error)
-    steep = replica.SpikedRandomFeatures(student="tanh", target="tanh", r=30.0, c=0.1, gamma=0.9)
-    point = replica.solve(steep, **TEST, rule="gauss-hermite")
-    assert point.status is Status.QUADRATURE
-    assert replica.solve(steep, **TEST).converged
-
-
-@pytest.mark.parametrize(
-    ("model", "asked", "message"),
-    [
-        (MODEL, dict(method="picard"), "method must be newton or damped"),
-        (MODEL, dict(rule="simpson"), "rule must be auto or gauss-hermite"),
-        (MODEL, dict(method="damped", loss="huber:1"), "newton but for the square loss"),
-        (MODEL, dict(rule="gauss-hermite", loss="huber:1"), "auto but for the square loss"),
-        (replace(MODEL, train_bias=True), dict(method="damped"), "newton but for the square loss"),
-        (replace(MODEL, r=[[1.0, 1.0]], gamma=[0.5, 0.5]), dict(rule="gauss-hermite"), "several"),
-    ],
-)
-def test_what_does_not_fit_is_refused(model, asked, message):
-    with pytest.raises(InvalidArgument, match=message):
-        replica.solve(model, **TEST, **asked)

@@ -9,11 +9,12 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.equivalence import table_at
-from replica.saddle_point import Overlaps, ridge
+from replica.saddle_point import Overlaps, ridge, solve_damped
 from replica.saddle_point.one_group.readout import readout
 from replica.saddle_point.one_group.responses import responses
 from replica.saddle_point.one_group.violation import violation
 from replica.saddle_point.residual import residual
+from solvers.results import Status
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
 from tests.problems import POINTS, PUBLISHED, RAGGED
@@ -126,14 +127,25 @@ def test_every_response_is_checked(solved, name, part, monkeypatch):
     assert of(table, in_general(table)).min() > WRONG
 
 
-@pytest.mark.parametrize("name", ["groups", "intercept", "finite dimension", "network"])
+@pytest.mark.parametrize(
+    "name", ["one group", "groups", "intercept", "finite dimension", "network", "mixture"]
+)
 def test_half_a_pass_again_and_again_is_the_same_answer(name):
     """Damped iteration, to the 1e-10 that either is known to."""
-    usual = replica.solve(MODELS[name], alpha=0.9, lam=0.1)
-    damped = replica.solve(MODELS[name], alpha=0.9, lam=0.1, method="damped")
-    assert damped.converged
-    assert damped.test_error == pytest.approx(usual.test_error, rel=1e-10)
-    assert damped.train_error == pytest.approx(usual.train_error, rel=1e-10)
+    table, at = table_at(MODELS[name], 2), (np.array([0.9]), np.array([0.1]))
+    usual, damped = ridge.solve_points(table, *at), solve_damped(table, *at)
+    assert damped.status == Status.CONVERGED
+    assert damped.errors.test == pytest.approx(usual.errors.test, rel=1e-10)
+    assert damped.errors.train == pytest.approx(usual.errors.train, rel=1e-10)
+    assert damped.iterations > 3 * usual.iterations
+
+
+def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):
+    """At the threshold and lam = 1e-10 it would take 1e5 sweeps, of which this waits for 500."""
+    monkeypatch.setattr("replica.saddle_point.damped.MOST_SWEEPS", 500)
+    table = table_at(MODELS["one group"], 2)
+    point = solve_damped(table, np.array([1.0]), np.array([1e-10]))
+    assert point.status == Status.ITERATION_LIMIT
 
 
 @pytest.mark.parametrize(

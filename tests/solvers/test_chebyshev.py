@@ -29,9 +29,3 @@ def test_values_and_slopes_over_all_decades(table):
     # 16 points a panel of length 2.1: rho = 6 of the singularity at i pi, 6^-16 = 4e-13
     np.testing.assert_allclose(value, f(q), atol=1e-12)
     np.testing.assert_allclose(derivative, slope(q), atol=1e-10)
-
-
-def test_a_complex_step_is_the_derivative(table):
-    q = np.geomspace(1e-3, 1e3, 7)
-    value = table.at(q * (1 + 1e-20j))[0]
-    np.testing.assert_allclose(value.imag / 1e-20, q * slope(q), atol=1e-10)
