@@ -124,10 +124,6 @@ def test_there_is_no_circle():
         done |= ready
 
 
-def test_few_modules_stand_alone():
-    assert len([m for m in FILES if m.count(".") == 1 and FILES[m].parent.name == "replica"]) <= 8
-
-
 HEAVY = {"matplotlib", "xarray", "pandas", "mpmath", "typer", "rich", "h5py"}
 # what only a spectrum, a trained bias or a first point needs comes with these
 LATER = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats", "numba"}
