@@ -78,8 +78,8 @@ __all__ = [
 if not _TYPE_CHECKING:  # to a type checker it would say that every name is there
 
     def __getattr__(name: str) -> object:
-        """Modules that need matplotlib or mpmath, imported where they are first named."""
-        if name in ("plotting", "reference"):
+        """Modules that need matplotlib, mpmath or scikit-learn, imported where first named."""
+        if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -25,6 +25,7 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
+from ..array_files import file_and_name
 from ..errors import InvalidArgument, shorten
 from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS, Options
 from .output import PICTURES, Output, answers_only, say
@@ -112,7 +113,7 @@ def command(
             try:
                 with answers_only():
                     texts = [str(options[name]) for name in READ if name in options]
-                    read = [text.partition(".npz:")[0] for text in texts]  # FILE.npz:NAME
+                    read = [file_and_name(text)[0] for text in texts]
                     output.check(files, [*read, *([config] if config else [])])
                     known = function(options, output, **given)
             except SystemExit:

@@ -71,7 +71,8 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "lam": "Ridge penalty lambda.",
     "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
     "hinge, squared_hinge.",
-    "weights": "First layer (p, d): W.npy, or FILE.npz, or FILE.npz:NAME of one of its arrays.",
+    "weights": "First layer (p, d): W.npy, or one of the arrays of FILE.npz, FILE.safetensors or "
+    "FILE.onnx, as FILE.npz:NAME.",
     "directions": "The target's directions, (d,) or (d, T), orthonormal: such a file.",
     "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
     "files beside it.  N(0, I) unless given.",

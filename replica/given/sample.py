@@ -16,7 +16,7 @@ from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import assign, finite_array, flag
+from ..problem import any_array, assign, finite_array, flag
 from .rows import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
@@ -110,7 +110,7 @@ class FeatureSample:
         (labels, classes), strata = _as_numbers(self.labels, self.classes), self.strata
         if strata is not None:
             try:
-                strata = np.asarray(strata)
+                strata = any_array("strata", strata)
                 if strata.dtype.kind == "O":
                     np.unique(strata)
                 if np.ma.is_masked(self.strata) or (
@@ -263,10 +263,7 @@ def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
            [0., 1., 0.]]), (0, 1, 2))
     """
     named = None if classes is None else _names(classes)
-    try:
-        array = np.asarray(labels)
-    except ValueError:  # rows of several lengths
-        return finite_array("labels", labels, 1), None
+    array = any_array("labels", labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2:  # real vectors

@@ -6,6 +6,7 @@ A problem is made and checked here, once; everything above takes it as it is.
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
+    any_array,
     assign,
     axis,
     called,
@@ -63,6 +64,7 @@ __all__ = [
     "SpikedRandomFeatures",
     "Target",
     "activation",
+    "any_array",
     "as_made",
     "assign",
     "attributes",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.arrays import to_host
 from solvers.results import Array
 
 from ..errors import InvalidArgument
@@ -46,7 +47,7 @@ def number(
         if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
             raise TypeError
         x = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
         raise InvalidArgument(name, value, allowed) from None
     if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -184,10 +185,18 @@ def plain_array(name: str, values: Any) -> Array:
     return array
 
 
+def any_array(name: str, values: Any) -> Array:
+    """``values``, a tensor or anything like an array, as an array of whatever they are."""
+    try:
+        return to_host(values)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
+        raise InvalidArgument(name, values, "an array of numbers") from None
+
+
 def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats, of any shape; complex and masked ones are refused."""
+    given = any_array(name, values)
     try:
-        given = np.asarray(values)
         if given.dtype.kind in "bcM" or np.ma.is_masked(values):
             raise TypeError
         return np.asarray(given, dtype=float)

@@ -18,7 +18,7 @@ FLOORS = [
     "replica.convex", "replica.given", "replica.spectra", "replica.observables",
     "replica.reference",
     "replica",  # the public face
-    "replica.cli", "replica.explore", "replica.__main__",
+    "replica.cli", "replica.explore", "replica.sklearn", "replica.__main__",
     "validation.draws", "validation.fit", "validation.run", "validation.measure",
     "validation.comparisons", "validation.mixtures",
     "validation",  # its public face
