@@ -20,9 +20,10 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
+from .gaussian import MomentStrata
 from .outputs import law_of_outputs
 from .rows import RowStrata
-from .sample import FeatureSample, MomentStrata
+from .sample import FeatureSample
 from .solve import Solved, solve_point, solve_responses
 from .strata import Posterior, Stratified
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import assign, finite_array, flag
 from .class_labels import as_numbers
+from .gaussian import gaussian_strata
 from .rows import RowStrata
-from .strata import Strata, Stratified, StratumLabels, labels_of
+from .strata import Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
@@ -27,44 +27,6 @@ FEWEST = 3.0
 # Rows of a large sample that are taken, unless more are to train: these numbers are far below the
 # scatter of errors with the rows, and WORK is that of a second.
 FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
-
-
-@dataclass(frozen=True)
-class MomentStrata(Strata):
-    """Few strata, whose moments are given.
-
-    Attributes
-    ----------
-    shares : (N,)
-    means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
-    """
-
-    shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
-
-    @property
-    def width(self) -> int:
-        return int(self.means.shape[1])
-
-    def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
-
-    def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
-
-    def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
-
-    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -226,8 +188,7 @@ class FeatureSample:
             )
             raise InvalidArgument("samples", samples, allowed)
         of = self.labels if self.strata is None else self.strata
-        features = self._columns
-        rows, p = features.shape
+        rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
         if counts[fewest] < FEWEST * p:
@@ -240,12 +201,9 @@ class FeatureSample:
         # of the features and, last, the label
         means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
         for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([features[own], self.labels[own]])
+            part = np.column_stack([self.features[own], self.labels[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        shares, covariances = counts / rows, joint[:, :p, :p].copy()
-        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
-        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
-        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
-        return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
+        known: dict[str, Any] = {"binary": self.binary, "intercept": self.intercept}
+        return gaussian_strata(counts / rows, means, joint, **known, rows=rows)

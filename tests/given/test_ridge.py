@@ -7,9 +7,9 @@ import pytest
 
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
+from replica.given.gaussian import MomentStrata
 from replica.given.layer import layer_strata
 from replica.given.nodes import condition, heavy
-from replica.given.sample import MomentStrata
 from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
