@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
-from .given import FeatureSample, FirstLayer
+from .given import FeatureMoments, FeatureSample, FirstLayer
 from .observables import (
     Calibration,
     ReadoutSolution,
@@ -44,6 +44,7 @@ __all__ = [
     "Activation",
     "AfterStep",
     "Calibration",
+    "FeatureMoments",
     "FeatureSample",
     "FirstLayer",
     "GaussianMixture",

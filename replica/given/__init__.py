@@ -8,12 +8,14 @@ from .evaluate import (
     evaluate,
 )
 from .first_layer import FirstLayer
+from .gaussian import FeatureMoments
 from .sample import FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
 from .strata import Posterior, Strata
 
 __all__ = [
     "TOLERANCE",
+    "FeatureMoments",
     "FeatureSample",
     "FirstLayer",
     "Given",

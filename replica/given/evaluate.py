@@ -20,10 +20,10 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
-from .gaussian import MomentStrata
 from .outputs import law_of_outputs
 from .rows import RowStrata
 from .sample import FeatureSample
+from .samples import Given
 from .solve import Solved, solve_point, solve_responses
 from .strata import Posterior, Stratified
 
@@ -82,7 +82,7 @@ UNKNOWN = {
 
 @one_thread()
 def evaluate(
-    model: FirstLayer | FeatureSample,
+    model: Given,
     samples: Array,
     lam: Array,
     loss: Loss,
@@ -137,7 +137,7 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
     return slopes / STEP
 
 
-def check_memory(model: FirstLayer | FeatureSample) -> None:
+def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
     need = 12 * 8.0 * model.width**2
@@ -172,17 +172,17 @@ class _Point:
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
 
-    def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
+    def settle(self, model: Given) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
         the same on coarser strata with one more direction; or on coarser strata, where one more
         direction changes little.
 
         Raises ``GivenUp`` where that is not reached.
         """
-        if isinstance(model, FeatureSample):  # of one level
+        if not isinstance(model, FirstLayer):  # of one level
             self.account["quadrature_error"] = 0.0
             given = model.stratified(self.samples)
-            if model.outputs > 1:
+            if isinstance(model, FeatureSample) and model.outputs > 1:
                 return self._outputs(given, model.classes is not None)
             return self._solved(given)
         # the theory is of large n, p and d
@@ -315,7 +315,8 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)
-    if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
+    # moments of a sample have another readout
+    if given.rows is None or isinstance(given.strata, RowStrata):
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
         size = to_host(a) ** 2 + diagonal / len(diagonal)

@@ -205,5 +205,4 @@ class FeatureSample:
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        known: dict[str, Any] = {"binary": self.binary, "intercept": self.intercept}
-        return gaussian_strata(counts / rows, means, joint, **known, rows=rows)
+        return gaussian_strata(counts / rows, means, joint, self.binary, self.intercept, rows)

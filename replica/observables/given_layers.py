@@ -19,6 +19,7 @@ from ..display import Displayed, Progress
 from ..errors import InvalidArgument
 from ..given import (
     TOLERANCE,
+    FeatureMoments,
     FeatureSample,
     Given,
     ReadoutPoints,
@@ -40,6 +41,7 @@ FEW_DEGREES = (
     "the training error by more than 10 %"
 )
 
+ALIKE = "the square where labels vary within a stratum"
 BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
@@ -49,14 +51,14 @@ class ReadoutSolution(Displayed):
 
     Attributes
     ----------
-    model : FirstLayer or FeatureSample
+    model : FirstLayer, FeatureSample or FeatureMoments
     samples : float
         Number n of the readout's samples.
     lam : float
     loss : Loss
         What the readout minimises, beside the penalty.
     test_error : float
-        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of a FeatureSample on
+        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of given features on
         labels; NaN if not converged.  Eq. (20.5)
     train_error, loss_error, train_loss, classification_error : float
         As a :class:`Solution` has them.
@@ -272,6 +274,7 @@ def _points(
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
-            allowed = "the square where labels vary within a stratum"
-            raise InvalidArgument("loss", loss.name, allowed)
+            raise InvalidArgument("loss", loss.name, ALIKE)
+    if isinstance(model, FeatureMoments) and model.label_variances.any() and not loss.is_square:
+        raise InvalidArgument("loss", loss.name, ALIKE)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)
