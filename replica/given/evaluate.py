@@ -75,7 +75,8 @@ class ReadoutPoints(NamedTuple):
 
 
 UNKNOWN = {
-    "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
+    "degrees_of_freedom": np.nan, "degrees_of_freedom_2": np.nan, "kappa": np.nan,
+    "residual_degrees": np.nan, "residual": np.nan,
     "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
 }  # fmt: skip
 
@@ -291,12 +292,14 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1 and (n - df_2) / (1 + cv^2), Eq. (20.15); of rows, df_1 in both: docs/theory.md 22."""
-    fitted, squared = solved.freedom
+    """df_1, df_2, kappa and (n - df_2) / (1 + cv^2), Eqs. (20.15), (20.16); of rows the last has
+    df_1: docs/theory.md 22."""
+    fitted, squared, kappa = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
     free = samples - (fitted if isinstance(given.strata, RowStrata) else squared)
     left = free * (shares @ V) ** 2 / (shares @ V**2)
-    return {"degrees_of_freedom": fitted, "residual_degrees": float(left)}
+    known = {"degrees_of_freedom": fitted, "degrees_of_freedom_2": squared, "kappa": kappa}
+    return known | {"residual_degrees": float(left)}
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
