@@ -121,7 +121,7 @@ class FeatureMoments:
     ...     covariances=np.diag([1.0, 0.5]), label_covariances=[1.0, 0.0], label_variances=1.1
     ... )
     >>> moments
-    FeatureMoments(features=2, strata=1)
+    FeatureMoments(features 2, strata 1)
     >>> round(solve(moments, samples=50, lam=0.1).test_error, 3)
     0.104
     """
@@ -183,5 +183,6 @@ class FeatureMoments:
 
     def stratified(self, samples: float) -> Stratified:
         """The strata, whatever the ``samples`` of the readout."""
-        moments = self.law.fractions, self.law.means, self.law.each_covariance
-        return gaussian_strata(*moments, self.binary, self.intercept)
+        law, own = self.law, self.fractions > 0
+        shares, means, joint = (x[own] for x in (law.fractions, law.means, law.each_covariance))
+        return gaussian_strata(shares, means, joint, self.binary, self.intercept)

@@ -32,7 +32,7 @@ def two_classes(**options):
 
 def test_strata_that_are_alike_are_one():
     one, at = of_modes(), {"samples": SAMPLES, "lam": LAM, **EXACT}
-    again = of_modes(fractions=[0.2, 0.8], label_means=[0, 0])
+    again = of_modes(fractions=[0.2, 0.8, 0], label_means=[0, 0, 5])
     for name in ("test_error", "train_error", "kappa", "degrees_of_freedom_2", "squared_norm"):
         expected = getattr(solve(one, **at), name)
         assert getattr(solve(again, **at), name) == pytest.approx(expected, rel=1e-8)
