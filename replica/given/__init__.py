@@ -8,12 +8,15 @@ from .evaluate import (
     evaluate,
 )
 from .first_layer import FirstLayer
+from .gaussian import FeatureMoments
 from .sample import FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
+from .solve import equations_of
 from .strata import Posterior, Strata
 
 __all__ = [
     "TOLERANCE",
+    "FeatureMoments",
     "FeatureSample",
     "FirstLayer",
     "Given",
@@ -23,6 +26,7 @@ __all__ = [
     "asked",
     "check_memory",
     "derivatives",
+    "equations_of",
     "evaluate",
     "needs_alpha",
     "samples_of",

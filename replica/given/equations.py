@@ -102,11 +102,13 @@ class StrataEquations:
         # Eq. (20.4), (20.7)
         return G @ self._mix(square) @ G
 
-    def degrees_of_freedom(self, G: Any) -> tuple[float, float]:
-        """df_1 = tr A G and df_2 = tr A G A G, for 1/G = A + lambda.  Eq. (20.15)"""
+    def degrees_of_freedom(self, G: Any, slope: Array) -> tuple[float, float, float]:
+        """df_1 = tr A G and df_2 = tr A G A G, for 1/G = A + lambda; and the effective penalty
+        kappa of the population, for scores with -E s' (N,).  Eqs. (20.15), (20.16)"""
         xp, fitted = namespace(G), -G * like(self.lam, G)
         diagonal_view(fitted)[:] += 1.0
-        return float(xp.sum(xp.linalg.diagonal(fitted))), float(xp.sum(fitted * fitted.T))
+        total = float(xp.sum(xp.linalg.diagonal(fitted))), float(xp.sum(fitted * fitted.T))
+        return *total, float(self.lam.max() / (self.ratio * (self.strata.shares @ slope)))
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""

@@ -22,7 +22,8 @@ from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
 from .outputs import law_of_outputs
 from .rows import RowStrata
-from .sample import FeatureSample, MomentStrata
+from .sample import FeatureSample
+from .samples import Given
 from .solve import Solved, solve_point, solve_responses
 from .strata import Posterior, Stratified
 
@@ -74,14 +75,15 @@ class ReadoutPoints(NamedTuple):
 
 
 UNKNOWN = {
-    "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
+    "degrees_of_freedom": np.nan, "degrees_of_freedom_2": np.nan, "kappa": np.nan,
+    "residual_degrees": np.nan, "residual": np.nan,
     "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
 }  # fmt: skip
 
 
 @one_thread()
 def evaluate(
-    model: FirstLayer | FeatureSample,
+    model: Given,
     samples: Array,
     lam: Array,
     loss: Loss,
@@ -136,7 +138,7 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
     return slopes / STEP
 
 
-def check_memory(model: FirstLayer | FeatureSample) -> None:
+def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
     need = 12 * 8.0 * model.width**2
@@ -171,17 +173,17 @@ class _Point:
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
 
-    def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
+    def settle(self, model: Given) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
         the same on coarser strata with one more direction; or on coarser strata, where one more
         direction changes little.
 
         Raises ``GivenUp`` where that is not reached.
         """
-        if isinstance(model, FeatureSample):  # of one level
+        if not isinstance(model, FirstLayer):  # of one level
             self.account["quadrature_error"] = 0.0
             given = model.stratified(self.samples)
-            if model.outputs > 1:
+            if isinstance(model, FeatureSample) and model.outputs > 1:
                 return self._outputs(given, model.classes is not None)
             return self._solved(given)
         # the theory is of large n, p and d
@@ -290,12 +292,14 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1 and (n - df_2) / (1 + cv^2), Eq. (20.15); of rows, df_1 in both: docs/theory.md 22."""
-    fitted, squared = solved.freedom
+    """df_1, df_2, kappa and (n - df_2) / (1 + cv^2), Eqs. (20.15), (20.16); of rows the last has
+    df_1: docs/theory.md 22."""
+    fitted, squared, kappa = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
     free = samples - (fitted if isinstance(given.strata, RowStrata) else squared)
     left = free * (shares @ V) ** 2 / (shares @ V**2)
-    return {"degrees_of_freedom": fitted, "residual_degrees": float(left)}
+    known = {"degrees_of_freedom": fitted, "degrees_of_freedom_2": squared, "kappa": kappa}
+    return known | {"residual_degrees": float(left)}
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
@@ -314,7 +318,8 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)
-    if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
+    # moments of a sample have another readout
+    if given.rows is None or isinstance(given.strata, RowStrata):
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
         size = to_host(a) ** 2 + diagonal / len(diagonal)

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import any_array, assign, finite_array, flag
+from .class_labels import as_numbers
+from .gaussian import gaussian_strata
 from .rows import RowStrata
-from .strata import Strata, Stratified, StratumLabels, labels_of
+from .strata import Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
@@ -26,45 +27,6 @@ FEWEST = 3.0
 # Rows of a large sample that are taken, unless more are to train: these numbers are far below the
 # scatter of errors with the rows, and WORK is that of a second.
 FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
-MOST_CLASSES = 20  # that whole numbers are taken for
-
-
-@dataclass(frozen=True)
-class MomentStrata(Strata):
-    """Few strata, whose moments are given.
-
-    Attributes
-    ----------
-    shares : (N,)
-    means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
-    """
-
-    shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
-
-    @property
-    def width(self) -> int:
-        return int(self.means.shape[1])
-
-    def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
-
-    def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
-
-    def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
-
-    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -107,7 +69,7 @@ class FeatureSample:
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
-        (labels, classes), strata = _as_numbers(self.labels, self.classes), self.strata
+        (labels, classes), strata = as_numbers(self.labels, self.classes), self.strata
         if strata is not None:
             try:
                 strata = any_array("strata", strata)
@@ -226,8 +188,7 @@ class FeatureSample:
             )
             raise InvalidArgument("samples", samples, allowed)
         of = self.labels if self.strata is None else self.strata
-        features = self._columns
-        rows, p = features.shape
+        rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
         if counts[fewest] < FEWEST * p:
@@ -240,87 +201,8 @@ class FeatureSample:
         # of the features and, last, the label
         means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
         for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([features[own], self.labels[own]])
+            part = np.column_stack([self.features[own], self.labels[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        shares, covariances = counts / rows, joint[:, :p, :p].copy()
-        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
-        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
-        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
-        return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
-
-
-def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
-    """Real labels as they are, (N,) or (N, C); two classes as -1 and +1, more as (N, C) of 0 and 1;
-    and the classes, if these are more than two.
-
-    >>> _as_numbers([True, False])[0].tolist(), _as_numbers(["cat", "dog"])[0].tolist()
-    ([1.0, -1.0], [-1.0, 1.0])
-    >>> _as_numbers([2, 0, 1])
-    (array([[0., 0., 1.],
-           [1., 0., 0.],
-           [0., 1., 0.]]), (0, 1, 2))
-    """
-    named = None if classes is None else _names(classes)
-    array = any_array("labels", labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim == 2:  # real vectors
-        array = finite_array("labels", labels, 2)
-        one_hot = np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
-        if named is not None and not (one_hot and array.sum(axis=0).all()):
-            allowed = (
-                "left out unless labels (N, C) are 1 of a class and 0 of others, each with rows"
-            )
-            raise InvalidArgument("classes", classes, allowed)
-        if named is not None and len(named) != array.shape[1]:
-            raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
-        return array, None if named is None else tuple(named.tolist())
-    if array.ndim != 1 or np.ma.is_masked(labels) or array.dtype.kind not in "biufUSO":
-        return finite_array("labels", labels, 1), None
-    if array.dtype.kind in "USO":
-        each = np.ravel(np.array(labels, dtype=object)).tolist()
-        if not all(isinstance(one, str) for one in each):  # numbers as objects, or a label lacks
-            return _as_numbers(finite_array("labels", each, 1), classes)
-        array = np.array(each)
-    found = np.unique(array)
-    if named is not None:
-        alike = array.dtype.kind == named.dtype.kind or {array.dtype.kind, named.dtype.kind} <= {
-            *"iu"
-        }
-        if not alike or not np.array_equal(np.sort(named), found):
-            allowed = "those of the labels, each once and of their type (left out they are found)"
-            raise InvalidArgument("classes", classes, allowed)
-        found = named
-    elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
-        return finite_array("labels", array, 1), None
-    elif len(found) > MOST_CLASSES:
-        raise InvalidArgument(
-            "labels",
-            f"{len(found)} names or whole numbers, from {found[0]} to {found[-1]}",
-            f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
-            "classes, labels.astype(float) that they are numbers)",
-        )
-    if len(found) == 2:
-        return np.where(array == found[1], 1.0, -1.0), None
-    if len(found) > 2:
-        return np.asarray(array[:, None] == found, float), tuple(found.tolist())
-    return finite_array("labels", array, 1), None
-
-
-def _names(classes: Any) -> Array:
-    """Names of classes, all text or all whole numbers, each once."""
-    try:
-        each = [] if np.ma.is_masked(classes) else list(classes)
-        named = np.array(each)
-    except (TypeError, ValueError):
-        each, named = [], np.empty(0)
-    text = all(isinstance(one, str) for one in each)
-    if (
-        named.ndim != 1
-        or not (text or named.dtype.kind in "biu")
-        or len({*each}) < max(len(each), 2)
-    ):
-        raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")
-    return named
+        return gaussian_strata(counts / rows, means, joint, self.binary, self.intercept, rows)

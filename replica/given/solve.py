@@ -20,6 +20,8 @@ from .equations import SampledEquations, StrataEquations
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
 
+Freedom = tuple[float, float, float]
+
 
 class Solved(NamedTuple):
     """One point.
@@ -37,8 +39,8 @@ class Solved(NamedTuple):
     status : Status
     variance : float
         Of the prediction over the readout's samples, on average over new inputs.
-    freedom : (float, float)
-        Degrees of freedom df_1 and df_2 of the fit.
+    freedom : (float, float, float)
+        Degrees of freedom df_1 and df_2 of the fit, and the effective penalty kappa.
     """
 
     field: Field
@@ -47,7 +49,7 @@ class Solved(NamedTuple):
     iterations: int
     status: Status
     variance: float
-    freedom: tuple[float, float]
+    freedom: Freedom
 
 
 def solve_point(
@@ -60,7 +62,7 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
-    ridge = _equations(given, samples, lam)
+    ridge = equations_of(given, samples, lam)
     if loss.is_square and not given.channel:
         return _ridge(ridge, start, tol)
     if start is None:
@@ -68,7 +70,7 @@ def solve_point(
     return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
 
 
-def _equations(given: Stratified, samples: float, lam: float) -> StrataEquations:
+def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquations:
     """The equations of strata, of a sample's moments or of its rows, for the square loss."""
     p = given.strata.width
     penalties = np.full(p, lam)
@@ -117,7 +119,8 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         equations, covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
     )
     field = under._replace(power=power(of_errors.value[0])[None])
-    return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
+    freedom = equations.degrees_of_freedom(G, slope)
+    return _solved(freedom, field, Posterior(G, T, a), variance, of_V, of_errors)
 
 
 def _responses(
@@ -142,13 +145,14 @@ def solve_responses(
     given: Stratified, samples: float, lam: float, start: Posterior | None, tol: float
 ) -> tuple[RowEquations, Solved]:
     """What outputs of ridge regression on rows have in common, and its account: G and V alone."""
-    equations = _equations(given, samples, lam)
+    equations = equations_of(given, samples, lam)
     assert isinstance(equations, RowEquations)
     past = np.zeros((1, 6, 2, equations.strata.shares.size))
     G, found = _responses(equations, start, tol, past)
     nothing = np.empty(0)
     field = Field(nothing, nothing, nothing, np.exp(found.value))
-    return equations, _solved(equations, field, Posterior(G, None, None), np.nan, found)
+    freedom = equations.degrees_of_freedom(G, 1 / (1 + field.response[0]))
+    return equations, _solved(freedom, field, Posterior(G, None, None), np.nan, found)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -168,11 +172,13 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     first = _pack(equations.strata.field(start))
     found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size)
-    return _solved(equations, _unpack(found.value[0]), posterior, variance, found)
+    field = _unpack(found.value[0])
+    freedom = equations.degrees_of_freedom(posterior.response, equations.scores(field).slope[0])
+    return _solved(freedom, field, posterior, variance, found)
 
 
 def _solved(
-    equations: StrataEquations, field: Field, posterior: Posterior, variance: float, *found: Result
+    freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
     """A solution that was ``found`` by one iteration after another, with what follows from it."""
     return Solved(
@@ -182,7 +188,7 @@ def _solved(
         iterations=sum(int(each.iterations[0]) for each in found),
         status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
         variance=variance,
-        freedom=equations.degrees_of_freedom(posterior.response),
+        freedom=freedom,
     )
 
 

@@ -17,6 +17,7 @@ from .given_layers import (
 )
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
+from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
@@ -51,6 +52,7 @@ __all__ = [
     "gradient",
     "grid_axes",
     "has_classes",
+    "learnability",
     "learned_function",
     "learning_curve",
     "models_on_grid",

@@ -19,6 +19,7 @@ from ..display import Displayed, Progress
 from ..errors import InvalidArgument
 from ..given import (
     TOLERANCE,
+    FeatureMoments,
     FeatureSample,
     Given,
     ReadoutPoints,
@@ -40,6 +41,8 @@ FEW_DEGREES = (
     "the training error by more than 10 %"
 )
 
+ALIKE = "the square where labels vary within a stratum"
+FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
 BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
@@ -49,14 +52,14 @@ class ReadoutSolution(Displayed):
 
     Attributes
     ----------
-    model : FirstLayer or FeatureSample
+    model : FirstLayer, FeatureSample or FeatureMoments
     samples : float
         Number n of the readout's samples.
     lam : float
     loss : Loss
         What the readout minimises, beside the penalty.
     test_error : float
-        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of a FeatureSample on
+        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of given features on
         labels; NaN if not converged.  Eq. (20.5)
     train_error, loss_error, train_loss, classification_error : float
         As a :class:`Solution` has them.
@@ -74,10 +77,17 @@ class ReadoutSolution(Displayed):
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
+    degrees_of_freedom_2 : float
+        df_2 = tr [A (A + lambda)^-1]^2.  Of one stratum and the square loss the test error on
+        labels is n / (n - df_2), the overfitting coefficient, times that of the mean readout.
+    kappa : float
+        Effective penalty lam p / (n E -s'), p lam (1 + V) / n of one stratum and the square loss:
+        the mean readout is the ridge fit of the population with kappa added to the second moments
+        of its features.  Of several strata each counts by its -E s'.  Eq. (20.16)
     residual_degrees : float
-        (n - df_2) / (1 + cv^2), df_2 = tr [A (A + lambda)^-1]^2, cv the spread of responses V over
-        strata over their mean.  The theory is of large n: errors are off by two or three parts
-        in so many.  Eq. (20.15); row by row with df_1 in the place of df_2.
+        (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
+        theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); row by
+        row with df_1 in the place of df_2.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -107,6 +117,8 @@ class ReadoutSolution(Displayed):
     test_error_stderr: float
     classification_error_stderr: float
     degrees_of_freedom: float
+    degrees_of_freedom_2: float
+    kappa: float
     residual_degrees: float
     converged: bool
     status: Status
@@ -245,7 +257,7 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
-    fit = ["readout_variance", "degrees_of_freedom", "residual_degrees"]
+    fit = ["readout_variance", *FREEDOM]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
 
@@ -272,6 +284,7 @@ def _points(
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
-            allowed = "the square where labels vary within a stratum"
-            raise InvalidArgument("loss", loss.name, allowed)
+            raise InvalidArgument("loss", loss.name, ALIKE)
+    if isinstance(model, FeatureMoments) and model.label_variances.any() and not loss.is_square:
+        raise InvalidArgument("loss", loss.name, ALIKE)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

@@ -67,7 +67,7 @@ def gradient(
 
     Parameters
     ----------
-    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value

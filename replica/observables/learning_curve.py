@@ -51,7 +51,7 @@ def learning_curve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, GradientStep, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, GradientStep, FirstLayer, FeatureSample or FeatureMoments
         A GradientStep also needs ``beta``, and stands for its sRF unless ``model`` says otherwise.
     alpha : float or array
         Readout samples over input dimension, n/d.

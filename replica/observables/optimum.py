@@ -133,7 +133,7 @@ def optimal_lambda(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha, samples : float
         As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.

@@ -107,7 +107,7 @@ def samples_needed(
 
     Parameters
     ----------
-    model : FirstLayer or FeatureSample
+    model : FirstLayer, FeatureSample or FeatureMoments
         What the readout is on.
     lam : float or "best"
         The ridge penalty, or the one of the smallest test error at every number of samples.
@@ -116,8 +116,8 @@ def samples_needed(
     loss : str or Loss
         As in :func:`replica.solve`; the square where ``lam`` is "best".
     most : float, optional
-        Largest number of samples that is tried: the rows of a FeatureSample, and 100 p of a
-        FirstLayer, unless given.  Beyond the rows features are taken for Gaussian in each class.
+        Largest number of samples that is tried: the rows of a FeatureSample, and 100 p of
+        others, unless given.  Beyond the rows features are taken for Gaussian in each class.
     time_limit : float
         Seconds, for each number of samples.
 
@@ -139,7 +139,7 @@ def samples_needed(
     True
     """
     if not isinstance(model, Given):
-        raise InvalidArgument("model", model, "a FirstLayer or a FeatureSample")
+        raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
     wanted = {"test_error": test_error, "classification_error": classification_error}
     given = {name: value for name, value in wanted.items() if value is not None}
     if len(given) != 1:

@@ -211,7 +211,7 @@ def solve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha : float
         Readout samples over input dimension, n/d.

@@ -214,6 +214,25 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
     return array
 
 
+def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
+    """Arrays of N cases with so many ``axes`` of one length beside that of the cases: of each where
+    that is left out, and 0 where None is given.  The first, which is given, has the length."""
+    first = next(iter(axes))
+    arrays = {
+        name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
+    }
+    N = max(len(x) if x.ndim > axes[name] else 1 for name, x in arrays.items())
+    p = arrays[first].shape[-1] if arrays[first].ndim else 1
+    for name, count in axes.items():
+        one = (p,) * count
+        array = arrays.get(name, np.zeros(one))
+        if array.shape not in (one, (N, *one)) or not array.size:
+            allowed = f"of shape {(N, *one)}" + (f", or {one} for all" if one else ", or a number")
+            raise InvalidArgument(name, f"shape {array.shape}", allowed)
+        arrays[name] = np.broadcast_to(array, (N, *one))
+    return arrays
+
+
 def one_positive(name: str, value: Any) -> Array:
     """The one ``value`` of alpha, samples or lam as an array (1,)."""
     if isinstance(value, (list, tuple)) or np.ndim(value):

@@ -21,7 +21,7 @@ from solvers.settle import settle
 
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument
-from ..given import FeatureSample, FirstLayer, asked, needs_alpha, samples_of
+from ..given import FeatureMoments, FeatureSample, FirstLayer, asked, needs_alpha, samples_of
 from ..problem import (
     SpikedRandomFeatures,
     as_made,
@@ -211,9 +211,9 @@ def spectrum(
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
     tol, time_limit = limits(quadrature_tol, time_limit)
-    if isinstance(model, FeatureSample):
+    if isinstance(model, FeatureSample | FeatureMoments):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
-        raise InvalidArgument("model", "a FeatureSample", allowed)
+        raise InvalidArgument("model", model, allowed)
     find: Callable[[], Spectrum | LayerSpectrum]
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)

@@ -12,13 +12,13 @@ others changing.  With one BLAS thread a cell, neither do the errors.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.given import FeatureSample
+from replica.given import FeatureMoments, FeatureSample
 from replica.problem import SpikedRandomFeatures, describe
 from solvers.resources import one_thread
 from solvers.results import Array
@@ -73,7 +73,7 @@ class Experiment:
     the latter is their number.
     """
 
-    problem: Any  # a Problem, FirstLayer or FeatureSample
+    problem: Any  # a Problem, or what is given
     simulated: Simulated | Given
     beta: float | None
     dimension: int
@@ -177,11 +177,18 @@ class Samples:
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
 
+class DrawnRows(NamedTuple):
+    """``features`` (n, p) and ``labels`` (n,), drawn from their moments."""
+
+    features: Array
+    labels: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Some ``rows`` (n,) of given features, in blocks, on the ``device``."""
 
-    sample: FeatureSample
+    sample: FeatureSample | DrawnRows
     rows: Array
     device: str
 
@@ -192,7 +199,7 @@ class Rows:
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,); no ``bias`` is trained here."""
-        most = max(1, INPUT_BLOCK // self.sample.width)
+        most = max(1, INPUT_BLOCK // self.sample.features.shape[1])
         for start in range(0, self.count, most):
             rows = self.rows[start : start + most]
             parts = self.sample.features[rows], self.sample.labels[rows]
@@ -255,10 +262,16 @@ def draw_samples(
     """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
     device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
-    if isinstance(experiment.problem, FeatureSample):
-        order = default_rng(inputs).permutation(len(experiment.problem.labels))
-        parts = order[:count], order[count : count + experiment.test_samples]
-        split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
+    if experiment.simulated is Given.features:
+        given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
+        if isinstance(given, FeatureMoments):
+            both, stratum = given.law.draw(end, rng)
+            constant = given.label_variances[stratum] == 0  # and free of rounding
+            labels = np.where(constant, given.label_means[stratum], both[:, -1])
+            given, order = DrawnRows(both[:, :-1], labels), np.arange(end)
+        else:
+            order = rng.permutation(len(given.labels))
+        split, rest = (Rows(given, rows, device) for rows in (order[:count], order[count:end]))
         return split, rest, rest
     layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)

@@ -12,7 +12,7 @@ from replica import __version__
 from replica.convex import Loss
 from replica.display import Displayed
 from replica.documents import plain
-from replica.given import FeatureSample, FirstLayer
+from replica.given import Given as GivenModel
 from replica.plotting import plot_comparison
 from replica.problem import Problem, attributes
 from solvers.results import Array
@@ -65,9 +65,9 @@ class Simulation(Displayed):
     measured: dict[str, Array] = field(default_factory=dict)
 
     @property
-    def problem(self) -> Problem | FirstLayer | FeatureSample:
+    def problem(self) -> Problem | GivenModel:
         """What was simulated."""
-        problem: Problem | FirstLayer | FeatureSample = self.experiment.problem
+        problem: Problem | GivenModel = self.experiment.problem
         return problem
 
     @property

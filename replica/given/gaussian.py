@@ -1,0 +1,188 @@
+"""Strata in which features are Gaussian, from moments of a sample or of a population.
+
+docs/theory.md 20
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from solvers.arrays import like, namespace, to_host
+from solvers.results import Array
+
+from ..display import in_words
+from ..errors import InvalidArgument
+from ..problem import GaussianMixture, assign, flag, stacked
+from .strata import Strata, Stratified, StratumLabels, labels_of
+
+# How many axes each has beside that of the strata.
+FEATURES = {"covariances": 2, "means": 1, "fractions": 0}
+LABELS = {"label_means": 0, "label_covariances": 1, "label_variances": 0}
+
+
+@dataclass(frozen=True)
+class MomentStrata(Strata):
+    """Few strata, whose moments are given.
+
+    Attributes
+    ----------
+    shares : (N,)
+    means, covariances : (N, p), (N, p, p)
+    label_covariances : (N, p)
+    """
+
+    shares: Array
+    means: Any
+    covariances: Any
+    label_covariances: Any
+
+    @property
+    def width(self) -> int:
+        return int(self.means.shape[1])
+
+    def mix(self, weights: Array) -> Any:
+        xp, w = namespace(self.means), like(weights, self.means)
+        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
+
+    def trace(self, matrix: Any) -> Array:
+        xp = namespace(matrix)
+        means = xp.sum((self.means @ matrix) * self.means, axis=1)
+        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
+
+    def along(self, x: Any) -> tuple[Array, Array, Array]:
+        variance = (self.covariances @ x) @ x
+        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
+
+    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
+        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
+        return of_means @ self.means + of_labels @ self.label_covariances
+
+
+def gaussian_strata(
+    shares: Array, means: Array, joint: Array, binary: bool, intercept: bool, rows: int = 0
+) -> Stratified:
+    """Strata of the ``shares`` (N,), with ``means`` (N, p + 1) and ``joint`` covariances of the p
+    features and, last, the label: those of so many ``rows``, or exact.
+
+    With an ``intercept``, which takes up a shift of each, features are centred, and a constant is
+    added.
+    """
+    h, spread = means[:, -1], joint[:, -1, -1]
+    mu, S, e = means[:, :-1].copy(), joint[:, :-1, :-1].copy(), joint[:, -1, :-1].copy()
+    if intercept:
+        mu = np.pad(mu - shares @ mu, ((0, 0), (0, 1)), constant_values=1.0)
+        S, e = np.pad(S, ((0, 0), (0, 1), (0, 1))), np.pad(e, ((0, 0), (0, 1)))
+    moments = StratumLabels(shares, h, spread, 0.0)
+    labels = labels_of(h, [(0.0, 1.0)], binary=binary)
+    strata = MomentStrata(shares, mu, S, e)
+    return Stratified(strata, moments, labels, rows=rows or None, intercept=intercept)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FeatureMoments:
+    """Features that are Gaussian in each of N strata, by the moments of their population.
+
+    In stratum nu features and label are phi = mu + Z and y = h + t, with Cov Z = S, Cov (Z, t) = e
+    and Var t = s: those of a Gaussian covariate model, of a kernel's eigenfunctions, or of classes.
+    The equations are (20.2)-(20.7), in which nothing is measured on rows.
+
+    Parameters
+    ----------
+    means : array (N, p), optional
+        mu; 0 unless given.
+    covariances : array (N, p, p)
+        S, symmetric and positive semidefinite.
+    fractions : array (N,), optional
+        Shares of the strata, of any sum.  One stratum needs none.
+    label_means : array (N,), optional
+        h; 0 unless given.
+    label_covariances : array (N, p), optional
+        e; 0 unless given.
+    label_variances : array (N,), optional
+        s, noise included: needed with ``label_covariances``, else 0 unless given.  Where all are 0
+        and ``label_means`` are +-1, labels are two classes.
+    intercept : bool
+        Whether the readout has one, which is not penalised.
+
+    Any array without the axis of strata is that of every stratum; there is one where all are.
+
+    Raises
+    ------
+    InvalidArgument
+        If shapes do not fit each other, a number is not finite, shares are negative, or a
+        covariance of features, or of features with the label, is not positive semidefinite.
+
+    Examples
+    --------
+    >>> from replica import FeatureMoments, solve
+    >>> moments = FeatureMoments(
+    ...     covariances=np.diag([1.0, 0.5]), label_covariances=[1.0, 0.0], label_variances=1.1
+    ... )
+    >>> moments
+    FeatureMoments(features 2, strata 1)
+    >>> round(solve(moments, samples=50, lam=0.1).test_error, 3)
+    0.104
+    """
+
+    covariances: Any
+    means: Any = None
+    fractions: Any = None
+    label_means: Any = None
+    label_covariances: Any = None
+    label_variances: Any = None
+    intercept: bool = False
+
+    def __post_init__(self) -> None:
+        if self.label_means is None and self.label_covariances is None:
+            raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
+        alike = {"fractions": 1.0} if self.fractions is None else {}
+        axes = FEATURES | LABELS
+        arrays = stacked({name: getattr(self, name) for name in axes} | alike, axes)
+        if alike and len(arrays["means"]) > 1:
+            raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
+        law = GaussianMixture(**{name: arrays[name] for name in FEATURES})
+        assign(self, **arrays | {"fractions": law.fractions})
+        flag("intercept", self.intercept)
+        # up to the rounding of moments that were computed; infinite of e outside the range of S
+        S, e = self.covariances, self.label_covariances
+        size = np.trace(S, axis1=1, axis2=2)[:, None, None] + 1e-100
+        tilted = S + 2e-8 * size * np.eye(self.width)
+        least = (np.linalg.solve(tilted, e[..., None])[..., 0] * e).sum(axis=1)
+        if (self.label_variances < least * (1 - 1e-8)).any():
+            allowed = f"at least {least.tolist()}, which label_covariances explain"
+            raise InvalidArgument("label_variances", self.label_variances.tolist(), allowed)
+
+    def __repr__(self) -> str:
+        return f"FeatureMoments({in_words(self.described)})"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The moments in plain values: sizes in the place of numbers."""
+        described: dict[str, Any] = {"features": self.width, "strata": len(self.fractions)}
+        return described | ({"intercept": True} if self.intercept else {})
+
+    @property
+    def binary(self) -> bool:
+        """Whether labels are +-1."""
+        return not self.label_variances.any() and bool((np.abs(self.label_means) == 1).all())
+
+    @property
+    def width(self) -> int:
+        """p."""
+        return int(self.means.shape[1])
+
+    @cached_property
+    def law(self) -> GaussianMixture:
+        """That of the features and, last, the label."""
+        e, spread = self.label_covariances[..., None], self.label_variances[:, None, None]
+        joint = np.block([[self.covariances, e], [e.swapaxes(1, 2), spread]])
+        means = np.column_stack([self.means, self.label_means])
+        return GaussianMixture(means=means, covariances=joint, fractions=self.fractions)
+
+    def stratified(self, samples: float) -> Stratified:
+        """The strata, whatever the ``samples`` of the readout."""
+        law, own = self.law, self.fractions > 0
+        shares, means, joint = (x[own] for x in (law.fractions, law.means, law.each_covariance))
+        return gaussian_strata(shares, means, joint, self.binary, self.intercept)
