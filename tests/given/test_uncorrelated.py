@@ -83,8 +83,8 @@ def test_rotated_neurons_of_a_linear_student_are_the_same_features():
         directions=plain.directions, noise=0.1,
     )  # fmt: skip
     errors = [solve(one, samples=100, lam=0.1, quadrature_tol=1e-6) for one in (plain, turned)]
-    assert errors[1].test_error == pytest.approx(errors[0].test_error, rel=1e-7)
-    assert errors[1].train_error == pytest.approx(errors[0].train_error, rel=1e-7)
+    assert errors[1].test_error == pytest.approx(errors[0].test_error, rel=1e-8)
+    assert errors[1].train_error == pytest.approx(errors[0].train_error, rel=1e-8)
 
 
 @pytest.mark.parametrize(
