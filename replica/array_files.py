@@ -185,10 +185,9 @@ def read_member(name: str, path: Path, archive: ZipFile, member: str, wanted: Wa
 
 def read_npy(name: str, path: Path, stream: Readable, wanted: Wanted) -> Array:
     """The array of a stream in NPY format."""
-    headers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
+    first, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+    # 3.0 is 2.0 but for names of fields that are not ASCII, and no array of fields is wanted
+    headers = {(1, 0): first, (2, 0): later, (3, 0): later}
     shape, by_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
     check_kind(name, path, kind, wanted)
     given = shape[::-1] if by_columns else shape
@@ -200,7 +199,12 @@ def check_kind(name: str, path: Path, kind: np.dtype, wanted: Wanted) -> None:
     """Refuse numbers, or what are none, of a kind that is not ``wanted``."""
     if kind.kind not in wanted.kinds:
         pickled = ": nothing pickled is read" if kind.hasobject else ""
-        allowed = f"a file of plain arrays of numbers; this one is of {kind!s:.100}{pickled}"
+        numbers = "numbers or text" if "U" in wanted.kinds else "numbers"
+        mended = "astype(float)" + " or astype(str)" * ("U" in wanted.kinds)
+        allowed = (
+            f"a file of plain arrays of {numbers}; this one is of {kind!s:.100}{pickled} ({mended} "
+            "before numpy.save makes it plain)"
+        )
         raise InvalidArgument(name, str(path), allowed)
 
 

@@ -11,8 +11,9 @@ from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .curve import TimeLimit
-from .options import Options, parse_request, single_number
+from .options import parse_request
 from .output import NOTED, Notes, Output, note_farthest, say
+from .values import BEST, Options, single_number
 
 
 @command(without=("loss",))
@@ -22,7 +23,8 @@ def optimum(
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
-    noted.  --eta holds eta; --lam, without --eta, holds lam.
+    noted.  --eta holds eta; --lam, without --eta, holds lam.  Over grids of other parameters:
+    replica curve --lam best --eta best.
 
     In Python: replica.optimal_eta and replica.optimal_lambda, which take other ranges.
 
@@ -32,6 +34,7 @@ def optimum(
 
     replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
     """
+    options = {name: value for name, value in options.items() if value != BEST}  # as it is anyway
     searched = "alpha0" in options and not {"eta", "rate"} & options.keys()
     # a step has a learning rate also where the best is looked for: any will do
     request = parse_request(options | {"eta": 1.0} if searched else options, required=("alpha",))

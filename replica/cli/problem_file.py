@@ -8,7 +8,8 @@ from typing import Any
 from ..errors import InvalidArgument, shorten
 from ..problem import Code, names_code
 from .mixture_file import MIXTURE, read_toml
-from .options import FLAGS, GIVEN_FILES, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
+from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
+from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -36,7 +37,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:
-            if name in GRIDS:
+            if name in GRIDS and not (name in SEARCHED and value == BEST):
                 parse_grid(name, value)
             code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
             if code and not allow_import:
@@ -63,6 +64,7 @@ GRID = ("text", "number", "list of number")
 # Of every key the forms of its value, and these in words.
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
+    | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
     | dict.fromkeys((*GRIDS, "kinks"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
     | dict.fromkeys(FLAGS, (("flag",), "true or false"))
     | dict.fromkeys(

@@ -105,6 +105,7 @@ class FirstLayer:
         directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
         bias = plain_array("bias", self.bias)
+        bias = bias[:, 0] if bias.shape == (p, 1) else bias
         if bias.shape not in ((), (p,)):
             allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
             raise InvalidArgument("bias", f"shape {bias.shape}", allowed)

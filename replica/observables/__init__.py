@@ -19,7 +19,7 @@ from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
-from .learning_curve import learning_curve
+from .learning_curve import at_best, learning_curve
 from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .samples_needed import SamplesNeeded, samples_needed
 from .solution import Solution, solve
@@ -42,6 +42,7 @@ __all__ = [
     "ReadoutSolution",
     "SamplesNeeded",
     "Solution",
+    "at_best",
     "best_bounds",
     "beyond",
     "bounds",

@@ -3,7 +3,6 @@ return it."""
 
 from .axes import (
     BARS,
-    COLOURS,
     REFERENCE,
     axes,
     colours,
@@ -13,7 +12,6 @@ from .axes import (
     nudged,
     picture,
     spaced,
-    style,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
@@ -24,6 +22,7 @@ from .names import ERROR_LABELS, LABELS, setting, settings, symbol
 from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
+from .styles import COLOURS, style
 
 __all__ = [
     "BARS",

@@ -2,6 +2,7 @@
 of an InvalidArgument."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -305,3 +306,21 @@ def check_elementwise(
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(y).all() else "inf or nan"
         raise InvalidArgument(argument, f"{name} ({got})", allowed)
+    check_order(argument, name, partial(called, argument, function), x, y)
+
+
+def check_order(
+    argument: str, name: str, function: Callable[..., Array], x: Array, values: Array
+) -> None:
+    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) depend on which of its
+    points comes first."""
+    points = x.reshape(len(x), -1)
+    with np.errstate(all="ignore"):
+        for k in range(points.shape[1]):
+            turned, expected = function(*np.roll(points, k, axis=1)), np.roll(values.ravel(), k)
+            if not (np.abs(turned - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+                allowed = (
+                    "of one value at each point, whichever is the first of an array: np.vectorize "
+                    "returns whole numbers where its first value is one (otypes=[float] mends that)"
+                )
+                raise InvalidArgument(argument, name, allowed)

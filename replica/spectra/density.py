@@ -37,7 +37,8 @@ class SpectralDensity(Displayed):
     @property
     def notes(self) -> list[str]:
         """What a figure says beside the density."""
-        return [f"atom at 0: {self.atom:.3g}"] if self.atom else []
+        atom = [f"atom at 0: {self.atom:.3g}"] if self.atom else []
+        return atom + ["density diverges at 0"] * self.diverges
 
     def outliers_at(self, width: int | None) -> Array:
         """Where the outliers of features of that ``width`` p are, (O,): of a given layer those of
@@ -61,14 +62,35 @@ class SpectralDensity(Displayed):
 
     def density(self, x: ArrayLike) -> Array:
         """Density of the eigenvalues at real x of any shape, of mass 1 less atom and outliers; 0
-        outside the edges, NaN where it was not found."""
+        outside the edges, NaN where it was not found, infinite at 0 where it diverges."""
         x = np.asarray(x, dtype=float)
         density = np.where(np.isnan(x), np.nan, 0.0)
         for interval, (low, high) in enumerate(self.edges):
             inside = (x > max(low, SMALLEST_X * high)) & (x < high)
             if inside.any():
                 density[inside] = self._density(x[inside], interval)
+            below = (low == 0) & (x >= 0) & (x <= SMALLEST_X * high)
+            if below.any():
+                least, own, power = self._towards_zero(interval)
+                with np.errstate(divide="ignore"):
+                    density[below] = own * (x[below] / least) ** power
         return density
+
+    def _towards_zero(self, interval: int) -> tuple[float, float, float]:
+        """The least x of an interval at which the density is solved for, that density, and the
+        power of x that it follows below; a density of 0 where it has no such power."""
+        low, high = self.edges[interval]
+        x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0])
+        y = np.zeros(2) if low else self._density(x[1:], interval)
+        power = np.log(y[1] / y[0]) / np.log(10) if (y > 0).all() else -1.0
+        if power <= -1:  # which has no mass
+            return float(x[0]), 0.0, 0.0
+        return float(x[0]), float(y[0] * 0.5**power), float(power)
+
+    @property
+    def diverges(self) -> bool:
+        """Whether the density grows beyond all bounds towards 0."""
+        return any(self._towards_zero(k)[2] < 0 for k in range(len(self.edges)))
 
     def _density(self, x: Array, interval: int) -> Array:
         """The density at x (n,) inside one of the intervals."""
@@ -84,7 +106,9 @@ class SpectralDensity(Displayed):
         In the angle that makes the square roots at the edges smooth; adaptively, as a density
         may all but vanish beyond what looks like an edge.
         """
-        return sum(self._moment(k, low, high) for low, high in self.edges)
+        least = [self._towards_zero(i) for i in range(len(self.edges))]
+        below = (y * x ** (k + 1) / (power + k + 1) for x, y, power in least)
+        return sum(self._moment(k, low, high) for low, high in self.edges) + sum(below)
 
     def _moment(self, k: int, low: float, high: float) -> float:
         """The part of ``moment`` from the interval between ``low`` and ``high``."""
@@ -104,7 +128,8 @@ class SpectralDensity(Displayed):
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
         known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
-        return known | {"status": status}
+        diverges = {"density": "diverges at 0"} if self.diverges else {}
+        return known | diverges | {"status": status}
 
     def _rows(self) -> list[dict[str, float]]:
         x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])

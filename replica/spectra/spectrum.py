@@ -66,9 +66,9 @@ class Spectrum(SpectralDensity):
     quadrature_error : float
         Largest change of x times the density from the next coarser rule.
     mass_error : float
-        What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest;
-        in a network, what is lost on the axis of labels that cannot be taken beside the line.  NaN
-        if somewhere no density was found.
+        What the mass of the bulk and the atom lacks of 1: eigenvalues below 1e-18 of the largest,
+        unless the density is a power of x there; in a network, what is lost on the axis of labels
+        that cannot be taken beside the line.  NaN if somewhere no density was found.
     status : Status
     """
 

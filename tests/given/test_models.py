@@ -197,6 +197,11 @@ def test_mistakes_in_a_layer_are_named(change, message):
         FirstLayer(**LAYER | change)
 
 
+def test_a_column_of_biases_is_one_for_each_neuron():
+    column, row = (FirstLayer(**LAYER, bias=np.reshape([1, 2, 3], of)) for of in ((3, 1), 3))
+    assert column.bias.tolist() == row.bias.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("features", "labels", "strata", "message"),
     [

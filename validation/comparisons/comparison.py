@@ -69,7 +69,7 @@ class Comparison(Displayed):
     @property
     def agrees(self) -> bool:
         """Whether every error is within 4 standard errors, more of few seeds, and the allowance of
-        the theory.
+        the theory, and no more than a quarter of the simulated one off.
 
         False if the theory did not converge somewhere.
         """
