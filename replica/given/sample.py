@@ -17,6 +17,7 @@ from solvers.results import Array
 from ..display import in_words
 from ..errors import InvalidArgument
 from ..problem import assign, finite_array, flag
+from .outputs import with_sums
 from .rows import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
@@ -37,7 +38,7 @@ class MomentStrata(Strata):
     ----------
     shares : (N,)
     means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
+    label_covariances : (N, p), or (P, N, p) with P labels
     """
 
     shares: Array
@@ -59,12 +60,15 @@ class MomentStrata(Strata):
         return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
+        xp = namespace(x)
+        variance = xp.sum((x @ self.covariances) * x, axis=-1)
+        label = (self.label_covariances @ x[..., None])[..., 0]
+        return to_host(x @ self.means.T), to_host(label), to_host(variance).T
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
+        labels = namespace(of_labels).sum(of_labels[..., None] * self.label_covariances, axis=-2)
+        return of_means @ self.means + labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -156,6 +160,11 @@ class FeatureSample:
         """p."""
         return int(self.features.shape[1])
 
+    @property
+    def class_of_row(self) -> Array:
+        """Of classes: the place of each row's class in their order, or its label +-1."""
+        return self.labels if self.classes is None else self.labels.argmax(axis=1)
+
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
@@ -179,7 +188,7 @@ class FeatureSample:
         >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
         ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
         >>> given.moments.h.tolist()
-        [-1.0, 1.0]
+        [[-1.0, 1.0]]
         """
         return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
@@ -197,12 +206,26 @@ class FeatureSample:
             chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
             features, labels = features[chosen], labels[chosen]
         N = len(labels)
-        shares, zeros = np.full(N, 1 / N), np.zeros(N)
-        moments = StratumLabels(shares, labels, zeros, 0.0)
-        first = labels if labels.ndim == 1 else labels[:, 0]
-        law = labels_of(first, [(0.0, 1.0)], binary=self.binary)
-        strata = RowStrata(shares, features)
-        return Stratified(strata, moments, law, rows=N, intercept=self.intercept)
+        shares, h = np.full(N, 1 / N), self._targets(labels)
+        return self._stratified(RowStrata(shares, features), h, np.zeros_like(h), N)
+
+    def _targets(self, labels: Array) -> Array:
+        """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
+        columns = np.atleast_2d(labels.T)
+        return columns if self.classes is None else with_sums(columns)
+
+    def _stratified(self, strata: Strata, h: Array, spread: Array, rows: int) -> Stratified:
+        """Strata of so many rows whose labels have the means ``h`` and variances (P, N)."""
+        moments = StratumLabels(strata.shares, h, spread, 0.0, self.outputs)
+        law = labels_of(h[0], [(0.0, 1.0)], binary=self.binary)
+        return Stratified(
+            strata,
+            moments,
+            law,
+            rows=rows,
+            intercept=self.intercept,
+            classes=self.classes is not None,
+        )
 
     @property
     def _columns(self) -> Array:
@@ -215,18 +238,13 @@ class FeatureSample:
 
     def _gaussian(self, samples: float) -> Stratified:
         """The strata of empirical moments."""
-        if self.outputs > 1 and self.strata is not None:
-            raise InvalidArgument("strata", "ids", "left out for several classes or outputs")
-        if self.outputs > 1:
-            allowed = f"at most the {len(self.labels)} rows, for several classes or outputs"
-            raise InvalidArgument("samples", samples, allowed)
-        if self.strata is None and not self.binary:
+        targets = self._targets(self.labels).T
+        if self.strata is None and not (self.binary or self.classes):
             allowed = (
                 f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
             )
             raise InvalidArgument("samples", samples, allowed)
-        of = self.labels if self.strata is None else self.strata
-        features = self._columns
+        features, of = self._columns, self.class_of_row if self.strata is None else self.strata
         rows, p = features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
@@ -237,18 +255,21 @@ class FeatureSample:
                 f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
                 f"{p} features (take fewer strata, or fewer features)",
             )
-        # of the features and, last, the label
-        means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
+        # of the features and, last, the labels
+        both = p + targets.shape[1]
+        means, joint = np.empty((len(ids), both)), np.empty((len(ids), both, both))
         for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([features[own], self.labels[own]])
+            part = np.column_stack([features[own], targets[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        shares, covariances = counts / rows, joint[:, :p, :p].copy()
-        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
-        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
-        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
-        return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
+        spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
+        if self.classes is not None and spread.any():
+            raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
+        with_label = joint[:, p:, :p].swapaxes(0, 1).copy()
+        covariances = joint[:, :p, :p].copy()
+        strata = MomentStrata(counts / rows, means[:, :p].copy(), covariances, with_label)
+        return self._stratified(strata, means[:, p:].T, spread, rows)
 
 
 def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:

@@ -212,9 +212,9 @@ def beyond(model: Given, samples: Any) -> Any:
 
 
 def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
-    """The relative change of the classification error of labels +-1 by Gaussian classes, at n = N,
-    where rows have one, too: NaN if either is not known."""
-    classes = replace(model, strata=model.labels)
+    """The relative change of the classification error by Gaussian classes, at n = N, where rows
+    have one, too: NaN if either is not known."""
+    classes = replace(model, strata=model.class_of_row)
     at: dict[str, Any] = dict(alpha=None, samples=len(model.labels), lam=lam, loss=loss)
     rows, gaussian = (
         solve_given(one, **at, quadrature_tol=None, time_limit=TIME_LIMIT)[0].classification_error
@@ -261,10 +261,9 @@ def _points(
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
-    if isinstance(model, FeatureSample) and model.outputs > 1 and not loss.is_square:
-        allowed = (
-            "the square for several classes or outputs (labels == c is one class and the rest)"
-        )
+    if model.outputs > 1 and not loss.is_square:
+        one = "labels == c" if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
+        allowed = f"the square for several classes or outputs ({one} is one class and the rest)"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
