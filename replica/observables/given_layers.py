@@ -26,11 +26,13 @@ from ..given import (
     evaluate,
     samples_of,
 )
+from ..plotting import plot_confusion
 from ..problem import limits, one_positive, positive
 from .axes import data_set, given_as_one, losses_of
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on.
@@ -122,6 +124,10 @@ class ReadoutSolution(Displayed):
         """The layer and the point, in plain values; the loss where it is not the square."""
         named = {} if self.loss.is_square else {"loss": self.loss.name}
         return self.model.described | {"samples": self.samples, "lam": self.lam} | named
+
+    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
+        """The confusion matrix of several classes, :func:`replica.plotting.plot_confusion`."""
+        return plot_confusion(self, ax)
 
     def _facts(self) -> dict[str, Any]:
         binary = ["classification_error"] if has_classes(self.model) else []
