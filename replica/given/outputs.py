@@ -14,8 +14,7 @@ from solvers.results import Array
 
 from .strata import StratumLabels
 
-DRAWS = 2**18  # of the outputs, in all strata together
-FEWEST, MOST = 4, 15  # of a stratum, as powers of 2
+FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
 BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
 
 
@@ -58,7 +57,7 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     order = roots[:, :, -1].argsort(axis=1)
     mean = np.take_along_axis(mean, order, axis=1)
     roots = np.take_along_axis(roots, order[:, :, None], axis=1)
-    power = np.clip(int(np.log2(DRAWS / N)), FEWEST, MOST)
+    power = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
     points = qmc.Sobol(C - 1, scramble=False).random_base2(power)
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
     step = max(1, BLOCK // points.size)
