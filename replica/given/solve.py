@@ -88,7 +88,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     for all labels at once.
 
     The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
-    method takes the steps of the first into the second.
+    method takes the steps of the first into the second, of a single label.
     """
     strata, labels = equations.strata, equations.labels
     T, variance = None, np.empty(0)
@@ -111,14 +111,15 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     def power(x: Array) -> Array:
         return strata.positive(under.power + V * x.reshape(seen.shape) - seen)
 
-    # without a start errors are those of the mean readout
-    errors = seen if start is None else seen + strata.trace(start.covariance)
+    # without a start errors are those of the mean readout; several labels have none
+    single = labels.outputs == 1
+    errors = seen + strata.trace(start.covariance) if start is not None and single else seen
     of_errors = _iterated(
         equations,
         covary,
         (errors / V).ravel(),
         tol,
-        np.tile(past, len(seen)),
+        past if single else np.zeros((1, 6, 2, seen.size)),
         lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
     )
     field, variance = under._replace(power=power(of_errors.value[0])), variance[: labels.outputs]
