@@ -55,7 +55,7 @@ def parse_given(
         if name not in (*own, *OF_BOTH):
             raise InvalidArgument(name, value, f"left out with --{way}")
     needed = ["weights", "student", "target"] if layer else ["features", "labels"]
-    if layer and not str(options.get("target")).startswith("classes:"):
+    if layer and not str(options.get("target")).startswith("classes"):
         needed.append("directions")
     for name in (*needed, "lam"):
         if name not in options:

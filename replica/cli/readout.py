@@ -18,6 +18,7 @@ from ..observables import (
     has_classes,
     learning_curve,
     samples_needed,
+    solve,
 )
 from ..plotting import plot_curve
 from .common import DATASETS, command
@@ -38,6 +39,14 @@ Reach = Annotated[
     ),
 ]
 
+Confusion = Annotated[
+    bool,
+    typer.Option(
+        "--confusion",
+        help="Let --plot be the confusion matrix of three classes or more, at one point.",
+    ),
+]
+
 
 @command(offered=(*OF_LAYERS, *OF_FEATURES, *OF_BOTH), files=DATASETS)
 def readout(
@@ -47,6 +56,7 @@ def readout(
     quadrature_tol: Tolerance = TOLERANCE,
     time_limit: TimeLimit = TIME_LIMIT,
     reach: Reach = None,
+    confusion: Confusion = False,
 ) -> bool:
     """Errors of the readout of a first layer that you trained, or of features.
 
@@ -67,14 +77,24 @@ def readout(
     --loss logistic
 
     replica readout --features F.npy --labels y.npy --reach 0.05 --lam 0.1
+
+    replica readout --features F.npy --labels digits.npy --samples 500 --lam 0.1 --confusion
+    --plot confusion.png
     """
+    if confusion and (output.plot is None or reach is not None):
+        raise InvalidArgument("confusion", None, "given with --plot, and without --reach")
     if reach is not None:
         return _reach(options, output, reach, time_limit)
     model, points, loss = parse_given(options, best=True)
+    searched = isinstance(points["lam"], str)
+    if confusion and (
+        model.outputs == 1 or searched or any(axis.size > 1 for axis in points.values())
+    ):
+        raise InvalidArgument("confusion", None, "of three classes or more, at one point")
     # of ridge regression the best penalty is searched to an accuracy of its own
-    tol = None if isinstance(points["lam"], str) and quadrature_tol == TOLERANCE else quadrature_tol
+    tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
+    accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
     with progress("points") as advance:
-        accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
         dataset = learning_curve(model, **points, loss=loss, **accuracy, progress=advance)
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
@@ -83,7 +103,13 @@ def readout(
     def show() -> None:
         output.table(document["points"], [*points, *errors_first(dataset)], tested_on(model))
 
-    output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
+    def figure() -> Any:
+        if not confusion:
+            return plot_curve(dataset).figure
+        at = {name: axis.item() for name, axis in points.items()}
+        return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
+
+    output.write(document, show, figure=figure, dataset=dataset.squeeze)
     samples = dataset.get("samples", np.nan)
     few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
     if few:

@@ -124,6 +124,11 @@ def loss(spec: Any) -> Loss:
             "is carried by inputs that no sample contains (take logistic, whose tail for large "
             "margins is the same)"
         )
+    elif name == "multinomial":
+        allowed += (
+            "; the multinomial loss of several classes is not offered (take logistic for each "
+            "class against the rest, labels == c)"
+        )
     elif name in PARAMETER_LOSSES:
         try:
             value = float(parameter)

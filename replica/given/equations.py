@@ -27,7 +27,7 @@ from solvers.results import Array
 from ..saddle_point import Field, Scores
 from .strata import Posterior, Strata, StratumLabels
 
-Variances = Callable[[Scores, Array], tuple[Any, Array, float]]
+Variances = Callable[[Array, Array, Array], tuple[Any, Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -73,27 +73,27 @@ class StrataEquations:
         return 2 * t / (1 - t + np.sqrt((1 - t) ** 2 + 4 * (1 - self.drawn) * t))
 
     def mean(self, G: Any, asked: Array, slope: Array, V: Array) -> tuple[Any, Field]:
-        """a-bar over sqrt(p), (p,), of scores with E s - C E s' ``asked`` for, and -E s', at V; and
-        the law of omega under that readout, with V."""
+        """a-bar over sqrt(p), (P, p), of scores with E s - C E s' (P, N) ``asked`` for, and -E s'
+        (N,), at V; and the law of omega under these readouts, with V."""
         left, spread = self.left(slope, V), self.labels.spread
         shares = self.ratio * self.strata.shares / left
-        # Eq. (20.3), (20.6), (22.2)
-        a = G @ self.strata.mix_vectors(shares * asked, shares * slope)
+        # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
+        a = self.strata.mix_vectors(shares * asked, shares * slope) @ G
         H, (mean, label, variance) = 1 - left, self.strata.along(a)
         centre = (mean - self.drawn * V * asked) / left
         pull = (label - H * spread) / left
         power = (variance - 2 * H * label + H**2 * spread) / left**2
-        return a, Field(centre[None], pull[None, :, None], power[None], V[None])
+        return a, Field(centre, pull[..., None], power, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        """What the readout's samples vary, for scores with -E s' at V: a function of the scores and
-        T's part of the variance of omega, (N,), that returns T (p, p), that part, and the variance
-        of the prediction on average."""
+        """What the readout's samples vary, for scores with -E s' at V: a function of E s, E s^2 and
+        T's part of the variance of omega, (P, N) each, that returns T (p, p) of the first label,
+        that part, and the variance of the prediction on average (P,)."""
 
-        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
-            T = self.covariance(G, scores.square[0])
-            new = self.strata.positive(self.strata.trace(T))
-            return T, new, float(self.strata.shares @ new)
+        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+            each = [self.covariance(G, one) for one in square]
+            new = self.strata.positive(np.array([self.strata.trace(T) for T in each]))
+            return each[0], new, new @ self.strata.shares
 
         return varied
 
@@ -124,13 +124,15 @@ class StrataEquations:
         """Every unknown from its own equation, at the scores of ``field``; and the variance of the
         prediction over the readout's samples, on average over strata."""
         s, V = self.scores(field), field.response[0]
-        mean, slope = s.mean[0], s.slope[0]
+        slope = s.slope[0]
         G, t = self.response(slope, V)
-        a, under = self.mean(G, mean + slope * field.centre[0], slope, V)
-        T, varied, variance = self.variances(G, slope, V)(s, field.power[0] - under.power[0])
-        power = self.strata.blurred(under.centre[0], under.power[0] + varied)
-        after = under._replace(power=power[None], response=(t / self.left(slope, V))[None])
-        return after, Posterior(G, T, a), variance
+        a, under = self.mean(G, s.mean + slope * field.centre, slope, V)
+        T, varied, variance = self.variances(G, slope, V)(
+            s.mean, s.square, field.power - under.power
+        )
+        power = self.strata.blurred(under.centre, under.power + varied)
+        after = under._replace(power=power, response=(t / self.left(slope, V))[None])
+        return after, Posterior(G, T, a), variance[0]
 
     def size2(self, centre: Array, power: Array) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
@@ -148,11 +150,10 @@ class SampledEquations(StrataEquations):
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         coupling, shares = self._coupling(G, slope, V), self.strata.shares
 
-        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
-            square = scores.square[0]
+        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
             of_rows = self.drawn * (square - slope**2 * part)
-            T = self.covariance(G, square)
-            return T, coupling @ (square - of_rows), float(shares @ coupling @ square)
+            new = (square - of_rows) @ coupling.T  # Eq. (22.10), (22.13)
+            return self.covariance(G, square[0]), new, square @ coupling.T @ shares
 
         return varied
 

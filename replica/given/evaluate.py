@@ -20,11 +20,10 @@ from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
 from ..saddle_point import errors_of_ridge, scores_of_ridge
 from .first_layer import FirstLayer
-from .outputs import law_of_outputs
+from .outputs import confusion_matrix, covariances, largest_output
 from .rows import RowStrata
-from .sample import FeatureSample
 from .samples import Given
-from .solve import Solved, solve_point, solve_responses
+from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
@@ -134,7 +133,7 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
             solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
             if solved.status is not Status.CONVERGED:
                 return np.full((2, 2), np.nan)
-            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[:2])
+            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[0][:2])
     return slopes / STEP
 
 
@@ -182,10 +181,7 @@ class _Point:
         """
         if not isinstance(model, FirstLayer):  # of one level
             self.account["quadrature_error"] = 0.0
-            given = model.stratified(self.samples)
-            if isinstance(model, FeatureSample) and model.outputs > 1:
-                return self._outputs(given, model.classes is not None)
-            return self._solved(given)
+            return self._solved(model.stratified(self.samples))
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         count = model.special.shape[1]
@@ -214,31 +210,6 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         return errors
 
-    def _outputs(self, given: Stratified, classes: bool) -> ReadoutErrors:
-        """The errors of several outputs, summed over them."""
-        at = self.samples, self.lam, self.start
-        equations, solved = solve_responses(given, *at, self._tol())
-        self._settled(given, solved)
-        V = solved.field.response[0]
-        try:
-            outputs = law_of_outputs(equations, solved.posterior.response, V, classes)
-        except np.linalg.LinAlgError:
-            raise GivenUp(Status.NOT_FINITE) from None
-        each, wrong = [outputs.errors], np.nan
-        if classes:
-            shares = outputs.largest()
-            self.confusion = outputs.confusion(shares)
-            each.append(1 - (shares * outputs.labels).sum(axis=1))
-            wrong = float(each[1].mean())
-        test, train = (float(x.mean()) for x in (each[0], each[0] / (1 + V) ** 2))
-        size = (outputs.labels**2 + outputs.mean**2).sum(axis=1).mean()
-        if not np.finfo(float).eps * size <= self.tol * test:
-            raise GivenUp(Status.ROUNDING if np.isfinite(test) else Status.NOT_FINITE)
-        varied = float(outputs.variances.mean())
-        return ReadoutErrors(
-            test, train, test / 2, train / 2, wrong, varied, np.nan, *scatter_of(each)
-        )
-
     def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
         """The errors on some strata, in ``rough`` only good enough to compare."""
         if given is None:
@@ -246,7 +217,9 @@ class _Point:
         tol = self._tol(rough)
         solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
         self._settled(given, solved, rough)
-        errors = errors_at(given, solved, self.loss)
+        errors, confusion = errors_at(given, solved, self.loss)
+        if not rough:
+            self.confusion = confusion
         if rounding_at(given, solved) > self.tol * errors.test_error:
             raise GivenUp(Status.ROUNDING)
         return errors
@@ -288,7 +261,8 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
     terms = field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
-    return float(np.finfo(float).eps * ((terms @ moments.weights)[0] + moments.power))
+    size = (terms @ moments.weights)[: moments.outputs].sum()
+    return float(np.finfo(float).eps * (size + moments.power))
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
@@ -302,26 +276,32 @@ def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, f
     return known | {"residual_degrees": float(left)}
 
 
-def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
-    """The errors of a solution.  Eq. (20.5)"""
+def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErrors, Array | None]:
+    """The errors of a solution, sums over outputs, and of classes the confusion matrix.
+    Eqs. (20.5), (22.12)"""
     moments, labels, field = given.moments, given.labels, solved.field
-    s = scores_of_ridge(moments, field)
-    test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
+    s, C = scores_of_ridge(moments, field), moments.outputs
+    test, train = (float(error[:C].sum()) for error in errors_of_ridge(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter = np.nan, np.nan, scatter_of([])
-    each = [s.square[0] / s.slope[0] ** 2]
+    wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
+    each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
         each.append(wrong_at_nodes(labels, field)[0].sum(axis=-1))
+    elif given.classes:
+        largest = largest_output(field.centre[:C].T, covariances(field.power, C))
+        each.append(1 - (moments.h[:C] * largest.T).sum(axis=0))
+        confusion = confusion_matrix(moments, largest)
+    if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)
     # moments of a sample have another readout
-    if given.rows is None or isinstance(given.strata, RowStrata):
+    if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
-        size = to_host(a) ** 2 + diagonal / len(diagonal)
+        size = to_host(a)[0] ** 2 + diagonal / len(diagonal)
         norm = float(size[: len(size) - given.intercept].sum())
-    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter)
+    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter), confusion

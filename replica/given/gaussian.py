@@ -30,7 +30,8 @@ class MomentStrata(Strata):
     ----------
     shares : (N,)
     means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
+    label_covariances : (P, N, p)
+        With P labels.
     """
 
     shares: Array
@@ -52,32 +53,46 @@ class MomentStrata(Strata):
         return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
+        xp = namespace(x)
+        variance = xp.sum((x @ self.covariances) * x, axis=-1)
+        label = (self.label_covariances @ x[..., None])[..., 0]
+        return to_host(x @ self.means.T), to_host(label), to_host(variance).T
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
+        labels = namespace(of_labels).sum(of_labels[..., None] * self.label_covariances, axis=-2)
+        return of_means @ self.means + labels
 
 
 def gaussian_strata(
-    shares: Array, means: Array, joint: Array, binary: bool, intercept: bool, rows: int = 0
+    shares: Array,
+    means: Array,
+    joint: Array,
+    *,
+    binary: bool,
+    intercept: bool,
+    rows: int | None = None,
+    labels: int = 1,
+    outputs: int = 1,
+    classes: bool = False,
 ) -> Stratified:
-    """Strata of the ``shares`` (N,), with ``means`` (N, p + 1) and ``joint`` covariances of the p
-    features and, last, the label: those of so many ``rows``, or exact.
+    """Strata of the ``shares`` (N,), with ``means`` (N, p + P) and ``joint`` covariances of the p
+    features and, last, P ``labels``: those of so many ``rows``, or exact.
 
     With an ``intercept``, which takes up a shift of each, features are centred, and a constant is
     added.
     """
-    h, spread = means[:, -1], joint[:, -1, -1]
-    mu, S, e = means[:, :-1].copy(), joint[:, :-1, :-1].copy(), joint[:, -1, :-1].copy()
+    p = means.shape[1] - labels
+    mu, h = means[:, :p].copy(), means[:, p:].T
+    S, e = joint[:, :p, :p].copy(), joint[:, p:, :p].swapaxes(0, 1).copy()
     if intercept:
         mu = np.pad(mu - shares @ mu, ((0, 0), (0, 1)), constant_values=1.0)
-        S, e = np.pad(S, ((0, 0), (0, 1), (0, 1))), np.pad(e, ((0, 0), (0, 1)))
-    moments = StratumLabels(shares, h, spread, 0.0)
-    labels = labels_of(h, [(0.0, 1.0)], binary=binary)
+        S, e = (np.pad(x, ((0, 0), (0, pad), (0, 1))) for x, pad in ((S, 1), (e, 0)))
+    spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
+    moments = StratumLabels(shares, h, spread, 0.0, outputs)
+    law = labels_of(h[0], [(0.0, 1.0)], binary=binary)
     strata = MomentStrata(shares, mu, S, e)
-    return Stratified(strata, moments, labels, rows=rows or None, intercept=intercept)
+    return Stratified(strata, moments, law, rows=rows, intercept=intercept, classes=classes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -169,6 +184,11 @@ class FeatureMoments:
         return not self.label_variances.any() and bool((np.abs(self.label_means) == 1).all())
 
     @property
+    def outputs(self) -> int:
+        """1: of several there is no theory of given moments."""
+        return 1
+
+    @property
     def width(self) -> int:
         """p."""
         return int(self.means.shape[1])
@@ -185,4 +205,4 @@ class FeatureMoments:
         """The strata, whatever the ``samples`` of the readout."""
         law, own = self.law, self.fractions > 0
         shares, means, joint = (x[own] for x in (law.fractions, law.means, law.each_covariance))
-        return gaussian_strata(shares, means, joint, self.binary, self.intercept)
+        return gaussian_strata(shares, means, joint, binary=self.binary, intercept=self.intercept)

@@ -18,6 +18,7 @@ from ..errors import InvalidArgument
 from ..problem import any_array, assign, finite_array, flag
 from .class_labels import as_numbers
 from .gaussian import gaussian_strata
+from .outputs import with_sums
 from .rows import RowStrata
 from .strata import Stratified, StratumLabels, labels_of
 
@@ -118,6 +119,11 @@ class FeatureSample:
         """p."""
         return int(self.features.shape[1])
 
+    @property
+    def class_of_row(self) -> Array:
+        """Of classes: the place of each row's class in their order, or its label +-1."""
+        return self.labels if self.classes is None else self.labels.argmax(axis=1)
+
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
@@ -141,7 +147,7 @@ class FeatureSample:
         >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
         ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
         >>> given.moments.h.tolist()
-        [-1.0, 1.0]
+        [[-1.0, 1.0]]
         """
         return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
@@ -158,13 +164,21 @@ class FeatureSample:
         if fewest < len(labels):
             chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
             features, labels = features[chosen], labels[chosen]
-        N = len(labels)
-        shares, zeros = np.full(N, 1 / N), np.zeros(N)
-        moments = StratumLabels(shares, labels, zeros, 0.0)
-        first = labels if labels.ndim == 1 else labels[:, 0]
-        law = labels_of(first, [(0.0, 1.0)], binary=self.binary)
-        strata = RowStrata(shares, features)
-        return Stratified(strata, moments, law, rows=N, intercept=self.intercept)
+        N, h = len(labels), self._targets(labels)
+        shares = np.full(N, 1 / N)
+        return Stratified(
+            RowStrata(shares, features),
+            StratumLabels(shares, h, np.zeros_like(h), 0.0, self.outputs),
+            labels_of(h[0], [(0.0, 1.0)], binary=self.binary),
+            rows=N,
+            intercept=self.intercept,
+            classes=self.classes is not None,
+        )
+
+    def _targets(self, labels: Array) -> Array:
+        """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
+        columns = np.atleast_2d(labels.T)
+        return columns if self.classes is None else with_sums(columns)
 
     @property
     def _columns(self) -> Array:
@@ -177,17 +191,13 @@ class FeatureSample:
 
     def _gaussian(self, samples: float) -> Stratified:
         """The strata of empirical moments."""
-        if self.outputs > 1 and self.strata is not None:
-            raise InvalidArgument("strata", "ids", "left out for several classes or outputs")
-        if self.outputs > 1:
-            allowed = f"at most the {len(self.labels)} rows, for several classes or outputs"
-            raise InvalidArgument("samples", samples, allowed)
-        if self.strata is None and not self.binary:
+        targets = self._targets(self.labels).T
+        if self.strata is None and not (self.binary or self.classes):
             allowed = (
                 f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
             )
             raise InvalidArgument("samples", samples, allowed)
-        of = self.labels if self.strata is None else self.strata
+        of = self.class_of_row if self.strata is None else self.strata
         rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
@@ -198,11 +208,24 @@ class FeatureSample:
                 f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
                 f"{p} features (take fewer strata, or fewer features)",
             )
-        # of the features and, last, the label
-        means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
+        # of the features and, last, the labels
+        both = p + targets.shape[1]
+        means, joint = np.empty((len(ids), both)), np.empty((len(ids), both, both))
         for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([self.features[own], self.labels[own]])
+            part = np.column_stack([self.features[own], targets[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        return gaussian_strata(counts / rows, means, joint, self.binary, self.intercept, rows)
+        if self.classes is not None and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
+            raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
+        return gaussian_strata(
+            counts / rows,
+            means,
+            joint,
+            binary=self.binary,
+            intercept=self.intercept,
+            rows=rows,
+            labels=targets.shape[1],
+            outputs=self.outputs,
+            classes=self.classes is not None,
+        )

@@ -29,7 +29,7 @@ class Solved(NamedTuple):
     Attributes
     ----------
     field : Field
-        The law of omega in N strata, arrays (1, N).
+        The law of omega in N strata, arrays (P, N) of P labels.
     posterior : Posterior
         That of the readout.
     residual : float
@@ -38,7 +38,8 @@ class Solved(NamedTuple):
         Passes, or what costs as much.
     status : Status
     variance : float
-        Of the prediction over the readout's samples, on average over new inputs.
+        Of the prediction over the readout's samples, on average over new inputs; the sum of all
+        outputs.
     freedom : (float, float, float)
         Degrees of freedom df_1 and df_2 of the fit, and the effective penalty kappa.
     """
@@ -85,42 +86,48 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
-    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon.
+    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon,
+    for all labels at once.
 
     The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
-    method takes the steps of the first into the second.
+    method takes the steps of the first into the second, of a single label.
     """
     strata, labels = equations.strata, equations.labels
-    T: Any = None
-    variance = np.nan
+    T, variance = None, np.empty(0)
     past = np.zeros((1, 6, 2, strata.shares.size))
     G, of_V = _responses(equations, start, tol, past)
     V = np.exp(of_V.value[0])
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
-    a, under = equations.mean(G, labels.h * slope, slope, V)
-    varied, centre = equations.variances(G, slope, V), under.centre[0]
-    # Eq. (20.4), v and T apart
-    seen = equations.scores(under).square[0] / slope**2
+    a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
+    varied, scores = equations.variances(G, slope, V), equations.scores(under)
+    # Eqs. (20.4), (22.9), v and T apart
+    seen = scores.square / slope**2
 
     def covary(x: Array) -> Array:
         nonlocal T, variance
-        part = V * x - seen
-        scores = equations.scores(under._replace(power=under.power + part))
-        T, part, variance = varied(scores, part)
-        return (seen + part) / V
+        errors = V * x.reshape(seen.shape)
+        T, part, variance = varied(scores.mean, errors * slope**2, errors - seen)
+        return ((seen + part) / V).ravel()
 
     def power(x: Array) -> Array:
-        return strata.positive(under.power[0] + V * x - seen)
+        return strata.positive(under.power + V * x.reshape(seen.shape) - seen)
 
-    # without a start errors are those of the mean readout
-    errors = seen if start is None else seen + strata.trace(start.covariance)
+    # without a start errors are those of the mean readout; several labels have none
+    single = labels.outputs == 1
+    errors = seen + strata.trace(start.covariance) if start is not None and single else seen
     of_errors = _iterated(
-        equations, covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
+        equations,
+        covary,
+        (errors / V).ravel(),
+        tol,
+        past if single else np.zeros((1, 6, 2, seen.size)),
+        lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
     )
-    field = under._replace(power=power(of_errors.value[0])[None])
+    field, variance = under._replace(power=power(of_errors.value[0])), variance[: labels.outputs]
     freedom = equations.degrees_of_freedom(G, slope)
-    return _solved(freedom, field, Posterior(G, T, a), variance, of_V, of_errors)
+    posterior = Posterior(G, T, a)
+    return _solved(freedom, field, posterior, float(variance.sum()), of_V, of_errors)
 
 
 def _responses(
@@ -139,20 +146,6 @@ def _responses(
     first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
     found = _iterated(equations, respond, np.log(strata.positive(first)), tol, past)
     return G, found
-
-
-def solve_responses(
-    given: Stratified, samples: float, lam: float, start: Posterior | None, tol: float
-) -> tuple[RowEquations, Solved]:
-    """What outputs of ridge regression on rows have in common, and its account: G and V alone."""
-    equations = equations_of(given, samples, lam)
-    assert isinstance(equations, RowEquations)
-    past = np.zeros((1, 6, 2, equations.strata.shares.size))
-    G, found = _responses(equations, start, tol, past)
-    nothing = np.empty(0)
-    field = Field(nothing, nothing, nothing, np.exp(found.value))
-    freedom = equations.degrees_of_freedom(G, 1 / (1 + field.response[0]))
-    return equations, _solved(freedom, field, Posterior(G, None, None), np.nan, found)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:

@@ -27,11 +27,13 @@ from ..given import (
     evaluate,
     samples_of,
 )
+from ..plotting import plot_confusion
 from ..problem import limits, one_positive, positive
 from .axes import data_set, given_as_one, losses_of
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on.
@@ -135,6 +137,10 @@ class ReadoutSolution(Displayed):
         named = {} if self.loss.is_square else {"loss": self.loss.name}
         return self.model.described | {"samples": self.samples, "lam": self.lam} | named
 
+    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
+        """The confusion matrix of several classes, :func:`replica.plotting.plot_confusion`."""
+        return plot_confusion(self, ax)
+
     def _facts(self) -> dict[str, Any]:
         binary = ["classification_error"] if has_classes(self.model) else []
         errors: dict[str, Any] = {}
@@ -224,9 +230,9 @@ def beyond(model: Given, samples: Any) -> Any:
 
 
 def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
-    """The relative change of the classification error of labels +-1 by Gaussian classes, at n = N,
-    where rows have one, too: NaN if either is not known."""
-    classes = replace(model, strata=model.labels)
+    """The relative change of the classification error by Gaussian classes, at n = N, where rows
+    have one, too: NaN if either is not known."""
+    classes = replace(model, strata=model.class_of_row)
     at: dict[str, Any] = dict(alpha=None, samples=len(model.labels), lam=lam, loss=loss)
     rows, gaussian = (
         solve_given(one, **at, quadrature_tol=None, time_limit=TIME_LIMIT)[0].classification_error
@@ -273,10 +279,9 @@ def _points(
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
-    if isinstance(model, FeatureSample) and model.outputs > 1 and not loss.is_square:
-        allowed = (
-            "the square for several classes or outputs (labels == c is one class and the rest)"
-        )
+    if model.outputs > 1 and not loss.is_square:
+        one = "labels == c" if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
+        allowed = f"the square for several classes or outputs ({one} is one class and the rest)"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"

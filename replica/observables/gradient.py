@@ -19,7 +19,7 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
+from ..given import Given, asked, derivatives, needs_alpha
 from ..problem import Problem, check_problem, check_width, limits
 from ..saddle_point import ridge
 from .evaluate import is_ridge
@@ -101,9 +101,9 @@ def gradient(
     if isinstance(problem, Given):
         if beta is not None:
             raise InvalidArgument("beta", beta, "left out of given layers, which have a width")
-        if isinstance(problem, FeatureSample) and problem.outputs > 1:
-            allowed = "of one output for derivatives: numbers (N,), or two classes"
-            raise InvalidArgument("labels", f"{problem.labels.shape[1]} outputs", allowed)
+        if problem.outputs > 1:
+            allowed = "of one output for derivatives: numbers, or two classes"
+            raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)
         found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)

@@ -15,6 +15,7 @@ from .axes import (
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
+from .confusion import plot_confusion
 from .curve import abscissa_of, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .legend import add_legend
@@ -44,6 +45,7 @@ __all__ = [
     "picture",
     "plot_bounds",
     "plot_comparison",
+    "plot_confusion",
     "plot_curve",
     "plot_family",
     "plot_functions",

@@ -144,16 +144,22 @@ class GaussianMixture:
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """A target that is the component of the input: component j of J has the label ``values[j]``.
+    """A target that is the component of the input: component j of J has the label ``values[j]``, a
+    number, or J of them: 1 in place j, else 0.
 
     Its one argument is j.
     """
 
-    values: tuple[float, ...]
+    values: tuple[Any, ...]
     name: str
     dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
     planes: ClassVar[tuple[Any, ...]] = ()
     kinks: ClassVar[tuple[float, ...]] = ()
+
+    @property
+    def outputs(self) -> int:
+        """Of a network that learns it: one for each of the numbers of a label."""
+        return 1 if np.ndim(self.values) == 1 else len(self.values)
 
     def __call__(self, component: Array) -> Array:
         """The labels of components (n,)."""
@@ -161,7 +167,8 @@ class ClassLabels:
 
 
 def class_labels(spec: str, count: int) -> ClassLabels:
-    """The labels that ``spec``, such as ``"classes:1,-1"``, has for ``count`` components.
+    """The labels that ``spec``, such as ``"classes:1,-1"``, has for ``count`` components; by
+    ``"classes"`` alone two are -1 and +1, and more have an output each.
 
     Raises
     ------
@@ -171,7 +178,11 @@ def class_labels(spec: str, count: int) -> ClassLabels:
     --------
     >>> class_labels("classes:1,-1", 2).values
     (1.0, -1.0)
+    >>> class_labels("classes", 2).values, class_labels("classes", 3).outputs
+    ((-1.0, 1.0), 3)
     """
+    if spec == "classes" and count > 1:
+        return ClassLabels((-1.0, 1.0) if count == 2 else tuple(map(tuple, np.eye(count))), spec)
     try:
         values = tuple(float(part) for part in spec.partition(":")[2].split(","))
     except ValueError:

@@ -223,9 +223,11 @@ def _moments(y: Array, rule: Rule) -> Array:
 Target = Activation | MultiIndex | ClassLabels
 
 
-def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
-    """The target meant by ``spec``, or labels of the components of ``inputs``; and that law of all
-    coordinates that the target sees.
+def on_inputs(
+    spec: Any, inputs: Any, *, outputs: bool = False
+) -> tuple[Target, GaussianMixture | None]:
+    """The target meant by ``spec``, or labels of the components of ``inputs``, of several
+    ``outputs`` only if these are asked for; and that law of all coordinates that the target sees.
 
     Raises
     ------
@@ -233,7 +235,7 @@ def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
     """
     if inputs is not None and not isinstance(inputs, GaussianMixture):
         raise InvalidArgument("inputs", inputs, "a GaussianMixture")
-    if isinstance(spec, ClassLabels) or str(spec).strip().startswith("classes:"):
+    if isinstance(spec, ClassLabels) or str(spec).strip().split(":")[0] == "classes":
         if inputs is None:
             allowed = "given with inputs, a GaussianMixture, whose components have these labels"
             raise InvalidArgument("target", getattr(spec, "name", spec), allowed)
@@ -241,6 +243,9 @@ def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
         of = class_labels(spec.strip(), count) if isinstance(spec, str) else spec
         if len(of.values) != count:
             raise InvalidArgument("target", of.name, f"a label for each of {count} components")
+        if of.outputs > 1 and not outputs:
+            allowed = f"classes:y1,... with {count} numbers here (a FirstLayer has several outputs)"
+            raise InvalidArgument("target", of.name, allowed)
         return of, inputs
     single = target(spec)
     if inputs is not None and inputs.dimension < single.dimension:

@@ -1,6 +1,7 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,6 +195,26 @@ def test_more_samples_than_rows_are_said(capsys):
     assert abs(float(note[1])) < 3
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
     assert "more samples" not in capsys.readouterr().err
+
+
+def test_several_classes(capsys):
+    """The picture of their confusion, and a note on more samples than rows."""
+    of = np.arange(600) % 3
+    features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
+    np.save("F.npy", features)
+    np.save("of.npy", of)
+    line = "readout --features F.npy --labels of.npy --lam 0.1"
+    assert theory(f"{line} --samples 100 --confusion --plot of.png") == 0
+    assert Path("of.png").read_bytes()[1:4] == b"PNG"
+    capsys.readouterr()
+    assert theory(f"{line} --samples 800") == 0
+    note = re.search(r"samples=600, lam=0.1 that .* by ([+-][\d.]+)%", capsys.readouterr().err)
+    assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
+    for more, message in (
+        ("--samples 100 --confusion", "--confusion must be given with --plot"),
+        ("--samples 50,100 --confusion --plot of.png", "at one point"),
+    ):
+        assert message in refusal(capsys, f"{line} {more}")
 
 
 def test_inputs_of_a_mixture(files, capsys):

@@ -27,7 +27,7 @@ def errors(strata, labels, samples, lam, tol=TIGHT):
     solved = solve_point(given, LOSSES["square"], samples, lam, tol=tol)
     assert solved.status is Status.CONVERGED
     assert solved.residual < 1e3 * tol
-    return errors_at(given, solved, LOSSES["square"])[:2]
+    return errors_at(given, solved, LOSSES["square"])[0][:2]
 
 
 def rows(draw, p, d, loading=1.0):

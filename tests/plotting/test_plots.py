@@ -50,6 +50,28 @@ def test_own_points_lie_beside_the_lines():
     assert len(ax.containers) == 2
 
 
+def test_a_confusion_matrix_has_its_shares():
+    rng = np.random.default_rng(0)
+    of = rng.integers(0, 10, 400)
+    features = rng.standard_normal((10, 8))[of] + rng.standard_normal((400, 8))
+    names = np.array(list("abcdefghij"))
+    sample = replica.FeatureSample(features=features, labels=names[of])
+    point = replica.solve(sample, samples=100, lam=0.1)
+    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
+    ax = point.plot_confusion(figure.subplots())
+    for text in ax.texts:
+        j, i = text.get_position()
+        assert text.get_text() == f"{100 * point.confusion[i, j]:.0f}"
+    assert len(ax.texts) == (point.confusion >= 0.005).sum()
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(names)
+    figure.draw_without_rendering()
+    cell = ax.bbox.width / 10
+    assert max(text.get_window_extent().width for text in ax.texts) < cell
+    two = replica.FeatureSample(features=features, labels=of > 4)
+    with pytest.raises(replica.InvalidArgument, match="three classes or more"):
+        replica.solve(two, samples=100, lam=0.1).plot_confusion()
+
+
 WIDE = np.linspace(0.5, 3, 12)
 
 

@@ -36,10 +36,8 @@ from ..draws import (
 from ..fit import (
     Blocks,
     fit_convex_readout,
-    fit_outputs,
     fit_readout,
     mean_losses,
-    output_errors,
     squared_errors,
 )
 
@@ -162,7 +160,7 @@ class Samples:
     device: str
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
+        """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
         noise = None if self.noise is None else default_rng(self.noise)
         own = default_rng(self.features)
         layer = self.layer
@@ -198,7 +196,7 @@ class Rows:
         return len(self.rows)
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) and labels (b,); no ``bias`` is trained here."""
+        """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
         most = max(1, INPUT_BLOCK // self.sample.features.shape[1])
         for start in range(0, self.count, most):
             rows = self.rows[start : start + most]
@@ -230,15 +228,6 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
         train, test, fresh = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
         design, loss, trained = repeatable(train, keep), experiment.loss, experiment.trained
-        if isinstance(experiment.problem, FeatureSample) and experiment.problem.outputs > 1:
-            intercept = trained["intercept"]
-            count = experiment.problem.outputs
-            each = fit_outputs(design(0.0), sizes, lam, count, intercept=intercept)
-            mean, variance, wrong = output_errors(test.blocks, each, test.count)
-            residuals = np.sum([fits.train for fits in each], axis=0)
-            measured = {"test_error": mean, "train_error": residuals, "test_variance": variance}
-            measured["classification_error"] = wrong  # asked for where there are classes
-            return np.stack([measured[name] for name in experiment.measures])
         if loss.is_square:
             fits = fit_readout(design, sizes, lam, **trained)
         else:
