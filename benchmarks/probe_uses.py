@@ -84,12 +84,12 @@ def penalty_sizes(count):
 
 def penalties(data, scale, store):
     """The section on the penalty."""
-    rows, excess, hands = [], [], max(2, scale.hands // 2)
+    rows, excess = [], []
     for of in data:
         count = HAND.get(of.name, 300)
         found = [
             kept(file_of(store, f"{of.name} penalty {draw}"), partial(chosen, of, draw))
-            for draw in range(hands)
+            for draw in range(scale.hands)
         ]
         errors = np.array(found)  # hands x numbers of samples x three penalties and all
         for k, n in enumerate(penalty_sizes(count)):
@@ -107,7 +107,7 @@ def penalties(data, scale, store):
     said = paragraphs(
         "## Which penalty",
         "Of a data set some rows are in hand, and n of them are to train; the test error is that "
-        f"on all other rows, {hands} draws of the rows in hand. *Best* is one penalty for "
+        f"on all other rows, {scale.hands} draws of the rows in hand. *Best* is one penalty for "
         "all draws, which takes the other rows to know. In per cent, how much larger the test "
         "error is than that: with `optimal_lambda` of the rows in hand for n samples; with the "
         "penalty that RidgeCV takes for all rows in hand; and with RidgeCV on the n samples "
