@@ -168,7 +168,7 @@ def _slope(
 ) -> tuple[float, float]:
     """The derivatives of both errors in one parameter: of several differences the one that agrees
     best with the one that leaves out a point; NaN where none does."""
-    enough = 1e-3  # of the tolerance
+    enough = 1e-3 if order > 4 else 1.0  # of the tolerance: a point of a loss takes its time
     best, least = np.full(2, np.nan), 1.0
     for offsets, spacing in _stencils(name, value, unit, order):
         inner = offsets != (-(order // 2) if offsets[0] else offsets[-1])
@@ -246,7 +246,7 @@ def _stencils(name: str, value: float, unit: float, order: int) -> Iterator[tupl
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
     room, unit = min(value - low, high - value), max(abs(value), unit)
     offsets = np.arange(order + 1)
-    closer = step * 0.25 ** np.arange(6 if order > 4 else 1)  # a point of a loss takes its time
+    closer = step * 0.25 ** np.arange(6 if order > 4 else 1)
     if room > 0:
         yield from ((offsets - order // 2, part * min(room, unit)) for part in closer)
     if room < 0.1 * unit:
