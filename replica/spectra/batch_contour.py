@@ -36,7 +36,7 @@ from solvers.rules import (
 
 from ..problem import Activation, LabelLaw
 from ..saddle_point import Rows
-from ..steps import FirstSample, NetworkRows, first_sample
+from ..steps import FirstSampleWeights, NetworkRows, first_sample_weights
 from .contour import contour, contour_points, sides_and_turns
 
 CONTOUR_NODES = 512  # nodes of the contour for s
@@ -48,37 +48,37 @@ def with_complex_batch(network: NetworkRows, rows: Rows) -> Rows:
     ``rows`` are returned unchanged where no complex rule agrees with the real one.
     """
     step, (batch,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
-    first = first_sample(step, network.kinds)
+    sample = first_sample_weights(step, network.kinds)
     labels = step.labels_at(0)
     if labels.channel or labels.target.dimension != 1 or step.inputs is not None:
-        return rows  # labels +-1: the two residuals are exact nodes already
-    largest_group = int(np.argmax(np.abs(first.linear) if first.linear.any() else first.square))
-    if first.linear.any():
-        rho = all_groups.t12[largest_group] / first.linear[largest_group]
-    elif first.square.any():
-        rho = np.sqrt(all_groups.t11[largest_group] / first.square[largest_group])
+        return rows  # random labels +-1 have two residuals, other laws keep their real nodes
+    largest_group = int(np.argmax(np.abs(sample.linear) if sample.linear.any() else sample.square))
+    if sample.linear.any():
+        rho = all_groups.t12[largest_group] / sample.linear[largest_group]
+    elif sample.square.any():
+        rho = np.sqrt(all_groups.t11[largest_group] / sample.square[largest_group])
     else:
         return rows
     linear, square = batch.t12 @ rho / (rho @ rho), batch.t11 @ rho**2 / (rho**2 @ rho**2)
-    normalised = first._replace(linear=linear, square=square)
+    normalised = sample._replace(linear=linear, square=square)
     rho, weights = _matching_rule(labels, normalised, batch.alpha, Rule(rho, batch.weights))
     t11, t12 = square[:, None] * rho**2, linear[:, None] * rho
     rotated_batch = batch._replace(pairs=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(rotated_batch,))
 
 
-def _matching_rule(labels: LabelLaw, first: FirstSample, alpha: float, real: Rule) -> Rule:
+def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, real: Rule) -> Rule:
     """The first complex rule that reproduces the averages on the ``real`` nodes, or ``real``."""
-    scale = float((first.square / alpha + (first.linear / alpha) ** 2).max())
+    scale = float((sample.square / alpha + (sample.linear / alpha) ** 2).max())
     target: Any = labels.target
-    offset = first.offset[0]
+    offset = sample.offset[0]
 
     def mean(z: Array) -> Array:
         """The target less its offset, without checks, so that z may be complex."""
         return np.asarray(target.function(np.array(z))) - offset
 
     shifted = replace(labels, target=Activation(mean, kinks=target.kinks))
-    averages = partial(_rational_averages, scale=scale, odd=bool(first.linear.any()))
+    averages = partial(_rational_averages, scale=scale, odd=bool(sample.linear.any()))
     expected, size = averages(real)
     for candidate in _candidate_rules(shifted, scale) if scale else ():
         with np.errstate(all="ignore"):
@@ -107,14 +107,10 @@ def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     through s: on a contour, or on the target's values.
     """
     target, gaussians = labels.target, labels.gaussians
-    rotated = [
-        _on_rotated_line(target, variance, scale) if variance else None for variance, _ in gaussians
-    ]
+    rotated = [_on_rotated_line(target, v, scale) if v else None for v, _ in gaussians]
     for noiseless in (_on_contour(target), _on_real_line(target, 0.25)):
-        rules = [
-            rule or _with_small_noise(noiseless, variance)
-            for (variance, _), rule in zip(gaussians, rotated, strict=True)
-        ]
+        pairs = zip(gaussians, rotated, strict=True)
+        rules = [rule or _with_small_noise(noiseless, v) for (v, _), rule in pairs]
         shares = [share * rule.weights for (_, share), rule in zip(gaussians, rules, strict=True)]
         yield Rule(np.concatenate([rule.nodes for rule in rules]), np.concatenate(shares))
 

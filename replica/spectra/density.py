@@ -43,9 +43,7 @@ class SpectralDensity(Displayed):
         """Positions (O,) of the outliers for features of ``width`` p."""
         return self.outliers
 
-    def _with_errors(
-        self, mass: float, mass_tol: float, change: float, quadrature_tol: float
-    ) -> Self:
+    def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """This spectrum with quadrature_error, mass_error and status.
 
         Parameters
@@ -124,5 +122,5 @@ class SpectralDensity(Displayed):
 
 
 def even_angles(count: int) -> Array:
-    """Evenly spaced even_angles (count,) of ``angle_of`` between the edges of an interval."""
+    """Evenly spaced angles (count,) of ``angle_of`` between the edges of an interval."""
     return (np.arange(count) + 0.5) * np.pi / count

@@ -66,10 +66,8 @@ def _covariance_bound(rows: Rows) -> Array:
     bound = np.ones(rows.groups)
     for batch in reversed(rows.batches):
         widest = (1 + batch.alpha**-0.5) ** 2  # bound on |(1/n) sum x x^T|
-        noise, amplification = (
-            np.abs(t).max(axis=1, initial=0.0) * widest for t in (batch.t11, batch.t12)
-        )
-        bound = (1 + amplification) ** 2 * bound + noise
+        noise, gain = (np.abs(t).max(axis=1, initial=0.0) * widest for t in (batch.t11, batch.t12))
+        bound = (1 + gain) ** 2 * bound + noise
     return bound
 
 
@@ -156,7 +154,7 @@ def _solution_at_transform(
 ) -> tuple[Array, Array, Array, Array]:
     """V and z where the transform is s, with dz/ds and d^2z/ds^2, by Newton from guesses V, z."""
     for _ in range(8):
-        system = _bordered_jacobian(resolvent, V, z)
+        system = _bordered_system(resolvent, V, z)
         residual = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
         step = solve_rows(system, -residual)
         V, z = V + step[:, :-1], z + step[:, -1]
@@ -164,17 +162,15 @@ def _solution_at_transform(
             break
     last_unit = np.zeros_like(residual)
     last_unit[:, -1] = 1
-    tangent = solve_rows(_bordered_jacobian(resolvent, V, z), last_unit)
+    tangent = solve_rows(_bordered_system(resolvent, V, z), last_unit)
     # second derivative: finite difference of the system along the tangent
-    increment = (1e-5 * np.abs(s))[:, None]
-    system_ahead = _bordered_jacobian(
-        resolvent, V + increment * tangent[:, :-1], z + increment[:, 0] * tangent[:, -1]
-    )
-    curvature = (solve_rows(system_ahead, last_unit) - tangent)[:, -1] / increment[:, 0]
+    h = (1e-5 * np.abs(s))[:, None]
+    ahead = _bordered_system(resolvent, V + h * tangent[:, :-1], z + h[:, 0] * tangent[:, -1])
+    curvature = (solve_rows(ahead, last_unit) - tangent)[:, -1] / h[:, 0]
     return V, z, tangent[:, -1], curvature
 
 
-def _bordered_jacobian(resolvent: Resolvent, V: Array, z: Array) -> Array:
+def _bordered_system(resolvent: Resolvent, V: Array, z: Array) -> Array:
     """Bordered Jacobian (P, D + 1, D + 1): derivatives of the equations and of s in (V, z)."""
     value, slope = resolvent.residual(V, z)
     z_derivative = resolvent.residual(V, z + 1)[0] - value  # linear in z

@@ -97,17 +97,15 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
                 # every seventh grid point is compared
                 grids = [found.grid(k, PER_INTERVAL)[2::7] for k in range(len(found.edges))]
                 x = np.concatenate(grids)[::-1]
-                before, after = (
-                    x * found.density(x),
-                    solver.density_along(x, solver.leading_order(solver.highest))[0],
-                )
+                before = x * found.density(x)
+                after = solver.density_along(x, solver.leading_order(solver.highest))[0]
                 change = float(np.abs(after - before).max() / before.max())
                 if change <= quadrature_tol:
                     break
             found, level = _spectrum_on_strata(model, solver, samples), level + 1
     if found is None:
         raise GivenUp(Status.TIME)
-    return found._with_errors(solver.mass, LAYER_TOLERANCE, change, quadrature_tol)
+    return found._flagged(solver.mass, LAYER_TOLERANCE, change, quadrature_tol)
 
 
 def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float) -> LayerSpectrum:
@@ -234,14 +232,12 @@ class _BulkSolver:
         """
         check_time()
         weights = self.ratio * self.strata.shares / (1 + V)
-        total = self._without_modes(
-            self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag)
-        )
+        total = self._projected(self.strata.mix(weights.real) + 1j * self.strata.mix(weights.imag))
         diagonal_view(total)[:] += -z * self.ratio
-        G = self._without_modes(np.linalg.inv(total))
+        G = self._projected(np.linalg.inv(total))
         return G, self.strata.trace(G.real.copy()) + 1j * self.strata.trace(G.imag.copy())
 
-    def _without_modes(self, matrix: Array) -> Array:
+    def _projected(self, matrix: Array) -> Array:
         """A matrix (p, p) projected on the complement of the outliers' eigenvectors."""
         right_projected = matrix - (matrix @ self._modes) @ self._modes.T
         return right_projected - self._modes @ (self._modes.T @ right_projected)

@@ -39,29 +39,21 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     total = 1 + resolvent.responses.from_analytic(U).real @ resolvent.real.coefficients
     groups, weights = len(table.classes), table.on_parts(table.weights / total[0])
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
-    regressors_m, regressors_theta = (
-        table.regressors[:groups],
-        table.regressors[len(table.offsets) :],
-    )
+    phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.loading_response(U, np.array([alpha]))[0].real
-    cross, gram_theta = (
-        (regressors_m * weights) @ regressors_theta.T,
-        (regressors_theta * weights) @ regressors_theta.T,
-    )
-    theta_system = np.eye(len(gram_theta)) + gram_theta @ response
-    theta_contribution = cross @ response @ np.linalg.solve(theta_system, cross.T)
+    cross, gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
+    theta_system = np.eye(len(gram)) + gram @ response
+    of_theta = cross @ response @ np.linalg.solve(theta_system, cross.T)
     size = np.sqrt(-penalty)  # above the bulk V_2 < 0
-    values = np.linalg.eigvalsh(
-        ((regressors_m * weights) @ regressors_m.T - theta_contribution) / np.outer(size, size)
-    )
+    values = np.linalg.eigvalsh(((phi_m * weights) @ phi_m.T - of_theta) / np.outer(size, size))
     always_outside = int((np.linalg.eigvals(theta_system).real < 0).sum())
     values = np.append(np.full(always_outside, np.inf), values[::-1])[:count]
     return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)
 
 
 def atom(table: Table, alpha: float) -> float:
-    """1 - (rank of the features) / p.
+    """Share of zero eigenvalues, 1 - (rank of the features) / p.
 
     Groups whose features are linear in the input given kappa have at most rank d in all.  A group
     whose features are functions of kappa alone has rank 0.

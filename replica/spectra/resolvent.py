@@ -45,11 +45,11 @@ class Resolvent:
 
     @property
     def ratio(self) -> float:
-        """alpha / beta = n / p."""
+        """Samples over width, alpha / beta = n / p."""
         return self.alpha / self.real.beta
 
     def transform(self, U: Array) -> Array:
-        """s (P,); the last coordinates are V_2.  Eq. (9.1)"""
+        """Stieltjes transforms s (P,), as the last coordinates of U are V_2.  Eq. (9.1)"""
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
@@ -69,7 +69,7 @@ class Resolvent:
         return np.asarray((second.imag >= -1e-9 * np.abs(second)).all(axis=1))
 
     def by_continuation(self, z: Array) -> Array:
-        """U (P, D) at z (P,) with Im z >= 0, z != 0, by continuation; NaN where it fails."""
+        """Solutions U (P, D) at z (P,), Im z >= 0, z != 0, by continuation; NaN where it fails."""
         radius, angle = np.abs(z), np.angle(z)
         alpha = np.full(len(z), self.alpha)
         V = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
@@ -88,7 +88,7 @@ class Resolvent:
         )
 
     def solutions(self, z: Array, start: Array | None = None) -> Array:
-        """U (P, D) at z (P,) with Im z >= 0, by Newton from ``start``, else by continuation.
+        """Solutions U (P, D) at z (P,), Im z >= 0, by Newton from ``start`` or by continuation.
 
         NaN where both fail.  Points are solved in blocks, as the derivatives take up to 100 MB.
         """
@@ -98,9 +98,8 @@ class Resolvent:
         if len(z) > block_size:
             blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
             starts = [None if start is None else start[block] for block in blocks]
-            return np.concatenate(
-                [self.solutions(z[b], U) for b, U in zip(blocks, starts, strict=True)]
-            )
+            pairs = zip(blocks, starts, strict=True)
+            return np.concatenate([self.solutions(z[block], U) for block, U in pairs])
         if start is None:
             return self.by_continuation(z)
         size = self.responses.magnitude

@@ -24,8 +24,8 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer, asked, needs_alpha, samples_of
 from ..problem import (
     SpikedRandomFeatures,
-    as_made,
     check_model,
+    describe_with_step,
     limits,
     one_positive,
     positive,
@@ -80,7 +80,7 @@ class Spectrum(SpectralDensity):
     @property
     def settings(self) -> dict[str, Any]:
         """The model and alpha, in plain values."""
-        return as_made(self.model) | {"alpha": self.alpha}
+        return describe_with_step(self.model) | {"alpha": self.alpha}
 
     @property
     def notes(self) -> list[str]:
@@ -92,8 +92,7 @@ class Spectrum(SpectralDensity):
         return notes
 
     def outliers_at(self, width: int | None) -> Array:
-        """Positions (O,) of the outliers for features of ``width`` p, to which they are
-        proportional; none if it is unknown."""
+        """Positions (O,) of the outliers, proportional to the ``width`` p; none if unknown."""
         return np.empty(0) if width is None else self.outliers * width
 
     @cached_property
@@ -106,8 +105,7 @@ class Spectrum(SpectralDensity):
         """The Stieltjes transform s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 of the bulk and the atom,
         z != 0.  Eq. (9.1)
 
-        On the real line inside the spectrum, its limit from above.  NaN where the equations were
-        not solved.
+        On the real line inside the spectrum, its limit from above.  NaN where it was not found.
         """
         z = np.asarray(z, dtype=complex)
         upper = np.where(z.imag < 0, z.conj(), z)
@@ -115,8 +113,7 @@ class Spectrum(SpectralDensity):
         return np.where(z.imag < 0, s.conj(), s)
 
     def companion(self, z: ArrayLike) -> Array:
-        """The companion transform (1/n) tr (Phi Phi^T / n - z)^-1, with the same nonzero
-        eigenvalues."""
+        """The companion transform (1/n) tr (Phi Phi^T / n - z)^-1, of n eigenvalues."""
         z = np.asarray(z, dtype=complex)
         aspect = 1 / self.resolvent.ratio  # p / n
         return np.asarray(aspect * self.stieltjes(z) + (aspect - 1) / z)
@@ -228,7 +225,7 @@ def spectrum(
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         (ratio,) = positive("alpha", [alpha])
-        find = partial(_limiting_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
+        find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
         with within(time_limit):
@@ -243,9 +240,7 @@ def spectrum(
     raise ConvergenceError(message, None)
 
 
-def _limiting_spectrum(
-    model: SpikedRandomFeatures, alpha: float, quadrature_tol: float
-) -> Spectrum:
+def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:
     """The spectrum of a model in the limit, on finer and finer tables until it converges."""
     settled = settle(
         _scans_on_tables(model, alpha),
@@ -266,7 +261,7 @@ def _limiting_spectrum(
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return found._with_errors(1 - found.atom, 1e-6, settled.change, quadrature_tol)
+    return found._flagged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
 
 
 def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
@@ -274,18 +269,14 @@ def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan
 
     The first table is used whatever its size; later ones only while they are small enough.
     """
-    previous = None
+    last = None
     for table in tables(model, first=1):
-        if (
-            previous and len(table.weights) > 4096
-        ):  # would take minutes: the result is flagged instead
+        if last and len(table.weights) > 4096:  # takes minutes: the result is flagged instead
             return
-        yield (previous := _scan_table(model, table, alpha, previous))
+        yield (last := _scan_table(model, table, alpha, last))
 
 
-def _scan_table(
-    model: SpikedRandomFeatures, table: Table, alpha: float, previous: Scan | None
-) -> Scan:
+def _scan_table(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan | None) -> Scan:
     """Solutions on a grid over the whole spectrum, for one ``table``.
 
     With one spike kappa is on a contour, unless poles lie between contour and real line at some x
@@ -293,12 +284,9 @@ def _scan_table(
     """
     real = ridge.responses_of(table)
     if isinstance(model.rows, NetworkRows) and not model.step.steps:
-        table = replace(
-            table, covariance=with_complex_batch(model.rows, real.analytic.table.covariance)
-        )
-    x, start = (
-        (logarithmic_grid(real.analytic.table, alpha), None) if previous is None else previous[1:]
-    )
+        rows = with_complex_batch(model.rows, real.analytic.table.covariance)
+        table = replace(table, covariance=rows)
+    x, start = (logarithmic_grid(real.analytic.table, alpha), None) if last is None else last[1:]
     spiked = len(table.kappa) == 1 and model.geometry.r.any()
     on_contour = contour_table(model, table) if spiked else None
     if on_contour is not None:

@@ -7,7 +7,7 @@ import replica
 from replica import GradientStep
 from replica.equivalence import table_at
 from replica.spectra.batch_contour import with_complex_batch
-from replica.steps import first_sample
+from replica.steps import first_sample_weights
 
 NETWORKS = [
     ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
@@ -57,7 +57,7 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
     network = step.network(beta=beta).rows
     (batch,) = with_complex_batch(network, network.all_groups).batches
-    square, weights = batch.t11[0] / first_sample(step, network.kinds).square, batch.weights
+    square, weights = batch.t11[0] / first_sample_weights(step, network.kinds).square, batch.weights
     assert np.iscomplexobj(square) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
     nodes, w = np.polynomial.legendre.leggauss(6)
