@@ -22,8 +22,8 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     check_points,
+    is_import_path,
     laws_by_name,
-    names_code,
 )
 from ..steps import MODELS, GradientStep
 from .mixture_file import read_mixture
@@ -228,7 +228,7 @@ def _way(options: Options) -> str:
 def with_kinks(options: Options) -> dict[str, Activation]:
     """The student and the target as far as they are a user's functions, with the kinks given: one
     too many does no harm."""
-    own = [name for name in ("student", "target") if names_code(options[name])]
+    own = [name for name in ("student", "target") if is_import_path(options[name])]
     if not own:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
     kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument, shorten
-from ..problem import Code, names_code
+from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
 from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
 from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
@@ -27,7 +27,9 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
 
 def as_typed(options: Options) -> Options:
     """The options, of which those that name code import it."""
-    return {name: Code(value) if names_code(value) else value for name, value in options.items()}
+    return {
+        name: Code(value) if is_import_path(value) else value for name, value in options.items()
+    }
 
 
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
@@ -39,7 +41,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
         if _form(value) in forms:
             if name in GRIDS and not (name in SEARCHED and value == BEST):
                 parse_grid(name, value)
-            code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
+            code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
             if code and not allow_import:
                 return f"imports and runs code ({value}): --allow-import lets a file do so"
             return ""

@@ -43,7 +43,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if model.geometry.r.shape[1] > 1:
         each = (_on_table(given, overlaps) for given in shared_tables(model, is_odd(model)))
         return _settled(each, points, tol)
-    if model.components.rest.shape[2] > 1:  # over several of tau there are no panels
+    if model.components.tau_slopes.shape[2] > 1:  # over several of tau there are no panels
         each = (_of_all(model, overlaps, tol, level) for level in range(TAU_LEVELS))
         return _settled(each, points, tol)
     return _of_all(model, overlaps, tol)
@@ -65,7 +65,7 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float, level: int) -> Arra
         table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
         owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
         field = field_on(responses_of(table), overlaps, owner)
-        field = field.entering(model.components.rest.shape[2])
+        field = field.entering(model.components.tau_slopes.shape[2])
         below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
         places = table.places
         each = tol / gaussian_density(places.z[0])
@@ -101,16 +101,16 @@ def _on_table(given: LabelTable, overlaps: Overlaps) -> Array:
 def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
     """P(y f < 0) at M places, each (1, M) to the tolerance ``tol`` (M,), or on a rule of a
     ``level``."""
-    rest = model.components.rest
+    rest = model.components.tau_slopes
     if has_steps(model):
         law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
         return np.asarray(law.integrals(-law.mean / law.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[2] > 1:
         M, wrong = len(places.component), []
-        size = max(1, AT_ONCE // tau_rule(model, places.at(slice(1)), level).weights.size)
+        size = max(1, AT_ONCE // tau_rule(model, places.subset(slice(1)), level).weights.size)
         for some in (slice(start, start + size) for start in range(0, M, size)):
             check_time()
-            here = places.at(some)
+            here = places.subset(some)
             labels = labels_at(model, here, tau_rule(model, here, level), 1)
             wrong.append(wrong_at_nodes(labels, field.at(some)).sum(axis=-1))
         return np.concatenate(wrong, axis=1)

@@ -101,7 +101,7 @@ def is_odd(model: Model) -> bool:
 
 def has_steps(model: Model) -> bool:
     """Whether E[y | x] is piecewise constant, and one direction tau is left."""
-    nowhere = model.components.places(np.zeros((model.geometry.r.shape[1], 0)))
+    nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _steps(model, nowhere) is not None
 
 
@@ -155,7 +155,7 @@ def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> Condition
 def tau_rule(model: Model, at: Places, level: int) -> Rule:
     """Nodes (N, T, q) and weights (N, T) over tau at N places."""
     inputs, mean, N = model.components, model.labels.combined_mean, len(at.component)
-    rest, free = inputs.rest, inputs.rest.shape[2]
+    rest, free = inputs.tau_slopes, inputs.tau_slopes.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if free == 1 and mean.planes:
@@ -166,9 +166,10 @@ def tau_rule(model: Model, at: Places, level: int) -> Rule:
         rule = trapezoid_tensor(_of_level(TENSORS.get(free, TAU), level), free)
         return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
     owned = [at.component == j for j in np.unique(at.component)]
+    centres = [inputs.mean_arguments(at.subset(own)) for own in owned]
     each = [
-        _of_level([*mean.rules(rest[at.component[own][0]])], level)(inputs.centre(at.at(own)))
-        for own in owned
+        _of_level([*mean.rules(rest[at.component[own][0]])], level)(centre)
+        for own, centre in zip(owned, centres, strict=True)
     ]
     count = max(one.weights.shape[-1] for one in each)
     nodes, weights = np.zeros((N, count, free)), np.zeros((N, count))
@@ -184,9 +185,9 @@ def tau_kinks(model: Model, at: Places) -> Array:
     if not planes:
         return np.empty((len(at.component), 0))
     normals, places = map(np.array, zip(*planes, strict=True))
-    rest, slope = np.abs(inputs.rest[..., 0]), inputs.rest[..., 0] @ normals.T
+    rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
     slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[at.component]
-    from_centre, across = places - inputs.centre(at).T @ normals.T, slope != 0
+    from_centre, across = places - inputs.mean_arguments(at).T @ normals.T, slope != 0
     # of a component that leaves nothing of the target across a plane, beyond all nodes
     far = np.copysign(1e3, from_centre)
     return np.where(across, from_centre / np.where(across, slope, 1.0), far)
@@ -200,7 +201,7 @@ def _of_level(sizes: Sequence[Any], level: int) -> Any:
 def _steps(model: Model, at: Places) -> Steps | None:
     """The steps at N places of a mean label that is constant between its kinks."""
     target = model.labels.combined_mean
-    if not (target.kinks and model.components.rest.any()):
+    if not (target.kinks and model.components.tau_slopes.any()):
         return None
     kinks = np.asarray(target.kinks)
     # arguments further out are met with probability 1e-38

@@ -12,7 +12,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, imported, names_code, number
+from ..problem import FINITE, import_object, is_import_path, number
 from .losses import SQUARE, Loss
 
 
@@ -135,7 +135,7 @@ def loss(spec: Any) -> Loss:
         except ValueError:
             raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
-    elif names_code(text) and isinstance(named := imported(spec, "loss"), Loss):
+    elif is_import_path(text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
     raise InvalidArgument("loss", spec, allowed)
 

@@ -57,7 +57,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
 
 def has_panels(model: Model) -> bool:
     """Whether panels may be fitted: to one spike, and at most one direction of the target."""
-    return model.geometry.r.shape[1] == 1 and model.components.rest.shape[2] <= 1
+    return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
 
 
 def average_over_tau(
@@ -74,7 +74,7 @@ def average_over_tau(
     def at_nodes(panels: Panels) -> Array:
         tau = panels.nodes
         rule = Rule(tau[..., None], np.ones_like(tau))
-        return values(labels_at(model, places.at(panels.owner), rule, order), panels.owner)
+        return values(labels_at(model, places.subset(panels.owner), rule, order), panels.owner)
 
     # they end at the target's kinks
     end = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
@@ -92,7 +92,7 @@ def fitted_rules(
     first = first_panels(model, task.folded)
     ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # of panels over tau, by place
     inputs = model.components
-    closed = has_steps(model) or not inputs.rest.any()
+    closed = has_steps(model) or not inputs.tau_slopes.any()
 
     def at(panels: Panels) -> tuple[Table, Field]:
         """The features' moments at the nodes of ``panels``, and the local field."""
@@ -140,13 +140,14 @@ def fitted_rules(
 
     at_first = at(first)
     at_once = given_kappa(*at_first)
-    table = at_first[0].at(slice(None), inputs.weights(first.gaussian().weights[0]))
+    table = at_first[0].at(slice(None), inputs.weights_in_components(first.gaussian().weights[0]))
     bounds = _bounds(table)
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that
     accuracy = min(accuracy, blurred) if closed else accuracy
     panels, _ = _found(adapt(values, first, accuracy, most=400))
-    places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS))))
+    rule = Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS)))
+    places, kappa_weights = inputs.places_and_weights(rule)
     if closed:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
     low, high = zip(*(ends[place] for place in _keys(places)), strict=True)

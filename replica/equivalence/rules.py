@@ -71,12 +71,12 @@ def _tensors(model: Model) -> Iterator[Rule]:
     slowly, by less than the rest of their arguments blurs it, of Gauss's; and of panels along those
     that cross a kink of the target which nothing blurs."""
     groups, of, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, sharp = groups.r.shape[1], ~of.rest.any()
+    K, sharp = groups.r.shape[1], ~of.tau_slopes.any()
     steep = np.abs(groups.r @ of.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
-    blur = np.maximum(np.linalg.norm(of.rest, axis=2), 1e-9)[..., None]
-    steep = np.maximum(steep, (np.abs(of.gamma) / blur).max(axis=(0, 1), initial=0.0))
+    blur = np.maximum(np.linalg.norm(of.tau_slopes, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(of.z_slopes) / blur).max(axis=(0, 1), initial=0.0))
     cuts: list[list[float]] = [[] for _ in range(K)]
-    for (v, t), offset, gamma in product(planes if sharp else (), of.offset, of.gamma):
+    for (v, t), offset, gamma in product(planes if sharp else (), of.argument_offsets, of.z_slopes):
         normal = v @ gamma
         along = int(np.abs(normal).argmax())
         if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[along]):
@@ -122,7 +122,9 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     """Values of z, for one spike, at which it meets a kink of the target, or a point where two of
     its kinks cross, each with the width to which the rest of the argument blurs it."""
     of, planes, found = model.components, model.labels.combined_mean.planes, []
-    for offset, gamma, rest in zip(of.offset, of.gamma[..., 0], of.rest, strict=True):
+    for offset, gamma, rest in zip(
+        of.argument_offsets, of.z_slopes[..., 0], of.tau_slopes, strict=True
+    ):
         places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
         found += [
             (t / along, _width(float(np.linalg.norm(left)) / abs(along)))

@@ -165,4 +165,4 @@ class Table:
         """The moments at some of the nodes, with other ``weights`` there."""
         parts = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
         chosen = {name: getattr(self, name)[..., which] for name in parts}
-        return replace(self, weights=weights, places=self.places.at(which), **chosen)
+        return replace(self, weights=weights, places=self.places.subset(which), **chosen)

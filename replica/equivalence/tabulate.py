@@ -21,7 +21,7 @@ UNSEEN = 1e-8  # of what acts by its square alone, mu_1 and d mu_0 / d c
 def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
     """The table of a model at the nodes of a rule for z, (N,) for one spike and (N, K) for K, in
     every component of the inputs: of those J N nodes."""
-    return tabulate_at(model, *model.components.on(rule), target=target)
+    return tabulate_at(model, *model.components.places_and_weights(rule), target=target)
 
 
 def tabulate_at(
@@ -46,7 +46,7 @@ def tabulate_at(
     if not N:  # what is measured by the largest moment needs one
         one = Places(np.zeros((spikes, 1)), np.zeros(1, np.int64))
         return tabulate_at(model, one, np.ones(1)).at(slice(0), weights)
-    kappa, mean = np.split(inputs.special(places), [spikes])
+    kappa, mean = np.split(inputs.projection_means(places), [spikes])
     root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
     features, size = _feature_moments(model, kappa)
     mu1 = features.first / np.sqrt(groups.c[:, None])
@@ -127,7 +127,7 @@ def at_points(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], 
     in every component of the inputs; and what averages values at the nodes (J N,) over these, as
     they are likely given kappa, (...).  An InvalidArgument if kappa is out of range."""
     nodes, shape = projections(kappa, model.geometry.r.shape[1])
-    places, chance = model.components.given(nodes)
+    places, chance = model.components.places_of_kappa(nodes)
     return tabulate_at(model, places, chance.ravel()), partial(average, chance, shape)
 
 
@@ -151,7 +151,7 @@ def alike(model: Model) -> tuple[Array, Array]:
         rows = np.column_stack([rows, np.where(sign, sign, 1.0) * features.mean])
     if model.rows is not None:
         slopes = _slope_in_norm(model, kappa, size)
-        rows = np.column_stack([rows, model.rows.agreeing(groups.first, slopes)])
+        rows = np.column_stack([rows, model.rows.kind_invariants(groups.first, slopes)])
     size = np.abs(rows).max(axis=0)
     rows = rows / np.where(size > 0, size, 1.0)
     first = (np.abs(rows[:, None] - rows).max(axis=2) <= 1e-13).argmax(axis=1)

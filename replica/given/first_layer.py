@@ -29,7 +29,7 @@ from ..problem import (
     flag,
     label_noise,
     number,
-    on_inputs,
+    parse_target,
     plain_array,
 )
 from .layer import HermiteStrata, layer_strata
@@ -100,7 +100,7 @@ class FirstLayer:
         weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
         student = activation(self.student, "student")
-        of, inputs = on_inputs(self.target, self.inputs, outputs=True)
+        of, inputs = parse_target(self.target, self.inputs, outputs=True)
         if self.directions is None and of.dimension:
             allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
             raise InvalidArgument("directions", None, allowed)

@@ -1,6 +1,6 @@
-"""What is trained on what: activations, targets, laws of labels and readouts, groups of neurons.
+"""Learning problems: activations, targets, laws of labels and readouts, groups of neurons.
 
-A problem is made and checked here, once; everything above takes it as it is.
+Problems are checked here, on construction; packages above rely on it.
 """
 
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
@@ -28,17 +28,17 @@ from .checks import (
     unit_vector,
 )
 from .components import Components, Places
-from .describe import as_made, attributes, describe, shown
+from .describe import describe, describe_with_step, netcdf_attributes, problem_repr
 from .expressions import Expression
-from .geometry import Geometry, remainder, triangular_root
+from .geometry import Geometry, complement_root, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import Averages, ConditionalMoments, Moments
-from .named import Code, activation, hermite, imported, names_code
+from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_noise, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
-from .targets import MultiIndex, Target, multi_index, on_inputs, target
+from .targets import MultiIndex, Target, multi_index, parse_target, target
 
 __all__ = [
     "ACTIVATIONS",
@@ -67,9 +67,7 @@ __all__ = [
     "Target",
     "activation",
     "any_array",
-    "as_made",
     "assign",
-    "attributes",
     "axis",
     "called",
     "check_device",
@@ -82,25 +80,27 @@ __all__ = [
     "check_width",
     "choice",
     "class_labels",
+    "complement_root",
     "describe",
+    "describe_with_step",
     "finite_array",
     "flag",
     "hermite",
-    "imported",
+    "import_object",
+    "is_import_path",
     "label_noise",
     "law",
     "laws_by_name",
     "limits",
     "logarithms",
     "multi_index",
-    "names_code",
+    "netcdf_attributes",
     "number",
-    "on_inputs",
     "one_positive",
+    "parse_target",
     "plain_array",
     "positive",
-    "remainder",
-    "shown",
+    "problem_repr",
     "stacked",
     "takes",
     "target",

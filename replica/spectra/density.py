@@ -1,4 +1,4 @@
-"""What every spectrum has: a density on intervals, an atom at 0, and outliers."""
+"""A spectrum as a density on intervals, an atom at 0, and outliers."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -10,7 +10,7 @@ from solvers.results import Array, Status
 
 from ..display import Displayed
 from ..plotting import plot_spectrum
-from .edges import SMALLEST_X, place_of
+from .edges import SMALLEST_X, x_at_angle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SpectralDensity(Displayed):
-    """The spectrum of Phi^T Phi / n, (p, p): ``Spectrum`` and ``LayerSpectrum`` say what of, and
-    what the attributes are."""
+    """The spectrum of Phi^T Phi / n, (p, p); ``Spectrum`` and ``LayerSpectrum`` document the
+    attributes."""
 
     edges: Array
     sharp: NDArray[np.bool_]
@@ -31,38 +31,47 @@ class SpectralDensity(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether quadrature error and mass met their tolerances."""
+        """True if the quadrature error and the mass meet their tolerances."""
         return self.status == Status.CONVERGED
 
     @property
     def notes(self) -> list[str]:
-        """What a figure says beside the density."""
+        """Lines of text for the legend of a figure."""
         atom = [f"atom at 0: {self.atom:.3g}"] if self.atom else []
         return atom + ["density diverges at 0"] * self.diverges
 
     def outliers_at(self, width: int | None) -> Array:
-        """Where the outliers of features of that ``width`` p are, (O,): of a given layer those of
-        its own; of a limit, none where they depend on p, and that is not known."""
+        """Positions (O,) of the outliers for features of ``width`` p."""
         return self.outliers
 
-    def _judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
-        """The same with what it is known to: the ``change`` from coarser rules, and what its mass
-        lacks of what it should be."""
-        lacking = abs(self.moment(0) - mass)
-        status = Status.CONVERGED if lacking <= mass_tol else Status.MASS
-        if np.isnan(lacking):  # somewhere no density was found
+    def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
+        """This spectrum with quadrature_error, mass_error and status.
+
+        Parameters
+        ----------
+        mass : float
+            Exact mass of the density.
+        change : float
+            Change of the density from the next coarser rule.
+        mass_tol, quadrature_tol : float
+        """
+        mass_error = abs(self.moment(0) - mass)
+        status = Status.CONVERGED if mass_error <= mass_tol else Status.MASS
+        if np.isnan(mass_error):  # somewhere no density was found
             status = Status.NOT_FINITE
         elif not change <= quadrature_tol:
             status = Status.QUADRATURE
-        return replace(self, quadrature_error=change, mass_error=lacking, status=status)
+        return replace(self, quadrature_error=change, mass_error=mass_error, status=status)
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
-        """The density, :func:`replica.plotting.plot_spectrum`."""
+        """Plot of the density, by :func:`replica.plotting.plot_spectrum`."""
         return plot_spectrum(self, ax, eigenvalues=eigenvalues)
 
     def density(self, x: ArrayLike) -> Array:
-        """Density of the eigenvalues at real x of any shape, of mass 1 less atom and outliers; 0
-        outside the edges, NaN where it was not found, infinite at 0 where it diverges."""
+        """Density of the eigenvalues at real x of any shape; its mass is 1 less atom and outliers.
+
+        0 outside the edges, infinite at 0 where it diverges, NaN where no solution was found.
+        """
         x = np.asarray(x, dtype=float)
         density = np.where(np.isnan(x), np.nan, 0.0)
         for interval, (low, high) in enumerate(self.edges):
@@ -97,46 +106,46 @@ class SpectralDensity(Displayed):
         raise NotImplementedError
 
     def grid(self, interval: int, points: int) -> Array:
-        """``points`` places in one of the intervals, denser towards its edges."""
-        return place_of(angles(points), *self.edges[interval])
+        """Grid of so many ``points`` in one of the intervals, denser towards its edges."""
+        return x_at_angle(even_angles(points), *self.edges[interval])
 
     def moment(self, k: int) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
 
-        In the angle that makes the square roots at the edges smooth; adaptively, as a density
-        may all but vanish beyond what looks like an edge.
+        Adaptive quadrature in the angle of ``angle_of``, in which square roots at the edges are
+        smooth.  It is adaptive as a density may nearly vanish inside an interval.
         """
         least = [self._towards_zero(i) for i in range(len(self.edges))]
         below = (y * x ** (k + 1) / (power + k + 1) for x, y, power in least)
         return sum(self._moment(k, low, high) for low, high in self.edges) + sum(below)
 
     def _moment(self, k: int, low: float, high: float) -> float:
-        """The part of ``moment`` from the interval between ``low`` and ``high``."""
+        """Contribution to ``moment`` of the interval between ``low`` and ``high``."""
         from scipy.integrate import cubature
 
         stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
 
         def integrand(angle: Array) -> Array:
-            x = place_of(angle[:, 0], low, high)
+            x = x_at_angle(angle[:, 0], low, high)
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
         tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
-        # twice the subdivisions that an edge takes
+        # a square-root edge takes half as many subdivisions
         integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
         return float(integral.estimate)
 
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
+        facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
         diverges = {"density": "diverges at 0"} if self.diverges else {}
-        return known | diverges | {"status": status}
+        return facts | diverges | {"status": status}
 
     def _rows(self) -> list[dict[str, float]]:
         x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
         columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
-        return [{"x": place, "density": density} for place, density in columns]
+        return [{"x": position, "density": density} for position, density in columns]
 
 
-def angles(count: int) -> Array:
-    """So many, evenly between the edges of an interval: of ``angle_of``."""
+def even_angles(count: int) -> Array:
+    """Evenly spaced angles (count,) of ``angle_of`` between the edges of an interval."""
     return (np.arange(count) + 0.5) * np.pi / count

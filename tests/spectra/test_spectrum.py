@@ -12,7 +12,7 @@ from replica.equivalence import table_at
 from replica.saddle_point import ridge
 from replica.spectra.contour import complex_moments
 from replica.spectra.resolvent import Resolvent
-from replica.spectra.spectrum import DENSITY_TOLERANCE, _scanned
+from replica.spectra.spectrum import DENSITY_TOLERANCE, _scan_table
 from solvers.results import Status
 from tests.problems import PUBLISHED as ONE
 
@@ -172,7 +172,7 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
     model = SpikedRandomFeatures(student=student, target="sin", r=r, c=1.0, gamma=0.5, beta=beta)
     resolvent = _resolvent(model, alpha)
     z = np.array([np.sign(real) * 10.0 ** abs(real) * (abs(real) > 0.1) + 1j * 10**log_imag])
-    s = resolvent.transform(resolvent.at(z))
+    s = resolvent.transform(resolvent.solutions(z))
     assert s.imag[0] > 0
     assert abs(s[0]) <= 1 / z.imag[0] * (1 + 1e-9)
     companion = s / resolvent.ratio + (1 / resolvent.ratio - 1) / z
@@ -182,7 +182,7 @@ def test_transform_is_herglotz(student, r, beta, alpha, real, log_imag):
 def _resolvent(model, alpha):
 
     # 256 nodes are too few for sin(2.5 kappa)
-    return _scanned(model, table_at(model, 3), alpha, None)[0]
+    return _scan_table(model, table_at(model, 3), alpha, None)[0]
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_contour_agrees_with_the_real_line():
     responses = ridge.responses_of(table_at(model, 3))
     along = Resolvent(responses, responses, 0.7)
     z = np.array([0.01 + 0.01j, 0.3 + 0.05j, 2 + 0.1j])
-    s = [one.transform(one.at(z)) for one in (beside, along)]
+    s = [one.transform(one.solutions(z)) for one in (beside, along)]
     assert s[0] == pytest.approx(s[1], rel=1e-9)
     points = np.array([0.3 + 0.2j, -2 + 0.5j])
     found = complex_moments(replica.activation("erf"), points, 0.8)
@@ -238,7 +238,7 @@ def test_blocks_of_many_groups_are_solved_alike(monkeypatch):
         0.7,
     )
     z = np.linspace(0.05, 2, 40).astype(complex)
-    whole = resolvent.at(z)
+    whole = resolvent.solutions(z)
     monkeypatch.setattr("replica.spectra.resolvent.AT_ONCE", 200)
-    assert resolvent.at(z) == pytest.approx(whole, rel=1e-9, nan_ok=True)
+    assert resolvent.solutions(z) == pytest.approx(whole, rel=1e-9, nan_ok=True)
     assert np.isfinite(whole).all()

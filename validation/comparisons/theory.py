@@ -12,7 +12,7 @@ from replica.given import Given
 from replica.observables import learning_curve, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
-from replica.steps import MODELS, GradientStep, unsuited
+from replica.steps import MODELS, GradientStep, reason_not_covered
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -115,7 +115,7 @@ def theory_of(
         drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
         return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
     step = cast(GradientStep, problem)
-    reason = unsuited(step)
+    reason = reason_not_covered(step)
     if model == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
     if model is None and reason:
