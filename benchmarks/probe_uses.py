@@ -27,6 +27,11 @@ IN_HAND = {  # rows in hand: three for each feature in either class, which Gauss
     "MNIST, random layer": (750, 950),
     "MNIST, trained layer": (750, 950),
 }
+SEVERAL = {  # with several classes: principal components that are features, and rows in hand
+    "digits": (20, 900),
+    "wine": (5, 80),
+    "MNIST, trained layer": (20, 950),
+}
 LAMS = 0.01, 0.1
 REFITS = 100  # for the truth
 
@@ -123,9 +128,27 @@ def sizes_of(of, count):
     return inside, [round(n) for n in np.geomspace(count, 0.9 * len(of.features), 4)[1:]]
 
 
-def truth(of, sizes):
+def components(of, width):
+    """The data set with its first principal components as features."""
+    axes = np.linalg.svd(of.features, full_matrices=False)[2]
+    return of._replace(features=of.features @ axes[:width].T)
+
+
+def settings(data):
+    """Data sets, rows in hand, whether labels are two classes, and names in the store."""
+    for of in data:
+        for count in IN_HAND.get(of.name, ()):
+            yield of, count, not of.real, f"{of.name} {count}"
+    for of in data:
+        if of.name in SEVERAL:
+            width, count = SEVERAL[of.name]
+            own = components(of, width)._replace(name=f"{of.name}, {width} components")
+            yield own, count, False, f"{own.name} {count}"
+
+
+def truth(of, sizes, two):
     """Errors of refits on random parts of all rows, and their standard errors, (2, L, n)."""
-    sample, name = of.sample(two=not of.real), "test" if of.real else "classification_error"
+    sample, name = of.sample(two=two), "test" if of.real else "classification_error"
     each = []
     for n in sizes:
         found = simulate(sample, samples=[n], lam=LAMS, seeds=REFITS, rng=n, workers=1)
@@ -133,11 +156,11 @@ def truth(of, sizes):
     return np.transpose(each, (1, 2, 0)).tolist()
 
 
-def predicted(of, count, draw):
+def predicted(of, count, two, draw):
     """Errors from rows in hand, (L, ways, n)."""
     own, _ = hand(of, count, draw)
-    sample = of.sample(two=not of.real, rows=own)
-    gaussian = replace(sample, strata=np.zeros(count) if of.real else sample.labels)
+    sample = of.sample(two=two, rows=own)
+    gaussian = replace(sample, strata=np.zeros(count) if of.real else sample.class_of_row)
     name = "test_error" if of.real else "classification_error"
     scoring = "neg_mean_squared_error" if of.real else None
     inside, beyond = sizes_of(of, count)
@@ -148,7 +171,8 @@ def predicted(of, count, draw):
         classes = replica.learning_curve(gaussian, samples=[count, *beyond], **at)[name].values
         alpha = lam * of.features.shape[1]
         estimator = Ridge(alpha=alpha) if of.real else RidgeClassifier(alpha=alpha)
-        law = power_law(estimator, of.features[own], sample.labels, scoring)
+        y = sample.labels if of.real else sample.class_of_row
+        law = power_law(estimator, of.features[own], y, scoring)
         theory = np.append(rows, classes[1:])
         anchored = np.append(rows, classes[1:] * rows[-1] / classes[0])
         found.append([x.tolist() for x in (theory, anchored, along(law, [*inside, *beyond]))])
@@ -157,52 +181,56 @@ def predicted(of, count, draw):
 
 def extrapolation(data, scale, store):
     """The section on errors at other numbers of samples."""
-    rows, squares = [], {"inside": [], "beyond": []}
-    for of in data:
-        for count in IN_HAND.get(of.name, ()):
-            inside, beyond = sizes_of(of, count)
-            sizes = [*inside, *beyond]
-            name = f"{of.name} {count}"
-            mean, stderr = np.array(
-                kept(file_of(store, f"{name} truth"), partial(truth, of, sizes))
-            )
-            found = np.array(
-                [
-                    kept(file_of(store, f"{name} hand {draw}"), partial(predicted, of, count, draw))
-                    for draw in range(scale.hands)
-                ]
-            )  # hands x L x ways x n
-            off = (found / mean[:, None] - 1) ** 2
-            for i, lam in enumerate(LAMS):
-                cells = [of.name, str(count), f"{lam:g}"]
-                parts = {"inside": slice(0, len(inside)), "beyond": slice(len(inside), None)}
-                for part, where in parts.items():
-                    own = off[:, i, :, where].mean(axis=(0, 2))
-                    squares[part].append(own)
-                    ways = [0, 2] if part == "inside" else [0, 1, 2]
-                    cells += [f"{100 * np.sqrt(own[k]):.1f}" for k in ways]
-                largest = 100 * (found[:, i, :, -1] / mean[i, -1] - 1)
-                each = zip(*mean_and_error(largest), strict=True)
-                cells += [str(sizes[-1]), f"{mean[i, -1]:.4f} ± {stderr[i, -1]:.4f}"]
-                rows.append(cells + [f"{x:+.0f} ± {e:.0f}" for x, e in each])
-            print(name, "in hand", flush=True)
-    every = {part: 100 * np.sqrt(np.mean(each, axis=0)) for part, each in squares.items()}
-    both = [every["inside"][k] for k in (0, 2)] + [*every["beyond"]]
-    last = ["all", "", "", *(f"{x:.1f}" for x in both), *[""] * 5]
-    heads = ["data", "in hand", "lam", "n in hand: theory", "power law"]
+    rows, squares = [], {}
+    for of, count, two, name in settings(data):
+        inside, beyond = sizes_of(of, count)
+        sizes = [*inside, *beyond]
+        known = kept(file_of(store, f"{name} truth"), partial(truth, of, sizes, two))
+        mean, stderr = np.array(known)
+        found = np.array(
+            [
+                kept(
+                    file_of(store, f"{name} hand {draw}"), partial(predicted, of, count, two, draw)
+                )
+                for draw in range(scale.hands)
+            ]
+        )  # hands x L x ways x n
+        off = (found / mean[:, None] - 1) ** 2
+        labels = "real" if of.real else "2" if two else str(len(np.unique(of.labels)))
+        kind = "several classes" if not two and not of.real else "two classes or real"
+        for i, lam in enumerate(LAMS):
+            # root mean squares by rows and power law in hand, and by all three ways beyond
+            within = off[:, i][:, [0, 2], : len(inside)].mean(axis=(0, 2))
+            own = np.append(within, off[:, i, :, len(inside) :].mean(axis=(0, 2)))
+            squares.setdefault(kind, []).append(own)
+            largest = 100 * (found[:, i, :, -1] / mean[i, -1] - 1)
+            each = zip(*mean_and_error(largest), strict=True)
+            cells = [of.name, labels, str(count), f"{lam:g}", *in_per_cent(own)]
+            cells += [str(sizes[-1]), f"{mean[i, -1]:.4f} ± {stderr[i, -1]:.4f}"]
+            rows.append(cells + [f"{x:+.0f} ± {e:.0f}" for x, e in each])
+        print(name, "in hand", flush=True)
+    for kind, each in squares.items():
+        rows.append([f"all, {kind}", "", "", "", *in_per_cent(np.mean(each, axis=0)), *[""] * 5])
+    heads = ["data", "classes", "in hand", "lam", "n in hand: theory", "power law"]
     heads += ["beyond: Gaussian classes", "anchored", "power law"]
     heads += ["largest n", "refits", "Gaussian, %", "anchored, %", "power law, %"]
     said = paragraphs(
         "## Errors at other numbers of samples",
-        f"From {scale.hands} draws of rows in hand, ridge regression on two classes (diabetes: "
-        "real labels): several classes are refused beyond the rows. Root mean square differences "
+        f"From {scale.hands} draws of rows in hand, ridge regression. Root mean square differences "
         f"from refits on all rows ({REFITS} draws), in per cent: at n from a tenth of the rows in "
         "hand to all of them, and beyond them at three n up to .9 N. The theory goes row by row in "
-        "hand, and takes Gaussian classes beyond (diabetes: one stratum). *Anchored*: these times "
-        "the ratio, at all rows in hand, of the error by rows to that by Gaussian classes. The "
-        "power law is a + b n^-c, through scikit-learn's learning_curve on the same rows "
-        f"({SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences at the largest "
-        "n. Wine has too few rows.",
-        table(heads, [*rows, last]),
+        "hand, and takes Gaussian classes beyond (diabetes: one stratum). These need three rows of "
+        "each class for each feature, so that of ten classes all features are too many: *several "
+        "classes* have the first principal components of all rows as features. *Anchored*: "
+        "Gaussian classes times the ratio, at all rows in hand, of the error by rows to that by "
+        "Gaussian classes. The power law is a + b n^-c, through scikit-learn's learning_curve on "
+        f"the same rows ({SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences "
+        "at the largest n. Wine with two classes has too few rows.",
+        table(heads, rows),
     )
     return said, ""
+
+
+def in_per_cent(squares):
+    """Their roots, as text."""
+    return [f"{100 * np.sqrt(x):.1f}" for x in squares]
