@@ -1,12 +1,15 @@
 """Arrays in NPY, NPZ, safetensors and ONNX files, and what other files of numbers share with them.
 
 Nothing pickled is read.  A header says how many numbers follow, and no more than these are read:
-neither what a header promises nor what compressed data would unfold to is allocated before.
+neither what a header promises nor what compressed data would unfold to is allocated before.  An
+array may be up to 1 GiB.  Of ONNX alone a file is read whole, up to 2 GiB of it.
 """
 
+import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -25,12 +28,14 @@ from .errors import InvalidArgument
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 CHUNK = 2**20  # bytes, as they are read
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
-# Of files that are not read, as a pickled state of torch, the Python that makes one that is.
+# Of files that are not read, as a pickled state of torch, the Python that makes one that is; file
+# and member with their quotes.  numpy has no bfloat16.
 _OF_TORCH = (
-    'import numpy, torch; net = torch.load("{file}", map_location="cpu", weights_only=True); '
-    'numpy.save("{name}.npy", net["{member}"])'
-)
-_OF_TEXT = 'import numpy; numpy.save("{name}.npy", numpy.loadtxt("{file}", delimiter=","))'
+    "import numpy, torch; net = torch.load({file}, map_location='cpu', weights_only=True); "
+    "x = net[{member}]; "
+    "numpy.save('{name}.npy', x.float() if x.dtype == torch.bfloat16 else x)"
+).replace("'", '"')  # which a shell takes as they are
+_OF_TEXT = 'import numpy; numpy.save("{name}.npy", numpy.loadtxt({file}, delimiter=","))'
 WRITTEN_BY = {
     ".pt": _OF_TORCH,
     ".pth": _OF_TORCH,
@@ -84,8 +89,11 @@ def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Arra
     file, member = file_and_name(where)
     path = Path(file)
     if path.suffix in WRITTEN_BY:
-        line = WRITTEN_BY[path.suffix].format(name=name, file=file, member=member or "NAME")
-        allowed = f"a file FILE.npy, which this writes: python3 -c {line!r}"
+        quoted = partial(json.dumps, ensure_ascii=False)  # as Python has it
+        parts = {"file": quoted(file), "member": quoted(member or "NAME")}
+        line = shlex.quote(WRITTEN_BY[path.suffix].format(name=name, **parts))
+        text = " of numbers alone (skiprows=1 leaves out a header)" * (path.suffix == ".csv")
+        allowed = f"a file FILE.npy, which this writes{text}: python3 -c {line}"
         raise InvalidArgument(name, str(where), allowed)
     readers = {".npy": _from_npy, NPZ: _from_npz, SAFETENSORS: _from_safetensors, ONNX: _from_onnx}
     if path.suffix not in readers:
@@ -115,6 +123,8 @@ def _from_safetensors(
     with _package(name, path, "safetensors").safe_open(path, framework="numpy") as file:
         shapes = {one: tuple(file.get_slice(one).get_shape()) for one in file.keys()}  # noqa: SIM118
         chosen = _chosen_by_axes(name, path, member, shapes, wanted)
+        kind = file.get_slice(chosen).get_dtype()
+        check_shape(name, path, shapes[chosen], bytes_of(kind), wanted)
         return _number(name, path, file.get_tensor(chosen), wanted)
 
 
@@ -127,6 +137,8 @@ def _from_onnx(name: str, path: Path, member: str, wanted: Wanted, stream: Binar
     tensor = known[_chosen_by_axes(name, path, member, shapes, wanted)]
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         raise InvalidArgument(name, str(path), "a file that holds its arrays, not one beside it")
+    kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
+    check_shape(name, path, tuple(tensor.dims), bytes_of(kind), wanted)
     return _number(name, path, onnx.numpy_helper.to_array(tensor), wanted)
 
 
@@ -149,18 +161,29 @@ def _chosen_by_axes(
     shapes: Mapping[str, tuple[int, ...]],
     wanted: Wanted,
 ) -> str:
-    """The ``member``, or the only array with the axes that are ``wanted``, if it may be read."""
+    """The ``member``, or the only array with the axes that are ``wanted``."""
     low, high = wanted.axes
     fitting = [one for one, shape in shapes.items() if low <= len(shape) <= high]
-    chosen = _chosen(name, path, member, [*shapes], fitting or [*shapes])
-    check_shape(name, path, shapes[chosen], max(8, wanted.bytes_each), wanted)
-    return chosen
+    return _chosen(name, path, member, [*shapes], fitting or [*shapes])
+
+
+def bytes_of(kind: str) -> int:
+    """How many a number takes once it is read, of a ``kind`` as safetensors or numpy name it;
+    bfloat16 is made a larger one.
+
+    >>> [bytes_of(kind) for kind in ("F32", "int8", "bfloat16", "BF16", "BOOL", "int4")]
+    [4, 1, 4, 4, 1, 1]
+    """
+    bits = re.search(r"\d+", kind)
+    return 4 if kind.lower() in ("bfloat16", "bf16") else max(int(bits[0]) // 8, 1) if bits else 1
 
 
 def _chosen(
     name: str, path: Path, member: str, known: Sequence[str], fitting: Sequence[str]
 ) -> str:
     """The ``member``, if it is one of those ``known``, or the only one ``fitting``."""
+    if not known:
+        raise InvalidArgument(name, str(path), "a file with an array in it")
     listed = f"{', '.join(known):.200}"
     if not member and len(fitting) != 1:
         allowed = f"FILE{path.suffix}:NAME, which of the arrays {listed}"
@@ -213,7 +236,8 @@ def check_shape(
 ) -> None:
     """Refuse an array of other axes than are ``wanted``, or too large."""
     low, high = wanted.axes
-    if not low <= len(shape) <= high or not 0 < math.prod(shape) * bytes_each <= MOST_BYTES:
+    size = math.prod(shape) * max(bytes_each, wanted.bytes_each)
+    if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
         axes = f"{low} to {high}" if low < high else low
         allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
         raise InvalidArgument(name, str(path), f"{allowed}, not one of shape {shape!s:.100}")
@@ -229,7 +253,7 @@ def rest_of(
 ) -> Array:
     """The array that the rest of a file holds, and nothing after it."""
     expected = math.prod(shape) * kind.itemsize
-    check_shape(name, path, shape, max(kind.itemsize, wanted.bytes_each), wanted)
+    check_shape(name, path, shape, kind.itemsize, wanted)
     content = bytearray()
     while len(content) <= expected and (chunk := stream.read(CHUNK)):
         content += chunk

@@ -18,8 +18,10 @@ except ImportError:
     need = "replica.sklearn needs scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
     raise ImportError(need) from None
 
+from solvers.results import ConvergenceError
+
 from .errors import InvalidArgument
-from .given import FeatureSample
+from .given import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
 from .observables import (
     BEYOND_ROWS,
     FEW_DEGREES,
@@ -31,12 +33,11 @@ from .observables import (
     samples_needed,
     solve,
 )
-from .problem import axis, choice, flag
+from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
 
 LOSSES = ("square", "logistic", "hinge")
-MOST_OF_CLASSES = 5000  # rows that train a readout of several outputs, in the theory
 
 
 class ProbeCurve(BaseEstimator):  # type: ignore[misc]
@@ -56,7 +57,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool
         Whether there is an intercept, which is not penalised.
     train_sizes : sequence
-        Numbers of rows that train, or fractions of all rows if they are floats.
+        Numbers of rows that train; or, if they are floats, fractions of all rows, of several
+        classes or outputs of 5 000 at most.
     classes : sequence, optional
         Names of classes, if they are more than 20, as in :class:`replica.FeatureSample`.
 
@@ -72,9 +74,12 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Numbers of rows that train.
     best_alpha_ : float
         Of the alphas, that of the smallest loss on new rows (for the square, of the smallest test
-        error) of readouts trained on all rows.
+        error).  It is of readouts trained on all rows, of several classes or outputs on 5 000 at
+        most; where their errors are NaN, of the largest of ``train_sizes`` below that has one.  NaN
+        if none has: then there is no readout, and none of the attributes of one.
     test_error_, classification_error_ : float
-        The errors at ``best_alpha_`` of readouts trained on all rows; the latter of classes.
+        The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
+        on 5 000 at most; the latter of classes.
     confusion_ : array (C, C)
         Of more than two classes: shares of the answers, of the rows of each class.
     estimator_ : Ridge, RidgeClassifier, LogisticRegression, SVC or LinearSVC
@@ -127,19 +132,23 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         UserWarning
             Where errors may be off by more than 5 %, or are taken beyond the rows.
         """
+        for name in [one for one in vars(self) if one.endswith("_")]:
+            delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
         choice("loss", self.loss, LOSSES)
         intercept = flag("fit_intercept", self.fit_intercept)
-        sample = FeatureSample(features=X, labels=y, intercept=intercept, classes=self.classes)
+        sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:
             raise InvalidArgument("loss", self.loss, "square unless y has two classes")
         alphas = np.unique(axis("alphas", self.alphas))
-        if not alphas[0] > 0:
-            raise InvalidArgument("alphas", self.alphas, "positive")
+        lam = alphas / X.shape[1]
+        if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
+            ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
+            raise InvalidArgument("alphas", self.alphas, f"positive, {ends}")
         most = _most(sample)
-        sizes = self._sizes(most)
-        at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": alphas / X.shape[1]}
+        sizes = self._sizes(sample, most)
+        at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
         grid = learning_curve(sample, **at, loss=self.loss)
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
@@ -148,32 +157,50 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self.train_sizes_, self.sample_ = sizes, sample
         self.validation_curve_ = grid.sel(samples=sizes)
         self.learning_curve_ = best.sel(samples=sizes)
-        _warn(sample, best)
-        known = best.alpha.dropna("samples").values
+        unknown = "the errors are NaN at {count} training sizes: {note}"
+        _warn(sample, self.learning_curve_, unknown, "at train_sizes {sizes}: {note}")
+        if most not in sizes:
+            at_most = best.sel(samples=[most])
+            unknown = "test_error_, of {sizes} rows that train, is not known: {note}"
+            _warn(sample, at_most, unknown, "test_error_, of {sizes} rows that train: {note}")
+        known = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
         self.best_alpha_ = float(known[-1]) if known.size else np.nan
         if known.size:
             self._fit_best(X, y, float(most))
         return self
 
     def predict(self, X: Any) -> Any:
-        """The answers of the readout with ``best_alpha_``: classes or numbers."""
-        check_is_fitted(self, "estimator_")
+        """The answers of the readout with ``best_alpha_``: classes or numbers.
+
+        Raises
+        ------
+        ConvergenceError
+            Here, in ``score`` and in ``samples_needed``: if no training size has a best alpha.
+        """
+        self._check_readout()
         return self.estimator_.predict(validate_data(self, X, reset=False, dtype=np.float64))
 
     def score(self, X: Any, y: Any) -> float:
         """The accuracy of these answers; the R squared of numbers."""
-        check_is_fitted(self, "estimator_")
+        self._check_readout()
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return float(self.estimator_.score(X, y))
 
     def samples_needed(self, error: float, most: float | None = None) -> SamplesNeeded:
         """How many rows must train for an ``error``, of classes that of the classification, at
         ``best_alpha_``: see :func:`replica.samples_needed`."""
-        check_is_fitted(self, "estimator_")
+        self._check_readout()
         name = "classification_error" if has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
         most = _most(self.sample_) if most is None else most
         return samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+
+    def _check_readout(self) -> None:
+        """Raise unless there is a readout."""
+        check_is_fitted(self, "best_alpha_")
+        if np.isnan(self.best_alpha_):
+            reason = "the errors are NaN for all alphas at all training sizes up to all rows"
+            raise ConvergenceError(f"there is no readout: {reason}", self.learning_curve_)
 
     def _fit_best(self, X: Any, y: Any, most: float) -> None:
         """The errors of readouts trained on ``most`` rows, and the one trained on all."""
@@ -199,15 +226,29 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if several:
             self.confusion_ = point.confusion
 
-    def _sizes(self, most: int) -> Any:
+    def _sizes(self, sample: FeatureSample, most: int) -> Any:
         """Numbers of rows that train, from ``train_sizes``."""
-        sizes = axis("train_sizes", self.train_sizes)
+        sizes, (rows, p) = axis("train_sizes", self.train_sizes), sample.features.shape
         if np.asarray(self.train_sizes).dtype.kind == "f":
-            if not ((sizes > 0) & (sizes <= 1)).all():
-                allowed = "numbers of rows, of an integer type, or fractions from 0 to 1"
-                raise InvalidArgument("train_sizes", self.train_sizes, allowed)
-            sizes = np.maximum(np.rint(sizes * most), 1)
-        return np.unique(sizes.astype(int))
+            allowed = (sizes > 0) & (sizes <= 1)
+            numbers = np.maximum(np.rint(sizes * most), 1)
+        else:
+            allowed, numbers = (sizes >= 1) & (sizes < 2**53), sizes
+        if not allowed.all():  # NaN too
+            which = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
+            raise InvalidArgument("train_sizes", self.train_sizes, which)
+        numbers = np.unique(numbers.astype(int))
+        if ((numbers > most) & (numbers <= rows)).any():
+            which = f"at most {most} for several classes or outputs"
+            raise InvalidArgument("train_sizes", self.train_sizes, which)
+        if numbers[-1] > rows:
+            try:
+                sample.stratified(numbers[-1])
+            except InvalidArgument:
+                each = int(FEWEST_OF_STRATUM * p)
+                which = f"at most the {rows} rows, unless there are classes of {each} rows or more"
+                raise InvalidArgument("train_sizes", self.train_sizes, which) from None
+        return numbers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -219,17 +260,30 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
 def _most(sample: FeatureSample) -> int:
     """How many rows train at most."""
     rows = len(sample.labels)
-    return rows if sample.outputs == 1 else min(rows, MOST_OF_CLASSES)
+    return rows if sample.outputs == 1 else min(rows, MOST_ROWS)
 
 
-def _warn(sample: FeatureSample, best: Any) -> None:
-    """Say what is not known of the ``best`` errors, and what may be off."""
-    failed = best.status.values[~best.converged.values]
-    if failed.size:
-        of = f"{failed.size} of {best.samples.size} training sizes: {'; '.join({*failed})}"
-        warnings.warn(f"the errors are NaN at {of}", ConvergenceWarning, stacklevel=3)
+def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
+    """The rows, or a refusal of X, y or classes."""
+    try:
+        return FeatureSample(features=X, labels=y, intercept=intercept, classes=classes)
+    except InvalidArgument as error:
+        name = {"features": "X", "labels": "y"}.get(error.name, error.name)
+        allowed = error.allowed.replace("the labels", "y").replace("labels", "y")
+        raise InvalidArgument(name, error.value, allowed) from None
+
+
+def _warn(sample: FeatureSample, best: Any, unknown: str, noted: str) -> None:
+    """Say in these sentences what is not known of the ``best`` errors, and what may be off."""
+    failed = ~best.converged.values
     few = few_degrees(sample, best.samples, best.residual_degrees)
-    for note, said in ((FEW_DEGREES, few), (BEYOND_ROWS, beyond(sample, best.samples))):
-        if said.any():
-            sizes = ", ".join(str(int(n)) for n in best.samples[np.asarray(said)])
-            warnings.warn(f"at train_sizes {sizes}: {note}", UserWarning, stacklevel=3)
+    for said, note, sentence, kind in (
+        (failed, "; ".join({*best.status.values[failed]}), unknown, ConvergenceWarning),
+        (few, FEW_DEGREES, noted, UserWarning),
+        (beyond(sample, best.samples), BEYOND_ROWS, noted, UserWarning),
+    ):
+        sizes = [str(int(n)) for n in best.samples[np.asarray(said)]]
+        if sizes:
+            count = f"{len(sizes)} of {best.samples.size}"
+            words = sentence.format(count=count, sizes=", ".join(sizes), note=note)
+            warnings.warn(words, kind, stacklevel=3)

@@ -76,7 +76,11 @@ def parse_given(
     if "classes" in values:
         values |= _named(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
-    model = FirstLayer(**values) if layer else FeatureSample(**values)
+    try:
+        model = FirstLayer(**values) if layer else FeatureSample(**values)
+    except InvalidArgument as error:
+        allowed = error.allowed.replace("classes=np.unique(labels)", "--classes all")
+        raise InvalidArgument(error.name, error.value, allowed) from None
     return model, points, minimised
 
 

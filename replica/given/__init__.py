@@ -9,12 +9,14 @@ from .evaluate import (
 )
 from .first_layer import FirstLayer
 from .gaussian import FeatureMoments
-from .sample import FeatureSample
+from .sample import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
 from .solve import equations_of
 from .strata import Posterior, Strata
 
 __all__ = [
+    "FEWEST_OF_STRATUM",
+    "MOST_ROWS",
     "TOLERANCE",
     "FeatureMoments",
     "FeatureSample",

@@ -60,8 +60,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         raise InvalidArgument(
             "labels",
             f"{len(found)} names or whole numbers, from {found[0]} to {found[-1]}",
-            f"of at most {MOST_CLASSES} values (classes=np.unique(labels), or --classes all, says "
-            "that these are classes, labels.astype(float) that they are numbers)",
+            f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
+            "classes, labels.astype(float) that they are numbers)",
         )
     if len(found) == 2:
         return np.where(array == found[1], 1.0, -1.0), None

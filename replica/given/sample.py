@@ -24,7 +24,7 @@ from .strata import Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
-FEWEST = 3.0
+FEWEST_OF_STRATUM = 3.0
 # Rows of a large sample that are taken, unless more are to train: these numbers are far below the
 # scatter of errors with the rows, and WORK is that of a second.
 FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
@@ -201,12 +201,13 @@ class FeatureSample:
         rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
-        if counts[fewest] < FEWEST * p:
+        if counts[fewest] < FEWEST_OF_STRATUM * p:
             raise InvalidArgument(
                 "features",
                 f"{counts[fewest]} in stratum {ids[fewest]}",
-                f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
-                f"{p} features (take fewer strata, or fewer features)",
+                f"at least {int(FEWEST_OF_STRATUM * p)} samples in every stratum, "
+                f"{FEWEST_OF_STRATUM:g} for each of the {p} features (take fewer strata, or fewer "
+                "features)",
             )
         # of the features and, last, the labels
         both = p + targets.shape[1]

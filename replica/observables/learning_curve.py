@@ -167,7 +167,7 @@ def at_best(
     """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
     point; of a problem as a grid."""
     if is_list(loss) or not as_loss(loss).is_square:
-        allowed = f"left out where {BEST} parameters are searched: of other losses take a grid"
+        allowed = f"the square where {BEST} parameters are searched"
         raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]

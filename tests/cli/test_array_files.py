@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -10,6 +11,8 @@ import sys
 import numpy as np
 import pytest
 
+from replica import InvalidArgument
+from replica.array_files import Wanted, read_array
 from tests.cli.commands import document, refusal
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 
@@ -90,7 +93,7 @@ def test_bad_files_are_one_line(file, capsys):
         f"bias.{suffix}": ["an array of 2 axes", "(20,)"],
         f"empty.{suffix}": ["with numbers in it", "(0, 30)"],
         f"complex.{suffix}": ["arrays of numbers; this one is of complex64"],
-        f"none.{suffix}": [f"--weights must be FILE.{suffix}:NAME"],
+        f"none.{suffix}": ["--weights must be a file with an array in it, got"],
         f"short.{suffix}": [f"a whole {suffix.upper()} file"],
         f"text.{suffix}": [f"a whole {suffix.upper()} file"],
         f"there-is-no.{suffix}": ["No such file"],
@@ -115,6 +118,19 @@ def test_a_header_is_not_believed(capsys):
     assert "at most 1 GiB of them, not one of shape (20000, 30000)" in message
 
 
+@pytest.mark.parametrize("file", WRITERS)
+def test_the_size_of_an_array_is_of_its_own_numbers(file):
+    """As in NPY files: 2^27 and some of one byte each are 128 MiB, of eight above a gigabyte."""
+    WRITERS[file](file, {"a": np.zeros(2**27 + 8, np.int8)})
+    try:
+        array = read_array("labels", file, Wanted((1, 1)))
+        assert (array.dtype, array.nbytes) == (np.int8, 2**27 + 8)
+        with pytest.raises(InvalidArgument, match=r"labels must be an array .* at most 1 GiB"):
+            read_array("labels", file, Wanted((1, 1), bytes_each=8))
+    finally:
+        os.remove(file)
+
+
 def test_arrays_beside_an_onnx_file_are_refused(capsys):
     large = {"a": np.ones((200, 30), F32)}  # smaller ones stay in the file
     save_onnx("net.onnx", large, save_as_external_data=True, location="net.data")
@@ -134,24 +150,37 @@ def test_a_package_that_lacks_is_named(package, monkeypatch, capsys):
 
 
 def run_what_it_says(message):
-    """The Python of a message, which makes the file that is read."""
-    (command,) = re.findall(r"which this writes: (python3 -c '.*'), got", message)
-    subprocess.run([sys.executable, *shlex.split(command)[1:]], check=True)
+    """The line of a message, which a shell takes as it is and which makes the file that is read."""
+    (command,) = re.findall(r"which this writes.*: python3 (-c '.*'), got", message)
+    subprocess.run(f"{shlex.quote(sys.executable)} {command}", shell=True, check=True)
 
 
 def test_numbers_as_text(capsys):
     np.savetxt("W.csv", layer()["weights"], delimiter=",")
-    run_what_it_says(refusal(capsys, f"readout {LAYER.replace('W.npy', 'W.csv')} {POINTS}"))
+    message = refusal(capsys, f"readout {LAYER.replace('W.npy', 'W.csv')} {POINTS}")
+    assert "of numbers alone (skiprows=1 leaves out a header)" in message
+    run_what_it_says(message)
+    np.testing.assert_array_equal(np.load("weights.npy"), layer()["weights"])
+
+
+def test_the_line_that_writes_a_file_is_quoted_for_a_shell(capsys):
+    name = """it's "$HOME" \\n ü.csv"""
+    np.savetxt(name, layer()["weights"], delimiter=",")
+    line = LAYER.replace("W.npy", shlex.quote(name))
+    run_what_it_says(refusal(capsys, f"readout {line} {POINTS}"))
     np.testing.assert_array_equal(np.load("weights.npy"), layer()["weights"])
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("file", ["net.pt", "net.pth"])
-def test_the_state_of_a_network_in_torch(file, capsys):
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
+def test_the_state_of_a_network_in_torch(file, kind, capsys):
     import torch
 
-    linear = torch.nn.Linear(30, 20)
+    linear = torch.nn.Linear(30, 20, dtype=getattr(torch, kind))
     torch.save(torch.nn.Sequential(linear).state_dict(), file)
     line = f"readout {LAYER.replace('W.npy', f'{file}:0.weight')} {POINTS}"
     run_what_it_says(refusal(capsys, line))
-    np.testing.assert_array_equal(np.load("weights.npy"), linear.weight.detach().numpy())
+    expected = linear.weight.detach().double().numpy()
+    np.testing.assert_array_equal(np.load("weights.npy"), expected)
+    assert np.load("weights.npy").itemsize == (8 if kind == "float64" else 4)

@@ -290,6 +290,7 @@ def bad_arrays():
     np.save("ids.npy", np.full(2000, np.nan))
     np.save("complex.npy", np.ones(2000, complex))
     np.save("many.npy", np.arange(2000))
+    np.savez("empty.npz")
     header = HUGE.ljust(117).encode() + b"\n"
     with open("huge.npy", "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
@@ -317,6 +318,7 @@ def bad_arrays():
         (LAYER.replace("W.npy", "net.ckpt:a.b"), ["FILE.npy, which this writes: python3 -c",
                                                   'True)["state_dict"]', '["a.b"]']),
         (LAYER.replace("W.npy", "net.npz"), ["--weights", "fc1.weight, fc1.bias"]),
+        (LAYER.replace("W.npy", "empty.npz"), ["--weights must be a file with an array in it"]),
         (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
         (LAYER.replace("tanh", "sign"), ["--student must be continuous"]),
         (LAYER.replace("D.npy", "long.npy"), ["--directions must be unit vectors"]),
@@ -338,7 +340,8 @@ def bad_arrays():
         (f"{FEATURES} --strata ids.npy", ["--strata must be finite"]),
         (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text", "astype(str)"]),
         (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),
-        (FEATURES.replace("y.npy", "many.npy"), ["--labels", "2000 names", "--classes all"]),
+        (FEATURES.replace("y.npy", "many.npy"), ["--labels must be of at most 20", "2000 names",
+                                                  "(--classes all says that these are classes"]),
         (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),

@@ -211,7 +211,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     assert theory(f"{line} --alpha0 20") == 0
     assert capsys.readouterr().out.split()[:4] == ["alpha", "lam", "eta", "test_error"]
     for more, message in (
-        ("--alpha0 20 --loss huber:1", "--loss must be left out where best parameters are"),
+        ("--alpha0 20 --loss huber:1", "--loss must be the square where best parameters are"),
         ("--alpha0 best", "--alpha0 must be a number here"),
     ):
         assert message in refusal(capsys, f"{line} {more}")

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from replica import InvalidArgument
 from replica.sklearn import ProbeCurve
+from solvers.results import ConvergenceError
 from tests.given.test_classes import classes_of
 
 ALPHAS = [0.1, 1.0, 10.0, 100.0]
@@ -173,6 +174,49 @@ def test_what_is_not_known_is_nan_and_said():
     assert curve.best_alpha_ == 10.0
 
 
+def test_a_fit_without_a_readout_leaves_none_of_a_fit_before():
+    """Of the hinge loss there is no answer at n = N here."""
+    X, y = standardised(load_breast_cancer)
+    curve = ProbeCurve(alphas=10.0, train_sizes=[1.0]).fit(X, y)
+    assert curve.predict(X).shape == y.shape
+    with pytest.warns(ConvergenceWarning, match="the errors are NaN at 1 of 1 training sizes"):
+        curve.set_params(loss="hinge").fit(X, y)
+    of_a_readout = ("estimator_", "test_error_", "classification_error_", "classes_")
+    assert not [name for name in of_a_readout if hasattr(curve, name)]
+    assert np.isnan(curve.best_alpha_)
+    for asked in (lambda: curve.predict(X), lambda: curve.score(X, y)):
+        with pytest.raises(ConvergenceError, match="there is no readout: the errors are NaN"):
+            asked()
+    with pytest.raises(ConvergenceError, match="there is no readout"):
+        curve.samples_needed(0.1)
+
+
+def test_a_fit_of_numbers_has_no_classes_of_a_fit_before():
+    X, y = standardised(load_iris)
+    curve = ProbeCurve(alphas=10.0, train_sizes=[1.0]).fit(X, y)
+    assert curve.confusion_.shape == (3, 3)
+    curve.fit(X, X[:, 0] + y)
+    assert not hasattr(curve, "classes_")
+    assert not hasattr(curve, "confusion_")
+    assert not hasattr(curve, "classification_error_")
+    with pytest.raises(InvalidArgument):
+        curve.set_params(alphas=0.0).fit(X, y)
+    with pytest.raises(NotFittedError):
+        curve.predict(X)
+
+
+def test_best_alpha_is_not_of_more_than_all_rows():
+    """There it is a tenth of it, and the readout is trained on the rows."""
+    X, y = standardised(load_breast_cancer)
+    options = dict(alphas=np.geomspace(0.1, 1000, 17))
+    own = ProbeCurve(**options, train_sizes=[569]).fit(X, y)
+    with pytest.warns(UserWarning, match="more samples than rows"):
+        beyond = ProbeCurve(**options, train_sizes=[2000]).fit(X, y)
+    assert beyond.best_alpha_ == own.best_alpha_
+    assert beyond.test_error_ == pytest.approx(own.test_error_, rel=1e-9)
+    assert beyond.learning_curve_.alpha.item() < own.best_alpha_ / 5
+
+
 def test_notes_are_warnings():
     X, y = standardised(load_breast_cancer)
     with pytest.warns(UserWarning, match="at train_sizes 700: more samples than rows"):
@@ -181,11 +225,36 @@ def test_notes_are_warnings():
         ProbeCurve(alphas=1e-6, train_sizes=[31]).fit(X, y)
 
 
+def said_of(X, y, **options):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ProbeCurve(**options).fit(X, y)
+    return [str(one.message) for one in said]
+
+
+def test_warnings_tell_all_rows_from_the_sizes_asked_for():
+    X, y = standardised(load_breast_cancer)
+    (sentence,) = said_of(X, y, loss="hinge", alphas=10.0, train_sizes=[200])
+    assert sentence.startswith("test_error_, of 569 rows that train, is not known: not converged")
+    few = said_of(X[:32], y[:32], alphas=1e-6, train_sizes=[10])
+    starts = ["at train_sizes 10: few residual", "test_error_, of 32 rows that train: few residual"]
+    assert [one[: len(start)] for one, start in zip(few, starts, strict=True)] == starts
+
+
 REFUSED = {
     "alphas": (dict(alphas=[0.0, 1.0]), "alphas must be positive"),
     "loss": (dict(loss="huber:1"), "loss must be square or logistic or hinge"),
     "classes": (dict(loss="logistic"), "loss must be square unless y has two classes"),
-    "sizes": (dict(train_sizes=[50.0]), "fractions from 0 to 1"),
+    "sizes": (dict(train_sizes=[50.0]), "fractions above 0 and up to 1"),
+    "size 0": (dict(train_sizes=[0, 50]), "train_sizes must be numbers of rows, integers from 1"),
+    "negative size": (dict(train_sizes=[-5]), "train_sizes must be numbers of rows"),
+    "huge size": (dict(train_sizes=[10**40]), "train_sizes must be numbers of rows"),
+    "no sizes": (dict(train_sizes=None), "train_sizes must be numbers of rows"),
+    "fraction 0": (dict(train_sizes=[0.0, 1.0]), "fractions above 0 and up to 1, got"),
+    "infinite": (dict(alphas=[np.inf]), "alphas must be positive, from 4e-30 to 4e"),
+    "huge": (dict(alphas=[1e40]), "alphas must be positive, from"),
+    "nan": (dict(alphas=[1.0, np.nan]), "alphas must be positive, from"),
+    "names": (dict(classes=[1, 2]), "classes must be those of y, each once"),
     "intercept": (dict(fit_intercept="no"), "fit_intercept must be True or False"),
 }
 
@@ -196,6 +265,21 @@ def test_refused(name):
     options, sentence = REFUSED[name]
     with pytest.raises(InvalidArgument, match=sentence):
         ProbeCurve(**options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "y", "sentence"),
+    [
+        ([1.0], np.arange(70), r"y must be of at most 20 values \(classes=np.unique\(y\) says"),
+        ([100], np.arange(8) % 2, "train_sizes must be at most the 8 rows, unless .* of 6 rows"),
+        ([100], np.arange(8) / 3, "train_sizes must be at most the 8 rows, unless there are"),
+        ([5500], np.arange(6000) % 3, "train_sizes must be at most 5000 for several classes"),
+    ],
+)
+def test_refused_of_its_labels(sizes, y, sentence):
+    X = np.random.default_rng(0).standard_normal((len(y), 2))
+    with pytest.raises(InvalidArgument, match=sentence):
+        ProbeCurve(train_sizes=sizes).fit(X, y)
 
 
 def test_not_fitted():

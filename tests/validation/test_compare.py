@@ -158,30 +158,34 @@ def test_verdict():
     assert judged([1.0, -1.5]).verdict == (
         "Theory and simulation agree: their 4 differences are no larger than chance makes them, "
         "the largest in the test error at alpha = 1, lam = 1 (1 in theory, 1.15 ± 0.1 simulated: "
-        "13.0% or 1.5 standard errors)."
+        "they differ by 13.0%, and by 1.5 standard errors)."
     )
     apart = judged([0.0, 0.0], train=[0.0, -10.0])
     assert not apart.agrees
     assert apart.verdict == (
         "Theory and simulation disagree in 1 of 4 errors by more than the 4 standard errors "
         "allowed for d = 60, most in the training error at alpha = 1, lam = 1 (1 in theory, "
-        "2 ± 0.1 simulated: 50.0% or 10.0 standard errors)."
+        "2 ± 0.1 simulated: they differ by 50.0%, and by 10.0 standard errors)."
     )
     large = judged([8.0, -8.0], off=0.02, allowance=0.05)
     assert large.agrees
     assert large.verdict == (
         "Theory and simulation are close but not equal: their 4 differences are larger than chance "
         "makes them, though within the 5.0% plus 4 standard errors allowed for d = 60, the largest "
-        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.0025 simulated: 2.0% or "
-        "8.0 standard errors)."
+        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.0025 simulated: they "
+        "differ by 2.0%, and by 8.0 standard errors)."
     )
 
 
 @pytest.mark.parametrize(
     ("theory", "simulated", "said"),
     [
-        (1.0, 0.8, "25.0%"), (1.0, 1.26, "20.6%"), (1.0, 0.0943, "a factor of 10.6"),
-        (0.0943, 1.0, "a factor of 10.6"), (1.0, 0.0, "all of it"), (0.0, 0.0, "0.0%"),
+        (1.0, 0.8, "they differ by 25.0%, and by 20.0"),
+        (1.0, 1.26, "they differ by 20.6%, and by 26.0"),
+        (1.0, 0.0943, "they differ by a factor of 10.6, and by 90.6"),
+        (0.0943, 1.0, "they differ by a factor of 10.6, and by 90.6"),
+        (1.0, 0.0, "one of them is 0, and they differ by 100.0"),
+        (0.0, 0.0, "they differ by 0.0%, and by 0.0"),
     ],
 )  # fmt: skip
 def test_differences_are_of_the_simulated_error(theory, simulated, said):
@@ -189,7 +193,7 @@ def test_differences_are_of_the_simulated_error(theory, simulated, said):
     check = Check(*np.full((3, 1, 1), [[[theory]], [[simulated]], [[0.01]]]))
     at = {"alpha": np.ones(1), "lam": np.ones(1)}
     sentence = verdict({"test": check}, at, allowance=0.0, size="n = 50", seeds=8)[1]
-    assert f"simulated: {said} or " in sentence
+    assert f"simulated: {said} standard errors)" in sentence
 
 
 @pytest.mark.parametrize(("stderr", "seeds", "allowance"), [(0.1, 8, 0.0), (0.01, 50, 0.4)])

@@ -160,15 +160,17 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
     small, large = sorted((abs(theory), abs(simulated)))
-    off = f"{abs(theory - simulated) / (abs(simulated) or 1.0):.1%}"
+    apart = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
     if small < large / 2:  # a tenth would read 90 %
-        off = f"a factor of {large / small:.3g}" if small else "all of it"
+        apart = "one of them is 0, and they differ by"
+        if small:
+            apart = f"they differ by a factor of {large / small:.3g}, and by"
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
         f"the {NAMES[name]} at {place} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {error:g} simulated: {off} or "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {apart} "
         f"{z:.1f} standard errors)"
     )
 
