@@ -121,8 +121,9 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         covary,
         (errors / V).ravel(),
         tol,
-        past if single else np.zeros((1, 6, 2, seen.size)),
+        past if single else np.zeros((1, 10, 2, seen.size)),
         lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
+        linear=not single,
     )
     field, variance = under._replace(power=power(of_errors.value[0])), variance[: labels.outputs]
     freedom = equations.degrees_of_freedom(G, slope)
@@ -204,9 +205,11 @@ def _iterated(
     tol: float,
     past: Array,
     size: Callable[[Array], Array] = np.ones_like,
+    linear: bool = False,
 ) -> Result:
     """The fixed point of ``image``, from ``start`` (k N,), after ``past`` steps of a map that has
-    nearly its derivative.  Least squares are weighted by the shares of the strata."""
+    nearly its derivative.  Least squares are weighted by the shares of the strata.  A ``linear``
+    image is extrapolated from any distance."""
     root = np.sqrt(np.resize(equations.strata.shares, start.size))
     found = fixed_point(
         lambda x, rows: root * image(x[0] / root)[None],
@@ -214,8 +217,8 @@ def _iterated(
         tol=tol,
         size=lambda x: root * size(x[0] / root).reshape(1, -1),
         past=past,
-        near=1.0,
-        longest=2.0,
+        near=np.inf if linear else 1.0,
+        longest=np.inf if linear else 2.0,
         max_iterations=600,
     )
     return replace(found, value=found.value / root)
