@@ -290,6 +290,6 @@ def _points(
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
             raise InvalidArgument("loss", loss.name, ALIKE)
-    if isinstance(model, FeatureMoments) and model.label_variances.any() and not loss.is_square:
+    if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, ALIKE)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

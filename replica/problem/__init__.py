@@ -14,6 +14,7 @@ from .checks import (
     check_order,
     check_points,
     choice,
+    coarsest,
     finite_array,
     flag,
     limits,
@@ -33,7 +34,7 @@ from .expressions import Expression
 from .geometry import Geometry, remainder, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
-from .mixtures import ClassLabels, GaussianMixture, class_labels
+from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, imported, names_code
 from .problem import Problem, check_noise, check_problem, check_step, check_width
@@ -82,6 +83,7 @@ __all__ = [
     "check_width",
     "choice",
     "class_labels",
+    "coarsest",
     "describe",
     "finite_array",
     "flag",
@@ -100,6 +102,7 @@ __all__ = [
     "plain_array",
     "positive",
     "remainder",
+    "semidefinite",
     "shown",
     "stacked",
     "takes",

@@ -194,6 +194,14 @@ def any_array(name: str, values: Any) -> Array:
         raise InvalidArgument(name, values, "an array of numbers") from None
 
 
+def coarsest(**arrays: Any) -> float:
+    """The relative rounding of the numbers of ``arrays``, as they are given: the largest."""
+    known = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+    kinds = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
+    names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in kinds)
+    return max(known.get(name, 2.0**-52) for name in names)
+
+
 def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats, of any shape; complex and masked ones are refused."""
     given = any_array(name, values)
