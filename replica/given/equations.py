@@ -16,7 +16,7 @@ samples, p features over sqrt(p), and the penalty lambda of (1.2).  docs/theory.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,27 @@ from ..saddle_point import Field, Scores
 from .strata import Posterior, Strata, StratumLabels
 
 Variances = Callable[[Array, Array, Array], tuple[Any, Array, Array]]
+
+
+class Freedom(NamedTuple):
+    """Degrees of freedom of a fit.  Eqs. (20.15), (20.16)
+
+    Attributes
+    ----------
+    first, second : float
+        df_1 = tr A G and df_2 = tr A G A G of the population, for 1/G = A + lambda; the second is
+        NaN of rows, which do not tell it.
+    kappa : float
+        The effective penalty.
+    lost : float
+        How many of n samples are not residual ones: df_2, of the empirical A where moments are
+        those of a sample, and df_1 of rows.
+    """
+
+    first: float
+    second: float
+    kappa: float
+    lost: float
 
 
 @dataclass(frozen=True)
@@ -102,13 +123,13 @@ class StrataEquations:
         # Eq. (20.4), (20.7)
         return G @ self._mix(square) @ G
 
-    def degrees_of_freedom(self, G: Any, slope: Array) -> tuple[float, float, float]:
-        """df_1 = tr A G and df_2 = tr A G A G, for 1/G = A + lambda; and the effective penalty
-        kappa of the population, for scores with -E s' (N,).  Eqs. (20.15), (20.16)"""
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        """Degrees of freedom and effective penalty for scores with -E s' (N,) at V."""
         xp, fitted = namespace(G), -G * like(self.lam, G)
         diagonal_view(fitted)[:] += 1.0
-        total = float(xp.sum(xp.linalg.diagonal(fitted))), float(xp.sum(fitted * fitted.T))
-        return *total, float(self.lam.max() / (self.ratio * (self.strata.shares @ slope)))
+        first, second = xp.sum(xp.linalg.diagonal(fitted)), float(xp.sum(fitted * fitted.T))
+        kappa = float(self.lam.max() / (self.ratio * (self.strata.shares @ slope)))
+        return Freedom(float(first), second, kappa, second)
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
@@ -156,6 +177,11 @@ class SampledEquations(StrataEquations):
             return self.covariance(G, square[0]), new, square @ coupling.T @ shares
 
         return varied
+
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        weights = self.strata.shares * slope
+        second = self.samples * float(weights @ self._coupling(G, slope, V) @ slope)
+        return super().freedom(G, slope, V)._replace(second=second)
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).

@@ -266,13 +266,11 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1, df_2, kappa and (n - df_2) / (1 + cv^2), Eqs. (20.15), (20.16); of rows the last has
-    df_1: docs/theory.md 22."""
-    fitted, squared, kappa = solved.freedom
+    """df_1, df_2, kappa and residual degrees, Eqs. (20.15), (20.16); docs/theory.md 22 of rows."""
+    first, second, kappa, lost = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
-    free = samples - (fitted if isinstance(given.strata, RowStrata) else squared)
-    left = free * (shares @ V) ** 2 / (shares @ V**2)
-    known = {"degrees_of_freedom": fitted, "degrees_of_freedom_2": squared, "kappa": kappa}
+    left = (samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+    known = {"degrees_of_freedom": first, "degrees_of_freedom_2": second, "kappa": kappa}
     return known | {"residual_degrees": float(left)}
 
 

@@ -3,8 +3,7 @@
 docs/theory.md 20
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import GaussianMixture, assign, flag, stacked
+from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, stacked
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # How many axes each has beside that of the strata.
@@ -127,7 +126,8 @@ class FeatureMoments:
     ------
     InvalidArgument
         If shapes do not fit each other, a number is not finite, shares are negative, or a
-        covariance of features, or of features with the label, is not positive semidefinite.
+        covariance of features, or of features with the label, is not positive semidefinite: up to
+        the rounding of the numbers as they are given, single precision too.
 
     Examples
     --------
@@ -148,6 +148,7 @@ class FeatureMoments:
     label_covariances: Any = None
     label_variances: Any = None
     intercept: bool = False
+    law: GaussianMixture = field(init=False)  # of the features and, last, the label
 
     def __post_init__(self) -> None:
         if self.label_means is None and self.label_covariances is None:
@@ -157,17 +158,14 @@ class FeatureMoments:
         arrays = stacked({name: getattr(self, name) for name in axes} | alike, axes)
         if alike and len(arrays["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
-        law = GaussianMixture(**{name: arrays[name] for name in FEATURES})
-        assign(self, **arrays | {"fractions": law.fractions})
+        given = {name: getattr(self, name) for name in axes}
+        epsilon = coarsest(**{name: x for name, x in given.items() if x is not None})
+        features = {name: arrays[name] for name in FEATURES}
+        law = GaussianMixture(**features | {"covariances": self.covariances})
+        known = {"fractions": law.fractions, "covariances": law.each_covariance}
+        assign(self, **arrays | known)
+        assign(self, law=self._joint(epsilon))
         flag("intercept", self.intercept)
-        # up to the rounding of moments that were computed; infinite of e outside the range of S
-        S, e = self.covariances, self.label_covariances
-        size = np.trace(S, axis1=1, axis2=2)[:, None, None] + 1e-100
-        tilted = S + 2e-8 * size * np.eye(self.width)
-        least = (np.linalg.solve(tilted, e[..., None])[..., 0] * e).sum(axis=1)
-        if (self.label_variances < least * (1 - 1e-8)).any():
-            allowed = f"at least {least.tolist()}, which label_covariances explain"
-            raise InvalidArgument("label_variances", self.label_variances.tolist(), allowed)
 
     def __repr__(self) -> str:
         return f"FeatureMoments({in_words(self.described)})"
@@ -179,9 +177,14 @@ class FeatureMoments:
         return described | ({"intercept": True} if self.intercept else {})
 
     @property
+    def vary(self) -> bool:
+        """Whether labels vary within a stratum of any share."""
+        return bool(self.label_variances[self.fractions > 0].any())
+
+    @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
-        return not self.label_variances.any() and bool((np.abs(self.label_means) == 1).all())
+        return not self.vary and bool((np.abs(self.label_means[self.fractions > 0]) == 1).all())
 
     @property
     def outputs(self) -> int:
@@ -193,13 +196,23 @@ class FeatureMoments:
         """p."""
         return int(self.means.shape[1])
 
-    @cached_property
-    def law(self) -> GaussianMixture:
-        """That of the features and, last, the label."""
-        e, spread = self.label_covariances[..., None], self.label_variances[:, None, None]
-        joint = np.block([[self.covariances, e], [e.swapaxes(1, 2), spread]])
+    def _joint(self, epsilon: float) -> GaussianMixture:
+        """The law of features and label, of moments with the relative rounding ``epsilon``."""
+        S, e, spread = self.covariances, self.label_covariances, self.label_variances
+        joint = np.block([[S, e[..., None]], [e[:, None], spread[:, None, None]]])
+        # correlations; of features of hardly any variance to the rounding of the others
+        variances = np.diagonal(S, axis1=1, axis2=2)
+        least = variances.max(axis=1, keepdims=True)
+        scale = np.column_stack([np.maximum(variances, 1e-6 * least), spread])
+        scale = np.sqrt(np.where(scale > 0, scale, 1e-30))
+        scale = scale[:, :, None] * scale[:, None]
         means = np.column_stack([self.means, self.label_means])
-        return GaussianMixture(means=means, covariances=joint, fractions=self.fractions)
+        try:
+            joint = semidefinite(joint / scale, epsilon) * scale
+            return GaussianMixture(means=means, covariances=joint, fractions=self.fractions)
+        except InvalidArgument:
+            allowed = "at least e S^-1 e, which label_covariances e explain of the label"
+            raise InvalidArgument("label_variances", spread.tolist(), allowed) from None
 
     def stratified(self, samples: float) -> Stratified:
         """The strata, whatever the ``samples`` of the readout."""

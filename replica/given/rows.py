@@ -17,7 +17,7 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .equations import StrataEquations, Variances
+from .equations import Freedom, StrataEquations, Variances
 from .strata import Strata
 
 BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
@@ -87,6 +87,10 @@ class RowEquations(StrataEquations):
             return T, new, new @ strata.shares
 
         return varied
+
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        found = super().freedom(G, slope, V)
+        return found._replace(second=np.nan, lost=found.first)
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""

@@ -16,11 +16,9 @@ from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, scores_of_ridge
-from .equations import SampledEquations, StrataEquations
+from .equations import Freedom, SampledEquations, StrataEquations
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
-
-Freedom = tuple[float, float, float]
 
 
 class Solved(NamedTuple):
@@ -40,8 +38,7 @@ class Solved(NamedTuple):
     variance : float
         Of the prediction over the readout's samples, on average over new inputs; the sum of all
         outputs.
-    freedom : (float, float, float)
-        Degrees of freedom df_1 and df_2 of the fit, and the effective penalty kappa.
+    freedom : Freedom
     """
 
     field: Field
@@ -126,7 +123,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         linear=not single,
     )
     field, variance = under._replace(power=power(of_errors.value[0])), variance[: labels.outputs]
-    freedom = equations.degrees_of_freedom(G, slope)
+    freedom = equations.freedom(G, slope, V)
     posterior = Posterior(G, T, a)
     return _solved(freedom, field, posterior, float(variance.sum()), of_V, of_errors)
 
@@ -167,7 +164,8 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
     first = _pack(equations.strata.field(start))
     found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size)
     field = _unpack(found.value[0])
-    freedom = equations.degrees_of_freedom(posterior.response, equations.scores(field).slope[0])
+    slope = equations.scores(field).slope[0]
+    freedom = equations.freedom(posterior.response, slope, field.response[0])
     return _solved(freedom, field, posterior, variance, found)
 
 

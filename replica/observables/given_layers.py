@@ -81,15 +81,16 @@ class ReadoutSolution(Displayed):
         readout's weights the samples determine.
     degrees_of_freedom_2 : float
         df_2 = tr [A (A + lambda)^-1]^2.  Of one stratum and the square loss the test error on
-        labels is n / (n - df_2), the overfitting coefficient, times that of the mean readout.
+        labels is n / (n - df_2), the overfitting coefficient, times that of the mean readout.  It
+        is of the population: NaN row by row, where rows tell that of themselves alone.
     kappa : float
         Effective penalty lam p / (n E -s'), p lam (1 + V) / n of one stratum and the square loss:
         the mean readout is the ridge fit of the population with kappa added to the second moments
         of its features.  Of several strata each counts by its -E s'.  Eq. (20.16)
     residual_degrees : float
         (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
-        theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); row by
-        row with df_1 in the place of df_2.
+        theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); df_2
+        is here of moments as they are measured, and row by row df_1 is in its place.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -290,6 +291,6 @@ def _points(
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
             raise InvalidArgument("loss", loss.name, ALIKE)
-    if isinstance(model, FeatureMoments) and model.label_variances.any() and not loss.is_square:
+    if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, ALIKE)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

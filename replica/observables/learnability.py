@@ -1,17 +1,18 @@
 """Which part of a target a readout of given features learns.  docs/theory.md 20"""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.arrays import like
-from solvers.resources import TIME_LIMIT, one_thread
+from solvers.arrays import like, to_host
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
 from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..given import Given, ReadoutPoints, equations_of
-from ..problem import finite_array
+from ..problem import finite_array, limits
 from .given_layers import solve_given
 
 
@@ -29,14 +30,15 @@ def learnability(
 
     The target is f* = u phi, linear in the features along a ``direction`` u.  On labels f* the mean
     prediction over the readout's samples is f, and its learnability is E f f* / E f*^2 over new
-    inputs, from 0 to 1.  Of an eigenvector of the second moments of Gaussian features, of the
-    eigenvalue s, it is s / (s + kappa), with the effective penalty kappa of a
-    :class:`ReadoutSolution`.  Labels of the ``model`` are not used.
+    inputs.  It is from 0 to 1 for one stratum of FeatureMoments; several strata, which the fit
+    weighs in its own way, and rows may leave it outside.  Of an eigenvector of the second moments
+    of Gaussian features, of the eigenvalue s, it is s / (s + kappa), with the effective penalty
+    kappa of a :class:`ReadoutSolution`.  Labels of the ``model`` are not used.
 
     Parameters
     ----------
     model : FirstLayer, FeatureSample or FeatureMoments
-        What the readout is on; with an intercept, of deviations from the mean.
+        What the readout is on.  With an intercept f and f* are of deviations from the mean.
     direction : array (p,) or (p, k)
         u in the space of the p features, of any length; or one in each column.
     samples, alpha : float
@@ -44,12 +46,12 @@ def learnability(
     lam : float
         Ridge penalty of (1.2).
     quadrature_tol, time_limit : float
-        As in :func:`replica.solve`.
+        As in :func:`replica.solve`; the time is that of all directions together.
 
     Returns
     -------
     float or array (k,)
-        NaN where the point did not converge, or f* is 0.
+        NaN where the point did not converge, or took too long, or f* is 0.
 
     Raises
     ------
@@ -71,12 +73,13 @@ def learnability(
     if len(along) != model.width:
         allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
         raise InvalidArgument("direction", f"shape {along.shape}", allowed)
-    limits = quadrature_tol, time_limit
-    point, points = solve_given(model, alpha, samples, lam, "square", *limits)
+    accuracy = limits(quadrature_tol, time_limit)
     columns = along.reshape(model.width, -1).T
     found = np.full(len(columns), np.nan)
-    if point.converged:
-        found = _learned(points, point.samples, point.lam, columns)
+    with within(accuracy[1]), suppress(GivenUp):
+        point, points = solve_given(model, alpha, samples, lam, "square", *accuracy)
+        if point.converged:
+            found = _learned(points, point.samples, point.lam, columns)
     return float(found[0]) if along.ndim == 1 else found
 
 
@@ -89,8 +92,12 @@ def _learned(points: ReadoutPoints, samples: float, lam: float, columns: Array) 
     strata = equations.strata
     V = equations.response_of_square(strata.positive(strata.trace(G)))
     left, found = equations.left(1 / (1 + V), V), np.empty(len(columns))
-    constant = np.zeros((len(columns), strata.width - columns.shape[1]))  # of an intercept
-    for i, x in enumerate(np.column_stack([columns, constant])):
+    if points.given.intercept:  # its feature takes the mean of f*
+        mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
+        *means, constant = mean.reshape(-1, strata.width)[0]
+        columns = np.column_stack([columns, -(columns @ means) / constant])
+    for i, x in enumerate(columns):
+        check_time()
         u = like(x, G)
         a = u - G @ (like(equations.lam, G) * u)
         mixed = u[:, None] * a

@@ -14,6 +14,7 @@ from .checks import (
     check_order,
     check_points,
     choice,
+    coarsest,
     finite_array,
     flag,
     limits,
@@ -33,7 +34,7 @@ from .expressions import Expression
 from .geometry import Geometry, complement_root, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
-from .mixtures import ClassLabels, GaussianMixture, class_labels
+from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_noise, check_problem, check_step, check_width
@@ -80,6 +81,7 @@ __all__ = [
     "check_width",
     "choice",
     "class_labels",
+    "coarsest",
     "complement_root",
     "describe",
     "describe_with_step",
@@ -101,6 +103,7 @@ __all__ = [
     "plain_array",
     "positive",
     "problem_repr",
+    "semidefinite",
     "stacked",
     "takes",
     "target",

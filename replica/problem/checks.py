@@ -197,6 +197,14 @@ def any_array(name: str, values: Any) -> Array:
         raise InvalidArgument(name, values, "an array of numbers") from None
 
 
+def coarsest(**arrays: Any) -> float:
+    """The relative rounding of the numbers of ``arrays``, as they are given: the largest."""
+    known = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+    kinds = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
+    names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in kinds)
+    return max(known.get(name, 2.0**-52) for name in names)
+
+
 def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
     given = any_array(name, values)
@@ -318,15 +326,20 @@ def check_elementwise(
 def check_order(
     argument: str, name: str, function: Callable[..., Array], x: Array, values: Array
 ) -> None:
-    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) depend on which of its
-    points comes first."""
+    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) are others when it is
+    called again, or depend on which of its points comes first."""
     points = x.reshape(len(x), -1)
+
+    def check(values: Array, expected: Array, allowed: str) -> None:
+        if not (np.abs(values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            raise InvalidArgument(argument, name, f"of one value at each point, {allowed}")
+
     with np.errstate(all="ignore"):
+        check(function(*x), values, "and this does not return the same twice")
         for k in range(points.shape[1]):
-            turned, expected = function(*np.roll(points, k, axis=1)), np.roll(values.ravel(), k)
-            if not (np.abs(turned - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
-                allowed = (
-                    "of one value at each point, whichever is the first of an array: np.vectorize "
-                    "returns whole numbers where its first value is one (otypes=[float] mends that)"
-                )
-                raise InvalidArgument(argument, name, allowed)
+            turned = function(*np.roll(points, k, axis=1))
+            allowed = (
+                "whichever is the first of an array: np.vectorize returns whole numbers where its "
+                "first value is one (otypes=[float] mends that)"
+            )
+            check(turned, np.roll(values.ravel(), k), allowed)

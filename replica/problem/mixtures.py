@@ -10,7 +10,7 @@ from numpy.random import Generator
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .checks import FINITE, assign, finite_array, plain_array
+from .checks import FINITE, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
 
@@ -32,7 +32,8 @@ class GaussianMixture:
     ------
     InvalidArgument
         If shapes do not fit each other, a number is not finite, a covariance is not symmetric and
-        positive semidefinite, or a share is negative.
+        positive semidefinite (up to the rounding of its numbers, single precision too), or a share
+        is negative.
 
     Examples
     --------
@@ -62,14 +63,8 @@ class GaussianMixture:
             if covariances.shape not in ((K, K), (J, K, K)):
                 allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"
                 raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
-            size = np.abs(covariances).max()
-            values = np.linalg.eigvalsh(covariances)
-            # tolerances allow for rounding of a computed matrix
-            symmetric = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max() <= 1e-8 * size
-            if not symmetric or values.min() < -1e-8 * size:
-                allowed = "symmetric matrices without negative eigenvalues"
-                raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
-            covariances = np.broadcast_to(covariances, (J, K, K))
+            whole = semidefinite(covariances, coarsest(covariances=self.covariances))
+            covariances = np.broadcast_to(whole, (J, K, K))
         assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
     def __repr__(self) -> str:
@@ -142,6 +137,27 @@ class GaussianMixture:
     def _roots(self) -> Array:
         """Symmetric square roots of the covariances, (J, K, K)."""
         return symmetric_root(self.each_covariance)
+
+
+def semidefinite(covariances: Array, epsilon: float) -> Array:
+    """The ``covariances`` (..., K, K) of numbers with the relative rounding ``epsilon``: of single
+    precision without the negative eigenvalues that it makes, which double precision would see.
+
+    Raises
+    ------
+    InvalidArgument
+        If they are not symmetric and positive semidefinite, up to that rounding.
+    """
+    size, K = np.abs(covariances).max(), covariances.shape[-1]
+    rounding = max(1e-8, K * epsilon)
+    odd = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
+    values, vectors = np.linalg.eigh(covariances)
+    if odd > rounding * size or values.min() < -rounding * size:
+        allowed = "symmetric matrices without negative eigenvalues"
+        raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
+    if rounding == 1e-8:
+        return covariances
+    return np.asarray((vectors * np.maximum(values, 0)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from replica import FeatureMoments, FeatureSample, FirstLayer, InvalidArgument, learnability, solve
+from replica import (
+    FeatureMoments,
+    FeatureSample,
+    FirstLayer,
+    GaussianMixture,
+    InvalidArgument,
+    learnability,
+    solve,
+)
 from tests.given.modes import EXACT, LAM, LEARNED, MODES, NOISE, SAMPLES, of_modes, rows_of
 
 
@@ -59,6 +67,70 @@ def test_an_intercept_is_a_mode_that_is_learned():
     assert solve(shifted, samples=SAMPLES, **at).kappa == pytest.approx(kappa, rel=1e-8)
     found = learnability(shifted, np.eye(60), samples=SAMPLES, **at)
     np.testing.assert_allclose(found, learned, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 5.0])
+def test_an_intercept_takes_the_mean_of_a_target(shift):
+    """Of features that are not centred, too: their shift is no part of what is learned."""
+    mean, at = np.full(40, 1 / np.sqrt(40)), {"lam": 0.1, "samples": 60, **EXACT}
+    given = {"means": shift + np.array([mean, -mean]), "covariances": np.eye(40)}
+    moments = FeatureMoments(**given, fractions=[1, 1], label_means=[1, -1], intercept=True)
+    layer = FirstLayer(
+        weights=np.eye(40), student="linear", target="classes:1,-1", beside=0, intercept=True,
+        inputs=GaussianMixture(**given, fractions=[1, 1]),
+    )  # fmt: skip
+    along = np.column_stack([mean, np.eye(40)[0]])
+    # those of the moments, whose features are centred, without the shift
+    expected = learnability(replace(moments, means=[mean, -mean]), along, **at)
+    for model in (moments, layer):
+        # the shift costs the digits of its square
+        np.testing.assert_allclose(learnability(model, along, **at), expected, rtol=1e-7)
+    features, labels = rows_of(moments, 400)
+    for strata in (None, labels):
+        sample = FeatureSample(features=features, labels=labels, strata=strata, intercept=True)
+        found = learnability(sample, along, **at)
+        # as below: a variance of 400 rows is off by sqrt(2 / 400), and 1 - L by twice that
+        np.testing.assert_allclose(1 - found, 1 - expected, rtol=4 * np.sqrt(2 / 400))
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_a_row_is_left_out_of_the_readout_that_it_tests(by_rows):
+    """n is most of the rows: without their leverage 1 - L is 11 to 14 % too small."""
+    _, learned, _ = eigenlearning(300)
+    first, each = np.eye(60)[:, :8], []
+    for seed in range(30):
+        features, labels = rows_of(of_modes(), 400, seed)
+        strata = None if by_rows else 0 * labels
+        sample = FeatureSample(features=features, labels=labels, strata=strata)
+        each.append(learnability(sample, first, samples=300, lam=LAM))
+    # 3.5 standard errors, by the scatter of these draws: .014 at most
+    np.testing.assert_allclose(1 - np.mean(each, axis=0), 1 - learned[:8], rtol=0.05)
+
+
+def test_degrees_of_freedom_of_a_sample_are_those_of_its_population():
+    """For isotropic rows; rows by themselves do not tell the second, and say so."""
+    population = FeatureMoments(covariances=np.eye(200), label_means=1.0)
+    at = {"samples": 100, "lam": 1e-3}
+    expected = solve(population, **at)
+    features = np.random.default_rng(0).standard_normal((800, 200))
+    sample = FeatureSample(features=features, labels=features[:, 0], strata=np.zeros(800))
+    found = solve(sample, **at)
+    # three times the scatter of the mean of 800 x 200 squares, sqrt(2 / 160 000); of the
+    # empirical moments the second is 53.1 for 49.8
+    for name in ("kappa", "degrees_of_freedom", "degrees_of_freedom_2"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.0106), name
+    by_rows = solve(replace(sample, strata=None), **at)
+    assert np.isnan(by_rows.degrees_of_freedom_2)
+    # residual ones are empirical: numbers of this library before the second was the population's
+    left = found.residual_degrees, by_rows.residual_degrees
+    assert left == pytest.approx((46.88444, 0.19807545), rel=1e-6)
+
+
+def test_directions_past_the_time_limit():
+    """The limit holds for all directions together, not for the point alone."""
+    moments, many = FeatureMoments(covariances=np.eye(2), label_means=1.0), np.ones((2, 10_000))
+    # they take seconds
+    assert np.isnan(learnability(moments, many, samples=9, lam=0.1, time_limit=0.2)).all()
 
 
 @pytest.mark.parametrize("rows", [400, 4000])

@@ -180,6 +180,52 @@ def test_moments_that_are_none(options, sentence):
         FeatureMoments(**GOOD | options)
 
 
+@pytest.mark.parametrize(
+    ("covariances", "along", "variance"),
+    [
+        (np.eye(100), np.eye(100)[0], 1 - 1e-6),
+        (np.diag([1, 1e-10]), [0, 1e-5], 0.1),  # e S^-1 e is 1 of a feature of any scale
+    ],
+)
+def test_label_variances_are_held_to_one_tolerance(covariances, along, variance):
+    given = {"covariances": covariances, "label_covariances": along}
+    with pytest.raises(InvalidArgument, match="label_variances must be at least"):
+        FeatureMoments(**given, label_variances=variance)
+    for rounded in (1.0, 1 - 1e-9):
+        whole = FeatureMoments(**given, label_variances=rounded)
+        assert solve(whole, samples=9, lam=0.1).converged
+
+
+@pytest.mark.parametrize("array", [np.asarray, list, "torch"])
+def test_moments_in_single_precision(array):
+    """Of fewer rows than features: eigenvalues that are 0 are -1e-7 of the largest."""
+    if array == "torch":
+        array = pytest.importorskip("torch").asarray
+    rng = np.random.default_rng(0)
+    X, w = (rng.standard_normal(size).astype(np.float32) for size in ((60, 80), (80,)))
+    S, e, s = X.T @ X / 60, X.T @ (X @ w) / 60, (X @ w) @ (X @ w) / 60
+    single = FeatureMoments(covariances=array(S), label_covariances=array(e), label_variances=s)
+    X, w = X.astype(float), w.astype(float)
+    S, e, s = X.T @ X / 60, X.T @ (X @ w) / 60, (X @ w) @ (X @ w) / 60
+    double = FeatureMoments(covariances=S, label_covariances=e, label_variances=s)
+    at = {"samples": 40, "lam": 0.1}
+    # 2^-24 of numbers, times a root of as many as a sum has
+    assert solve(single, **at).test_error == pytest.approx(solve(double, **at).test_error, rel=1e-6)
+    with pytest.raises(InvalidArgument, match="covariances must be symmetric"):
+        FeatureMoments(covariances=array(np.float32(S - 1e-3 * np.eye(80))), label_means=1.0)
+
+
+def test_strata_of_no_share_are_not_seen():
+    """Labels there may be any."""
+    alike, at = {"means": two_classes().means}, {"samples": 60, "lam": 0.1, "loss": "logistic"}
+    padded = two_classes(
+        means=[*alike["means"], 0 * HALVES], fractions=[0.3, 0.7, 0], label_means=[1, -1, 5],
+        label_variances=[0, 0, 1],
+    )  # fmt: skip
+    expected, found = (solve(one, **at) for one in (two_classes(), padded))
+    assert found.classification_error == pytest.approx(expected.classification_error, rel=1e-6)
+
+
 def test_calls_that_do_not_fit():
     moments = of_modes()
     for refused, sentence in [

@@ -152,7 +152,7 @@ def test_degrees_of_freedom_of_the_last_strata(layer):
     given = Stratified(strata, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
     solved = solve_point(given, LOSSES["square"], 40.0, 0.1, tol=TIGHT)
     V, G = solved.field.response[0], solved.posterior.response
-    fitted, squared, _ = solved.freedom
+    fitted, squared, *_ = solved.freedom
     assert fitted == pytest.approx(40 * strata.shares @ (V / (1 + V)), rel=1e-9)
     sizes = 1 / np.linalg.eigvalsh(G) - 0.1  # A's
     assert squared == pytest.approx(((sizes / (sizes + 0.1)) ** 2).sum(), rel=1e-9)

@@ -123,6 +123,13 @@ def test_whole_numbers_of_vectorize_are_named(place, made):
     Activation(np.vectorize(lambda x: 1 if x > 0 else -1), kinks=[0.0])
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_drawn_at_random_is_named(place):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidArgument, match="does not return the same twice"):
+        place(lambda f: lambda x: f(x) + 1e-3 * rng.standard_normal(np.shape(x)))
+
+
 def test_integers_are_taken_as_they_are():
     signs = Activation(lambda x: np.where(x > 0, 1, -1), kinks=[0.0])
     assert signs.moments(0.0, 1.0) == pytest.approx(
