@@ -1,10 +1,10 @@
 """Results that survive a kill: one small file for every finished cell.
 
 The name of a file is a hash of the description of its cell, by ``identity``.  A file is written
-whole or not at all, and many processes may share a folder, on a disk without locks, too: on machines
-of one kind a cell has the same numbers whoever computes it, on others to rounding, and those written
-last stay.  A file is only believed if it describes the cell that was looked for, its numbers match
-their checksum, and such a cell can have them.
+whole or not at all, and many processes may share a folder, on a disk without locks, too: on
+machines of one kind a cell has the same numbers whoever computes it, on others to rounding, and
+those written last stay.  A file is only believed if it describes the cell that was looked for, its
+numbers match their checksum, and such a cell can have them.
 """
 
 import hashlib
