@@ -26,8 +26,8 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
 
     A temporary file beside it is synced and renamed.  Whatever goes wrong before that (a full
     disk, Ctrl-C) leaves an old file untouched and nothing else behind.  A symbolic link stays one:
-    what it leads to is replaced, and keeps its mode.  With ``afresh`` a link is replaced itself, and
-    no mode is kept.
+    what it leads to is replaced, and keeps its mode.  With ``afresh`` a link itself is
+    replaced, and no mode is kept.
 
     Raises
     ------
@@ -136,7 +136,8 @@ def to_tex(
     \end{tabular}
     <BLANKLINE>
     """
-    names = [name for name in rows[0] if name in printed or name not in NOT_PRINTED]
+    told = [name for name in rows[0] if any(row[name] != "" for row in rows)]
+    names = [name for name in told if name in printed or name not in NOT_PRINTED]
     body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{'r' * len(names)}}}",
