@@ -23,8 +23,9 @@ from .output import (
     note_worse_than_zero,
     progress,
     rows_of,
+    warn_of_failures,
 )
-from .values import Options, one_or_axis, without_best
+from .values import BEST, SEARCHED, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
@@ -56,8 +57,8 @@ def curve(
     replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
     --lam 0.1 --out curve.nc
     """
-    options, searched = without_best(options)
-    request = parse_request(options)
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
+    request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model(beta=float(grids.pop("beta")[0]))
@@ -91,6 +92,7 @@ def curve(
         note_farthest(document["points"], swept, error_shown(grid.models[0]))
     note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
+    warn_of_failures(document["points"])
     return grid.converged
 
 

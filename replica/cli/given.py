@@ -85,15 +85,18 @@ def parse_given(
 
 
 def _named(labels: Array, classes: Any) -> dict[str, Any]:
-    """Labels and the names of their classes, of one kind: whole numbers where all names are, text
-    otherwise; "all" of the labels as they are found."""
+    """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
+    they can be; "all" of the labels as they are found."""
     if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
         labels = labels.astype(int)
     if classes == "all" and labels.ndim == 1:
+        if labels.dtype.kind == "f":
+            raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
         return {"labels": labels, "classes": np.unique(labels)}
-    names = np.array(classes.split(",") if isinstance(classes, str) else classes)
-    with suppress(ValueError):  # text that is none
-        names = names.astype(int)
+    names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
+    with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
+        text = [str(name) for name in names]
+        names = text if labels.dtype.kind == "U" else [int(name) for name in text]
     return {"labels": labels, "classes": names}
 
 

@@ -69,7 +69,8 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "network itself (of replica-validate).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
-    "lam": "Ridge penalty lambda.",
+    "eta": f"{_help(FIELDS['eta']).removesuffix('.')}; best in replica curve.",
+    "lam": "Ridge penalty lambda; best in replica curve and replica readout.",
     "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
     "hinge, squared_hinge.",
     "weights": "First layer (p, d): W.npy, or one of the arrays of FILE.npz, FILE.safetensors or "
@@ -79,7 +80,8 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "files beside it.  N(0, I) unless given.",
     "features": "Features (N, p), in the place of --weights: such a file.",
     "labels": "Their labels (N,), real numbers or classes: such a file.",
-    "classes": "Names of the classes of --labels in the order of outputs, a,b,c; all: as found.",
+    "classes": "Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of "
+    "labels that are floats, or of more than 20 values.",
     "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
     "stratum unless given.",
 }
@@ -137,9 +139,14 @@ class Request:
         return model
 
 
-def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) -> Request:
+def parse_request(
+    options: Options,
+    required: Sequence[str] = ("alpha", "lam"),
+    searched: Container[str] = (),
+) -> Request:
     """The problem and grids that ``options`` describe; what is missing, contradictory or out of
-    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid."""
+    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid.
+    Of what is ``searched`` the best is asked for: it is 1, which is as good as any other."""
     for name in options:
         if name not in (*OF_PROBLEMS, "groups"):
             allowed = "left out here (replica readout takes it)"
@@ -160,7 +167,11 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     if "bias" in groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
-    numbers = {name: parse_grid(name, options[name]) for name in GRIDS if name in options}
+    numbers = {
+        name: np.ones(1) if name in searched else parse_grid(name, options[name])
+        for name in GRIDS
+        if name in options
+    }
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
     grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
     sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))

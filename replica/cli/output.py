@@ -20,8 +20,8 @@ from solvers.results import Array
 from .. import documents
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT
-from ..plotting import picture, style, symbol
+from ..observables import NOTED_SHIFT, SEARCHED_RANGES
+from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
@@ -50,8 +50,11 @@ class Output:
     size: tuple[float, float] | None = None
 
     def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
-        """Refuse unusable files before anything is computed, and those that are ``read``, or twice
-        the same, also through links."""
+        """Refuse unusable files and figures before anything is computed, and files that are
+        ``read``, or twice the same, also through links."""
+        with style(size=self.size):
+            if self.plot is not None:
+                check_latex()
         # what cannot be a name is refused where it is read
         taken = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
@@ -209,11 +212,20 @@ def note_edges(at_edge: ArrayLike) -> None:
     each = [str(one) for one in np.ravel(at_edge)]
     named = sorted({name for one in each for name in one.split()})
     if named:
+        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in named)
         say(
             f"note: at {sum(map(bool, each))} of {len(each)} points the best "
-            f"{' or '.join(named)} is at the edge of the range searched, or solved: beyond it the "
+            f"{' or '.join(named)} is at the edge of the range searched ({ranges}): beyond it the "
             "test error may fall"
         )
+
+
+def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
+    """Say on standard error how many of the points did not converge, and why."""
+    failed = [point["status"] for point in points if not point["converged"]]
+    if failed:
+        why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
+        say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:

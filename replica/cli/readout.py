@@ -21,10 +21,11 @@ from ..observables import (
     solve,
 )
 from ..plotting import plot_curve
+from ..problem import FINITE, number
 from .common import DATASETS, command
 from .curve import TimeLimit
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
-from .output import Output, errors_first, note_edges, progress, rows_of, say
+from .output import Output, errors_first, note_edges, progress, rows_of, say, warn_of_failures
 from .values import BEST, Options
 
 Tolerance = Annotated[
@@ -84,6 +85,9 @@ def readout(
     if confusion and (output.plot is None or reach is not None):
         raise InvalidArgument("confusion", None, "given with --plot, and without --reach")
     if reach is not None:
+        if quadrature_tol != TOLERANCE:
+            raise InvalidArgument("quadrature_tol", quadrature_tol, "left out with --reach")
+        number("reach", reach, 0, FINITE, "an error, more than 0")
         return _reach(options, output, reach, time_limit)
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
@@ -115,17 +119,14 @@ def readout(
     if few:
         say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
     if isinstance(model, FeatureSample) and beyond(model, samples).any():
-        lam = float(dataset.lam.values.flat[0])
+        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
         change = gaussian_change(model, lam, loss)
         n = len(model.labels)
         say(f"note: {BEYOND_ROWS}; at samples={n}, lam={lam:g} that changes the classification "
             f"error by {change:+.1%}")  # fmt: skip
     note_edges(dataset.get("at_edge", ()))
-    failed = [point["status"] for point in document["points"] if not point["converged"]]
-    if failed:
-        why = "; ".join(dict.fromkeys(failed))
-        say(f"WARNING: {len(failed)} of {dataset.converged.size} points: {why}")
-    return not failed
+    warn_of_failures(document["points"])
+    return bool(dataset.converged.all())
 
 
 def tested_on(model: Any) -> str:
@@ -145,7 +146,10 @@ def _reach(options: Options, output: Output, reach: float, time_limit: float) ->
         how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
         needed = samples_needed(model, loss=loss, **at, **how)
     names = "samples", "low", "high", "beyond_rows"
-    row = {error: reach, "lam": at["lam"]} | {name: getattr(needed, name) for name in names}
+    n, best = np.log(needed.curve.samples.values), np.log(needed.curve.lam.values)
+    found = float(np.exp(np.interp(np.log(needed.samples), n, best)))
+    row = {error: reach, "lam": found if lam == BEST else lam[0]}
+    row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row]}
     output.write(
         document,

@@ -83,8 +83,8 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     each = max(2, points // len(result.edges))
     x = np.concatenate([result.grid(k, each) for k in range(len(result.edges))])
     names = (
-        "edges", "sharp", "atom", "outliers", "outliers_from", "converged", "quadrature_error",
-        "mass_error",
+        "edges", "sharp", "diverges", "atom", "outliers", "outliers_from", "converged",
+        "quadrature_error", "mass_error",
     )  # fmt: skip
     return {name: getattr(result, name) for name in names} | {
         "density": {"x": x, "y": result.density(x)}

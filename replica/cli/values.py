@@ -14,7 +14,8 @@ Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
-BEST, SEARCHED = "best", ("lam", "eta")  # a word in the place of a number, and of which
+BEST = "best"  # a word in the place of a number of one of these, in which commands
+SEARCHED = {"lam": "replica curve and replica readout take", "eta": "replica curve takes"}
 
 
 def single_number(name: str, grid: Array) -> float:
@@ -22,13 +23,6 @@ def single_number(name: str, grid: Array) -> float:
     if grid.size != 1:
         raise InvalidArgument(name, grid.tolist(), "a single number here")
     return float(grid[0])
-
-
-def without_best(options: Options) -> tuple[Options, list[str]]:
-    """The options with a number in the place of every best one, which is as good as any other; and
-    of which the best is asked for."""
-    searched = [name for name in SEARCHED if options.get(name) == BEST]
-    return options | dict.fromkeys(searched, 1.0), searched
 
 
 def one_or_axis(values: Array) -> Any:
@@ -47,7 +41,7 @@ def parse_grid(name: str, text: Any) -> Array:
     if text == BEST:
         taken = "a number here"
         if name in SEARCHED:
-            taken += ": replica curve and replica readout take the best, of ridge regression"
+            taken += f": {SEARCHED[name]} the best, of ridge regression"
         raise InvalidArgument(name, text, taken)
     try:
         if ":" not in text:
@@ -57,7 +51,8 @@ def parse_grid(name: str, text: Any) -> Array:
         if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
-        raise InvalidArgument(name, text, GRID_FORMS) from None
+        best = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
+        raise InvalidArgument(name, text, GRID_FORMS + best) from None
     if log and min(ends) <= 0:
         raise InvalidArgument(
             name, text, "between positive numbers where it is start:stop:count:log"

@@ -20,7 +20,7 @@ from .grid import Grid, sweep
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import at_best, learning_curve
-from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .samples_needed import SamplesNeeded, samples_needed
 from .solution import Solution, solve
 
@@ -30,6 +30,7 @@ __all__ = [
     "FEW_DEGREES",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
+    "SEARCHED_RANGES",
     "BestBounds",
     "Bounds",
     "BoundsOverEta",

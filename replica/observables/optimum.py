@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # Ends of the ranges searched unless others are given, on logarithmic scales.  An optimum at an end
 # is reported as such, so that a range too small for a problem shows.
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
+SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 
 

@@ -49,13 +49,18 @@ def picture(figure: "Figure", kind: str) -> bytes:
     return content.getvalue()
 
 
-def axes(ax: "Axes | None") -> "Axes":
-    """``ax``, or those of a new figure."""
+def check_latex() -> None:
+    """Refuse settings of matplotlib that ask for LaTeX where there is none."""
     import matplotlib
 
     if matplotlib.rcParams["text.usetex"] and shutil.which("latex") is None:
         allowed = "False in the settings of matplotlib: LaTeX is not installed"
         raise InvalidArgument("text.usetex", True, allowed)
+
+
+def axes(ax: "Axes | None") -> "Axes":
+    """``ax``, or those of a new figure."""
+    check_latex()
     if ax is None:
         from matplotlib.figure import Figure
 

@@ -102,7 +102,7 @@ def plot_curve(
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at) for kind in (name, f"{name}_stderr"))
             band = middle - stderr, middle + stderr
-            ax.fill_between(x, *band, color=line.colour, alpha=0.2, linewidth=0)
+            ax.fill_between(x, *band, color=_light(line.colour), alpha=0.4, linewidth=0)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
@@ -125,6 +125,13 @@ def draw_line(
     """One line of a figure: an error of one ``kind``."""
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
+
+
+def _light(colour: Any) -> Any:
+    """The colour at half of its strength: EPS files, without transparency, show it as it is."""
+    from matplotlib.colors import to_rgb
+
+    return tuple((1 + np.array(to_rgb(colour))) / 2)
 
 
 def _draw_measured(

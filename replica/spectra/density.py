@@ -15,6 +15,8 @@ from .edges import SMALLEST_X, x_at_angle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SAME_POWER = 0.02  # what two powers may differ by
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SpectralDensity(Displayed):
@@ -87,12 +89,15 @@ class SpectralDensity(Displayed):
 
     def _towards_zero(self, interval: int) -> tuple[float, float, float]:
         """The least x of an interval at which the density is solved for, that density, and the
-        power of x that it follows below; a density of 0 where it has no such power."""
+        power of x that it follows below; a density of 0 where it has no such power: at 2 and 20
+        times that x, and at 200 and 2000 times it, it has the same."""
         low, high = self.edges[interval]
-        x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0])
-        y = np.zeros(2) if low else self._density(x[1:], interval)
-        power = np.log(y[1] / y[0]) / np.log(10) if (y > 0).all() else -1.0
-        if power <= -1:  # which has no mass
+        x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
+        y = np.zeros(4) if low else self._density(x[1:], interval)
+        if np.isnan(y).any():  # somewhere no density was found
+            return float(x[0]), np.nan, 0.0
+        power, above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
+        if power <= -1 or abs(above - power) > SAME_POWER:  # the first has no mass
             return float(x[0]), 0.0, 0.0
         return float(x[0]), float(y[0] * 0.5**power), float(power)
 

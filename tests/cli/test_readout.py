@@ -116,7 +116,8 @@ def test_labels_of_two_classes_in_a_file(made, capsys):
     ("labels", "classes", "named"),
     [
         ([0, 1, 2], "2,1,0", (2, 1, 0)), ([0.0, 1.0, 2.0], "0,1,2", (0, 1, 2)),
-        (["a", "b", "c"], "c,a,b", ("c", "a", "b")), ([5, 7, 9], "all", (5, 7, 9)),
+        (["a", "b", "c"], "'c, a, b'", ("c", "a", "b")), ([5, 7, 9], "all", (5, 7, 9)),
+        (["1", "2", "3"], "1,2,3", ("1", "2", "3")), ([0, 1, 2], "'0, 1, 2'", (0, 1, 2)),
         (np.eye(3), "a,b,c", ("a", "b", "c")),
     ],
 )  # fmt: skip
@@ -134,6 +135,19 @@ def test_classes_are_named_in_the_order_of_outputs(labels, classes, named, capsy
     )
 
 
+def test_classes_that_are_none_of_the_labels_are_refused(files, capsys):
+    np.save("y.npy", np.arange(2000) % 3)
+    lines = "classes = [0, 1, 2.5]", "features = 'F.npy'", "labels = 'y.npy'"
+    (files / "a.toml").write_text("\n".join(lines))
+    assert "--classes must be names or whole numbers" in refusal(
+        capsys, "readout --config a.toml --samples 40 --lam 1"
+    )
+    np.save("y.npy", np.arange(2000) / 7)
+    assert refusal(capsys, f"readout {FEATURES} --classes all --samples 40 --lam 1") == (
+        "error: --classes must be left out of labels that are real numbers, got all"
+    )
+
+
 def test_the_best_penalty(capsys):
     """At every number of samples, and with the samples that an error needs."""
     few = {name: values[950:1050:4] for name, values in sample().items()}
@@ -145,6 +159,16 @@ def test_the_best_penalty(capsys):
     (point,) = document(capsys, f"readout {FEATURES} --lam best --reach .25")["points"]
     of = samples_needed(FeatureSample(**few), lam="best", classification_error=0.25)
     assert point["samples"] == pytest.approx(of.samples, rel=1e-9)
+    beside = np.searchsorted(of.curve.samples, of.samples) + np.array([-1, 0])
+    low, high = sorted(of.curve.lam.values[beside])
+    assert low <= point["lam"] <= high
+    reach = f"readout {FEATURES} --lam 1 --reach"
+    assert "--reach must be an error, more than 0, got -1" in refusal(capsys, f"{reach} -1")
+    told = refusal(capsys, f"{reach} .25 --quadrature-tol 1e-4")
+    assert "--quadrature-tol must be left out with --reach" in told
+    last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
+    assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
+    assert f"at samples=25, lam={last:g} that" in capsys.readouterr().err
     assert "--lam must be a number here: replica curve and replica readout" in refusal(
         capsys, f"compare {FEATURES} --samples 12 --lam best", validate
     )

@@ -2,9 +2,11 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray
@@ -166,6 +168,28 @@ def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
         assert b"%%BoundingBox: 0 0 245 188" in plot.read_bytes()[:500]
 
 
+def test_figures_that_cannot_be_drawn_are_refused_first(tmp_path, capsys):
+    """A size without a figure, too; and LaTeX that is not there, where this machine has none."""
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1"
+    assert "--size must be width and height" in refusal(capsys, f"{line} --size 0x2")
+    with matplotlib.rc_context({"text.usetex": True}):
+        assert document(capsys, line)
+        if shutil.which("latex") is None:
+            assert "text.usetex" in refusal(capsys, f"{line} --plot {tmp_path}/a.png")
+
+
+def test_a_table_of_latex_has_no_empty_column():
+    assert "edge" not in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": ""}])
+    assert "edge" in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": "lam"}])
+
+
+def test_why_points_of_a_curve_failed_is_said(capsys):
+    line = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1,2 --lam .1"
+    assert theory(f"{line} --loss huber:1 --time-limit 1e-9") == 1
+    said = capsys.readouterr().err
+    assert "WARNING: 2 of 2 points: not converged: it took longer than it may (--time-l" in said
+
+
 @pytest.mark.parametrize("size", ["3.4", "axb", "0x2", "3x200"])
 def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     plot = tmp_path / "a.png"
@@ -213,5 +237,15 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     for more, message in (
         ("--alpha0 20 --loss huber:1", "--loss must be the square where best parameters are"),
         ("--alpha0 best", "--alpha0 must be a number here"),
+        ("--r 1 --c 1 --gamma .9", "got best"),
+        ("--steps 2:1,2:1", "got best"),
     ):
         assert message in refusal(capsys, f"{line} {more}")
+    step = f"{STEP} --alpha 1"
+    for line, message in (
+        (f"curve {step} --eta 3 --lam Best", "or best alone where it is searched, got Best"),
+        (f"curve {step} --eta best,1 --lam 1", "or best alone where it is searched, got best,1"),
+        (f"spectrum {step} --eta best", "--eta must be a number here: replica curve takes the"),
+        (f"optimum {step} --noise best", "--noise must be a number here, got best"),
+    ):
+        assert message in refusal(capsys, line)

@@ -122,6 +122,15 @@ def test_a_density_that_diverges_at_zero(alpha, beta, power):
         assert found.edges[0, 1] == pytest.approx(27 / 4, rel=1e-13)
 
 
+def test_a_density_that_all_but_diverges_at_zero():
+    """At 1e-8 more samples than neurons it ends above 0: its slope there is that of no power."""
+    model = SpikedRandomFeatures(student="tanh", target="sin", r=0, c=1, gamma=0, beta=1)
+    assert replica.spectrum(model, 1).diverges
+    close = replica.spectrum(model, 1 + 1e-8)
+    assert close.converged
+    assert not close.diverges
+
+
 def test_purely_nonlinear_features_are_wishart():
     """mu_1 = 0, mu_2 = const: Phi of independent entries, Marchenko-Pastur in p/n = 1/2,
     edges (1 +- sqrt(p/n))^2, to the 1e-8 of the bar and further."""
