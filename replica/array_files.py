@@ -161,9 +161,10 @@ def _chosen_by_axes(
     shapes: Mapping[str, tuple[int, ...]],
     wanted: Wanted,
 ) -> str:
-    """The ``member``, or the only array with the axes that are ``wanted``."""
+    """The ``member``, or the only array with the fewest axes that are ``wanted``."""
     low, high = wanted.axes
-    fitting = [one for one, shape in shapes.items() if low <= len(shape) <= high]
+    axes = {name: len(shape) for name, shape in shapes.items() if low <= len(shape) <= high}
+    fitting = [name for name, count in axes.items() if count == min(axes.values())]
     return _chosen(name, path, member, [*shapes], fitting or [*shapes])
 
 

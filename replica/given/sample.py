@@ -194,20 +194,28 @@ class FeatureSample:
         targets = self._targets(self.labels).T
         if self.strata is None and not (self.binary or self.classes):
             allowed = (
-                f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
+                f"at most the {len(self.labels)} rows, or given with strata: ids of bins of the "
+                "label, or np.zeros(N) for one"
             )
             raise InvalidArgument("samples", samples, allowed)
         of = self.class_of_row if self.strata is None else self.strata
         rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
-        if counts[fewest] < FEWEST_OF_STRATUM * p:
+        needed = int(FEWEST_OF_STRATUM * p)
+        if counts[fewest] < needed and self.strata is None:
+            allowed = (
+                f"at most the {rows} rows here: beyond them features are Gaussian in each class, "
+                f"which takes {needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} "
+                f"features, and the smallest has {counts[fewest]}"
+            )
+            raise InvalidArgument("samples", samples, allowed)
+        if counts[fewest] < needed:
             raise InvalidArgument(
                 "features",
                 f"{counts[fewest]} in stratum {ids[fewest]}",
-                f"at least {int(FEWEST_OF_STRATUM * p)} samples in every stratum, "
-                f"{FEWEST_OF_STRATUM:g} for each of the {p} features (take fewer strata, or fewer "
-                "features)",
+                f"at least {needed} rows in every stratum, {FEWEST_OF_STRATUM:g} for each of the "
+                f"{p} features (take fewer strata, or fewer features)",
             )
         # of the features and, last, the labels
         both = p + targets.shape[1]
