@@ -217,9 +217,7 @@ def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
 def test_a_stratum_needs_several_samples_a_feature():
     draw = np.random.default_rng(0).standard_normal((40, 10))
     sample = FeatureSample(features=draw, labels=np.where(np.arange(40) < 30, 1.0, -1.0))
-    with pytest.raises(
-        replica.InvalidArgument, match="30 rows of each, 3 for each of the 10"
-    ):
+    with pytest.raises(replica.InvalidArgument, match="30 rows of each, 3 for each of the 10"):
         sample.stratified(41)
 
 
