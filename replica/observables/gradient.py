@@ -180,8 +180,8 @@ def _slope(
             gap = float((np.abs(slope - other) / (tol * np.abs(slope) + floor)).max())
             if gap <= least:
                 best, least = slope, gap
-            if least <= enough:
-                break
+                if gap <= enough:
+                    break
     return float(best[0]), float(best[1])
 
 
