@@ -137,7 +137,7 @@ def test_theory_and_simulation_agree(problem, options):
 @pytest.mark.parametrize(("problem", "options"), AT_SIZE)
 def test_theory_and_simulation_agree_at_size(problem, options):
     found = compare(problem, **options)
-    assert not found.disagrees, found.document()
+    assert not found.disagrees, found.document()  # training errors that all but vanish are apart
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def test_large_overlaps_cost_at_finite_size(step, points):
     size = dict(dimension=300, seeds=8, rng=7)
     model = step.srf(beta=1.0)
     found = compare(model, **points, **size)
-    assert not found.disagrees
+    assert found.agrees
     limit = sweep(model, **points, grids={}).columns["test_error"]
     check = found.checks["test"]
     wrong = check._replace(theory=limit.reshape(check.theory.shape))
@@ -223,7 +223,7 @@ def several(alpha, lam, beta, **changes):
 def test_networks_at_size(step, options):
     found = compare(step, **options)
     assert found.theories[0].published is not None  # it is the network's own
-    assert not found.disagrees, found.verdict
+    assert found.agrees, found.verdict
 
 
 def test_network_agrees_with_its_own_theory_alone():
@@ -234,5 +234,5 @@ def test_network_agrees_with_its_own_theory_alone():
         compare(step, **points, dimension=300, seeds=8, rng=0, model=model)
         for model in (None, "srf")
     )
-    assert not own.disagrees, own.verdict
-    assert srf.disagrees, srf.verdict
+    assert own.agrees, own.verdict
+    assert not srf.agrees, srf.verdict

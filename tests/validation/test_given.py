@@ -96,7 +96,7 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
     expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
     np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.columns["test_error"])
-    assert not found.disagrees
+    assert found.agrees
     assert "samples = " in found.verdict
     document = found.document()
     assert document["points"][1]["samples"] == 120

@@ -54,13 +54,13 @@ def test_the_limit_is_the_theory():
     )  # fmt: skip
     assert [one.dimension for one in found.simulations] == [80, 160, 320]
     assert [one.seeds for one in found.simulations] == [48, 24, 12]
-    assert not found.disagrees, found.document()
+    assert found.agrees, found.document()
     # A wrong theory is found out.
     wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
     theory = theory_at(wrong, found.simulations[-1])
     checks = {name: of._replace(theory=theory[name]) for name, of in found.checks.items()}
     other = replace(found, checks=checks)
-    assert other.disagrees
+    assert not other.agrees
     assert "disagree" in other.verdict
     assert "48/24/12 seeds" in found.plot(Figure().subplots()).get_title()
     # So are means that no line in 1/d fits.
@@ -133,4 +133,4 @@ def test_published_setting(simulated):
         step, alpha=[0.2, 0.9, 1.6, 2.3, 3.0], lam=0.1, dimensions=[75, 150, 300, 600], seeds=12,
         rng=0, beta=1.0, simulated=simulated,
     )  # fmt: skip
-    assert not found.disagrees, found.document()
+    assert found.agrees, found.document()
