@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from solvers.adaptive import NODES, Panels, adapt, between
+from solvers.adaptive import NODES, Panels, halve_panels, panels_between
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
@@ -75,8 +75,8 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float, level: int) -> Arra
 
     # none ends at 0, where the class of odd students changes: a layer at the end of a panel shows
     # on neither side
-    panels = between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
-    found = adapt(values, panels, tol, most=2**16)
+    panels = panels_between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
+    found = halve_panels(values, panels, tol, max_panels=2**16)
     return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
 
 

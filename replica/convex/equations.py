@@ -182,11 +182,11 @@ class Equations:
             x,
             tol=tol,
             size=np.ones_like,
-            past=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
+            history=np.zeros((len(x), MEMORY, 2, x.shape[1])) if past is None else past,
             # much less than m's longest step: a pass that takes m that far starts from where the
             # map is not yet nearly linear
-            near=0.3,
-            longest=4.0,  # a factor of 50 in V2
+            linear_below=0.3,
+            longest_step=4.0,  # a factor of 50 in V2
             max_iterations=200,  # a dozen are usual; continuous readouts far from ridge take many
         )
         return unpack(result.value), result

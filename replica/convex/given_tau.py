@@ -14,7 +14,7 @@ from math import factorial
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, remaining
@@ -65,7 +65,7 @@ def _mixed(average: Average, mean: Array, sd: Array, V: Array, shares: Array) ->
         values = np.einsum("xrmn,m->xrn", each, shares[these])
         if not all_nodes:
             x = np.clip((mean - middle) / half, -1, 1)
-            coefficients = to_coefficients(few[index]) @ values.transpose(1, 2, 0)
+            coefficients = coefficient_matrix(few[index]) @ values.transpose(1, 2, 0)
             values = np.moveaxis(chebvander(x, few[index] - 1) @ coefficients, 2, 0)
         total += values
     return total

@@ -19,7 +19,7 @@ from .losses import SQUARE, Loss
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
     """A named loss that is a + b t + q t^2 / 2 between ``knots``, with (a, b, q) of each piece."""
     pieces = Pieces(tuple(knots), coefficients)
-    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.piece(t)[2]
+    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.coefficients_at(t)[2]
     return Loss(*functions, kinks=tuple(knots), name=name, pieces=pieces)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, adapt, between
+from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, halve_panels, panels_between
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
@@ -80,8 +80,8 @@ def average_over_tau(
     end = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
     even = end * np.linspace(-1, 1, 9)
     kinks = np.clip(tau_kinks(model, places), -end, end)
-    first = between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
-    return adapt(at_nodes, first, tol, MOST_NODES // NODES.size)
+    first = panels_between(np.sort(np.concatenate([even, kinks], axis=1), axis=1))
+    return halve_panels(at_nodes, first, tol, MOST_NODES // NODES.size)
 
 
 def fitted_rules(
@@ -140,18 +140,18 @@ def fitted_rules(
 
     at_first = at(first)
     at_once = given_kappa(*at_first)
-    table = at_first[0].at(slice(None), inputs.weights(first.gaussian().weights[0]))
+    table = at_first[0].at(slice(None), inputs.weights(first.rule().weights[0]))
     bounds = _bounds(table)
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that
     accuracy = min(accuracy, blurred) if closed else accuracy
-    panels, _ = _found(adapt(values, first, accuracy, most=400))
-    places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.gaussian(GAUSS_WEIGHTS))))
+    panels, _ = _found(halve_panels(values, first, accuracy, max_panels=400))
+    places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.rule(GAUSS_WEIGHTS))))
     if closed:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
     low, high = zip(*(ends[place] for place in _keys(places)), strict=True)
     owner = np.repeat(np.arange(len(low)), [part.size for part in low])
-    tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).gaussian(GAUSS_WEIGHTS)
+    tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).rule(GAUSS_WEIGHTS)
     return places, kappa_weights, Rule(tau[..., None], weights)
 
 
@@ -200,7 +200,7 @@ def first_panels(model: Model, folded: bool) -> Panels:
     layers = [at for at, _ in known_layers(model) if abs(at) < REACH]
     inner = (1.0, 2.0, 3.0, 5.0, REACH)
     breaks = np.unique([0.0, *inner, *(-x for x in inner), *layers])
-    return between(breaks[None, breaks >= 0] if folded else breaks[None])
+    return panels_between(breaks[None, breaks >= 0] if folded else breaks[None])
 
 
 def _keys(places: Places) -> list[tuple[int, float]]:

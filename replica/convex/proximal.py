@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.piecewise import average_proximal, average_score
 from solvers.results import Array
-from solvers.rules import composite
+from solvers.rules import composite_legendre
 
 from .losses import Loss
 from .smoothness import BEND_STRETCH
@@ -71,7 +71,7 @@ def _between(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: 
     t0 = grid + V * loss.derivative(inside)  # not beyond a kink
     graded = 0.7  # panels that are added when the distance from a bend grows by a factor e
     bent = sum(np.arcsinh((grid - bend) / (longest * graded)) for bend in bends)
-    t, length = composite(order, _even(t0 / (LONGEST_PANEL * sd) + graded * bent, grid))
+    t, length = composite_legendre(order, _even(t0 / (LONGEST_PANEL * sd) + graded * bent, grid))
     second, score = loss.second(t), -loss.derivative(t)
     stretch = 1 + V * second
     return Graph(t - V * score, t, score, -second / stretch, length * stretch)
@@ -89,7 +89,7 @@ def _around(at: float, scale: float, first: Array, last: Array) -> Array:
 def _at(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points with t0 from ``low`` to ``high``, where t stays at a kink."""
     panels = _panels((high - low) / (LONGEST_PANEL * sd))
-    t0, length = composite(order, low + (high - low) * np.linspace(0, 1, panels + 1))
+    t0, length = composite_legendre(order, low + (high - low) * np.linspace(0, 1, panels + 1))
     return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.resources import GivenUp, within
-from solvers.results import Array, Rows, largest
+from solvers.resources import GivenUp, deadline
+from solvers.results import Array, Rows, largest_modulus
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .common_bias import slope_in_bias
@@ -51,7 +51,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
     solve_near = _on_fitted_panels if panels else _on_shared_tables
     for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
         try:
-            with within(time_limit):
+            with deadline(time_limit):
                 for near in ends_of_paths(task, found, row):
                     found.put(row, overlaps=near)
                     solve_near(task, found, row)
@@ -117,7 +117,7 @@ def _solve_on(
     found.past[rows] = past
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
-        moved = largest(pack(overlaps) - start)
+        moved = largest_modulus(pack(overlaps) - start)
     compared = found.converged[rows] & solved & (last is not None)
     change = np.where(compared, moved, np.inf)
     found.put(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.piecewise import Pieces
 from solvers.results import Array
 
@@ -52,7 +52,7 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
     proportion to that length.  Sides with one of the ``kinks``, where panels end anyway, are not
     asked."""
     nodes, between = chebpts1(9), np.linspace(-0.99, 0.99, 41)
-    fit = to_coefficients(9).T @ chebvander(between, 8).T
+    fit = coefficient_matrix(9).T @ chebvander(between, 8).T
 
     def fits(end: float, stretch: float) -> bool:
         t, there = (end + stretch * (1 + x) / 2 for x in (nodes, between))

@@ -11,9 +11,9 @@ from solvers.rules import (
     Rule,
     gauss_hermite,
     gauss_legendre,
-    graded,
-    interval,
-    tensor,
+    graded_breaks,
+    half_range,
+    tensor_rule,
     trapezoid,
     trapezoid_tensor,
 )
@@ -55,13 +55,13 @@ def rules(model: Model) -> Iterator[Rule]:
     layers = known_layers(model)
     width = min([1e-6, *(width for _, width in layers if width > 1e-15)])
     places = sorted({0.0, *(place for place, _ in layers)})
-    panels, smooth = graded(places, PANELS_END, width), not jumps(model)
+    panels, smooth = graded_breaks(places, PANELS_END, width), not jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
-        yield trapezoid(n, interval(n))
+        yield trapezoid(n, half_range(n))
     for n in (8, 12, 18, 27, 40):
         yield gauss_legendre(n, panels, PANELS_END)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
-        yield trapezoid(n, interval(n))
+        yield trapezoid(n, half_range(n))
     for length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
         yield gauss_legendre(20, panels, PANELS_END, length)
 
@@ -95,7 +95,7 @@ def _tensors(model: Model) -> Iterator[Rule]:
                 axes[k] = Rule(cut.nodes[cut.weights > 0], cut.weights[cut.weights > 0])
             elif few[k]:
                 axes[k] = gauss_hermite(slow)
-        yield tensor(*axes)
+        yield tensor_rule(*axes)
 
 
 def jumps(model: Model) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import namespace, to_host
-from solvers.resources import GivenUp, one_thread, within
+from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
 from ..convex import Loss, losses, wrong_at_nodes
@@ -105,7 +105,7 @@ def evaluate(
         errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
-            with within(time_limit), np.errstate(all="ignore"):
+            with deadline(time_limit), np.errstate(all="ignore"):
                 errors = point.settle(model)
         except GivenUp as given_up:
             status = given_up.status

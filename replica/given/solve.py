@@ -214,9 +214,9 @@ def _iterated(
         (root * start)[None],
         tol=tol,
         size=lambda x: root * size(x[0] / root).reshape(1, -1),
-        past=past,
-        near=1.0,
-        longest=2.0,
+        history=past,
+        linear_below=1.0,
+        longest_step=2.0,
         max_iterations=600,
     )
     return replace(found, value=found.value / root)

@@ -113,7 +113,7 @@ def _at_biases(
     both = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
     settled = settle(zip(*both, strict=False), BoundFits.on, change, quadrature_tol)
-    status = Status.CONVERGED if settled.met else Status.QUADRATURE
+    status = Status.CONVERGED if settled.converged else Status.QUADRATURE
     return settled.value._replace(biases=biases, change=settled.change, status=status)
 
 

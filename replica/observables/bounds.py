@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT, GivenUp, within
+from solvers.resources import TIME_LIMIT, GivenUp, deadline
 from solvers.results import Array, Status
 
 from ..display import Displayed
@@ -225,7 +225,7 @@ def bounds_of_model(
 ) -> Bounds:
     """The bounds of one model, over its trained bias if it has one, in so many seconds."""
     try:
-        with within(time_limit):
+        with deadline(time_limit):
             fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
         table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, time_left, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array, Rows, Status
 from solvers.scan_minimum import lowest_minimum
 
@@ -84,7 +84,7 @@ def evaluate(
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     settings = minimised, tol, seconds
     if model.train_bias:
-        with within(seconds * len(alpha)):
+        with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings)
 
@@ -166,7 +166,7 @@ def evaluate_at_bias(
     task = Task(model, loss, alpha, lam, tol)
     end = monotonic() + time_limit * len(alpha)
     try:
-        with within(end - monotonic()):
+        with deadline(end - monotonic()):
             found = _solve_ridge(task) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
@@ -185,7 +185,7 @@ def evaluate_at_bias(
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
-        with suppress(GivenUp), within(end - monotonic()):
+        with suppress(GivenUp), deadline(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.put(rows, classification_error=error)
     if len(table.classes) != len(table.c):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
@@ -120,7 +120,7 @@ def gradient(
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
     tol, seconds = limits(quadrature_tol, time_limit)
-    with within(seconds):
+    with deadline(seconds):
         accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": seconds}
         point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
         return _beside(problem, point, tol)

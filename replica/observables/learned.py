@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.quadrature import TENSOR_SIZES
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.settle import largest_change, settle
@@ -169,12 +169,12 @@ class LearnedAlong(LearnedFunction):
         one, zero = partial(average, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         found = np.full_like(of(one, zero, zero, zero), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
-        with suppress(GivenUp), within(TIME_LIMIT):
+        with suppress(GivenUp), deadline(TIME_LIMIT):
             known = t.size if self.point.converged else 0
             for block in (slice(start, start + count) for start in range(0, known, count)):
                 on = partial(self._on, t[block], of, spikes)
                 settled = settle(sizes, on, largest_change, TOLERANCE)
-                found[..., block] = settled.value if settled.met else np.nan
+                found[..., block] = settled.value if settled.converged else np.nan
         return found.reshape(found.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:

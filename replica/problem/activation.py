@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from solvers.quadrature import QuadratureError, refine
+from solvers.quadrature import QuadratureError, expectation
 from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
@@ -184,7 +184,7 @@ class Activation:
 
         def block(s: Array, scale: Array) -> Array:
             breaks = (points - s) / np.where(scale > 0, scale, 1.0)
-            return refine(
+            return expectation(
                 lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
             ).value
 

@@ -194,7 +194,7 @@ class Groups(Responses):
             return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
 
         past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
-        return size * fixed_point(image, first, size=largest, past=past).value
+        return size * fixed_point(image, first, size=largest, history=past).value
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:
         """K = -d V_hat / d V of (4.2), (P, D, D): row j holds how all V_hat change with V_j."""

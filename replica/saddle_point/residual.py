@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from solvers.results import Array, largest
+from solvers.results import Array, largest_modulus
 
 from ..equivalence import Table
 from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
@@ -66,7 +66,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
         changes.append(relative_change(new, old, SMALLEST_ERROR * most))
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance left
     changes.append(np.abs(responses.distance(responses.pack(o.V1, o.V2), alpha, lam)))
-    return np.max([largest(change.reshape(len(alpha), -1)) for change in changes], axis=0)
+    return np.max([largest_modulus(change.reshape(len(alpha), -1)) for change in changes], axis=0)
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:

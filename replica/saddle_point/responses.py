@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from solvers.fixed_point import fixed_point
 from solvers.linear import solve_rows
 from solvers.newton import newton
-from solvers.results import Array, Result, largest
+from solvers.results import Array, Result, largest_modulus
 
 from ..equivalence import Table
 
@@ -269,13 +269,14 @@ class Responses(ABC):
             # Newton's method takes as long as 8 further steps.  The contraction tells how far it is
             # once V changes by less than .02: before, V may grow by a constant factor for decades,
             # or creep, and Newton's method does not find the solution.
-            limits: dict[str, Any] = {"patience": 8, "near": 0.02}
+            limits: dict[str, Any] = {"patience": 8, "linear_below": 0.02}
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
         many = len(self.signed) > MANY  # where Newton's matrix takes as long as 100 steps
         if many:
-            past = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
-            limits = {"past": past, "near": 0.3, "longest": 4.0, "max_iterations": 100}
+            history = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
+            limits = {"history": history, "linear_below": 0.3}
+            limits |= {"longest_step": 4.0, "max_iterations": 100}
         found = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # x, which ``Groups`` carries before V, may have either sign
         signed = np.pad(self.signed, (start.shape[1] - len(self.signed), 0), constant_values=True)
@@ -291,5 +292,5 @@ class Responses(ABC):
                 max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
             )
             error = (step(second.value, slow) - second.value) / self.magnitude(second.value)
-            found = found.continued(slow, replace(second, residual=largest(error)))
+            found = found.continued(slow, replace(second, residual=largest_modulus(error)))
         return replace(found, value=self.from_analytic(found.value))

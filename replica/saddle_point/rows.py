@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from solvers.chebyshev import HalfLine, to_coefficients
+from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.results import Array
 
 from .pencil import Rows
@@ -50,7 +50,7 @@ class TabulatedRows:
     @cached_property
     def _places(self) -> tuple[Array, Array]:
         """q at the Chebyshev points of all panels (panels, points), and in their middles."""
-        return HalfLine.points(11, POINTS, *self._ends)
+        return HalfLine.panel_points(11, POINTS, *self._ends)
 
     @cached_property
     def _values(self) -> Array:
@@ -76,7 +76,7 @@ class TabulatedRows:
     @cached_property
     def table(self) -> HalfLine:
         """c_e and C, k functions."""
-        series = self._values[..., :POINTS] @ to_coefficients(POINTS).T
+        series = self._values[..., :POINTS] @ coefficient_matrix(POINTS).T
         return HalfLine(series, *self._ends)
 
     @cached_property
@@ -86,22 +86,22 @@ class TabulatedRows:
         expected, (i, j) = self._values[..., POINTS], self.upper
         root = np.sqrt(np.abs(expected[1:][i == j]))
         size = np.concatenate([expected[:1], root[i] * root[j]])
-        off = np.abs(self.table.at(self._places[1])[0] - expected)
+        off = np.abs(self.table.evaluate(self._places[1])[0] - expected)
         # of norms that do not fluctuate, both are 0
         return np.asarray((off / np.where(size > 0, size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
         """Of the table about q (P,)."""
-        return self._errors[self.table.place(q)[0]]
+        return self._errors[self.table.locate(q)[0]]
 
     def effective(self, q: Array) -> tuple[Array, Array]:
         """c_e (P,) at q, and its derivative."""
-        value, slope = self.table.at(q, np.s_[:1])
+        value, slope = self.table.evaluate(q, np.s_[:1])
         return value[0], slope[0]
 
     def special(self, q: Array) -> tuple[Array, Array]:
         """C on the n directions u, delta and zeta, (P, n, n), at q, and its derivative."""
-        (i, j), found = self.upper, self.table.at(q, np.s_[1:])
+        (i, j), found = self.upper, self.table.evaluate(q, np.s_[1:])
         C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1))
         C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)
         return C[0], C[1]

@@ -28,8 +28,8 @@ from solvers.rules import (
     gauss_hermite,
     gauss_legendre,
     gaussian_density,
-    graded,
-    interval,
+    graded_breaks,
+    half_range,
     trapezoid,
 )
 
@@ -112,7 +112,7 @@ def _continued(target: Any) -> Rule:
     if target.kinks:
         s, weights = _by_pieces(target)
     else:
-        rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
+        rule = trapezoid(CONTOUR_NODES, half_range(CONTOUR_NODES))
         s, weights = contour(*sides(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0)
     try:
         return _values(target.function(s.copy()), weights)
@@ -122,9 +122,9 @@ def _continued(target: Any) -> Rule:
 
 def _by_pieces(target: Any) -> tuple[Array, Array]:
     """A contour for s and its weights, beside every piece of the line between two kinks."""
-    end = interval(CONTOUR_NODES)
+    end = half_range(CONTOUR_NODES)
     # 24 nodes a panel of length 1: the poles are 0.15 away
-    rule = gauss_legendre(24, graded(target.kinks, end), end, 1.0)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, end), end, 1.0)
     line, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
     for ends in pairwise((-np.inf, *target.kinks, np.inf)):
         piece = (line > ends[0]) & (line < ends[1])
@@ -147,7 +147,8 @@ def _blurred(nodes: Rule, noise: float) -> Rule:
 
 def _on_line(target: Any, panel: float) -> Rule:
     """The values that the target has on a fine rule for s."""
-    rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
+    reach = half_range(1024)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, reach), reach, panel)
     return _values(target(rule.nodes), rule.weights)
 
 

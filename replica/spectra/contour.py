@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import erf
 
-from solvers.quadrature import refine
+from solvers.quadrature import expectation
 from solvers.results import Array
-from solvers.rules import Rule, interval
+from solvers.rules import Rule, half_range
 
 from ..equivalence import Table, alike
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
@@ -62,7 +62,7 @@ def contour_table(model: Model, table: Table) -> Table | None:
 def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
     """Complex nodes (nodes,) and weights of the Gaussian, which sum to 1, on a contour that leaves
     the line ``beside`` it."""
-    half = interval(nodes)
+    half = half_range(nodes)
     kappa, slope = beside(np.linspace(-half, half, nodes), side, turns, steepest)
     weights = slope * np.exp(-(kappa**2) / 2)
     return kappa, weights / weights.sum()
@@ -136,5 +136,5 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
 
     breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    result = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
+    result = expectation(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
     return Moments(*result.value)

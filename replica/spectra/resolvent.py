@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.continuation import follow, newton_complex
+from solvers.continuation import follow_root, newton_complex
 from solvers.resources import check_time
 from solvers.results import Array
 
@@ -75,7 +75,7 @@ class Resolvent:
             turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
             return np.where(t >= 1, z[rows], turned)
 
-        return follow(
+        return follow_root(
             self.residual,
             self.real.analytic.to_analytic(first, alpha).astype(complex),
             path,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
@@ -89,7 +89,7 @@ def features_at_dimension(
     gaussian = step.readout.continuous == "gaussian"
     discretise = gauss_hermite if gaussian else step.readout.discretise
     values, shares = discretise(readout_nodes)
-    rows = tensor(*[gauss_hermite(row_nodes)] * K)
+    rows = tensor_rule(*[gauss_hermite(row_nodes)] * K)
     if len(rows.weights) * len(values) > MOST_GROUPS:
         allowed = f"fewer: {len(rows.weights)} times {len(values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
@@ -138,7 +138,7 @@ def _batch(step: Step, directions: Array, readout: float) -> _Batch:
     """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
     K, labels = directions.shape[1], step.labels_at(0)
     of = Components.of(step.inputs, directions, labels.combinations)
-    places, weights = of.on(tensor(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
+    places, weights = of.on(tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
     h, g, spread = of.moments(labels.combined_mean, places)
     kappa, mean = np.split(of.special(places), [K])
     beside = mean * h + np.einsum("nkl,ln->kn", of.root[:, K:][places.component], g)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 from numpy.typing import NDArray
 
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
 from solvers.rules import HALF_WIDTH, gaussian_density, trapezoid
 
@@ -58,7 +58,7 @@ class Nodes(NamedTuple):
 
     def carried(self, total: Array) -> Array:
         """The ``total`` weights (l, N, m) of the same averages of smooth functions."""
-        on_nodes = total @ to_coefficients(self.points)
+        on_nodes = total @ coefficient_matrix(self.points)
         return np.asarray(on_nodes.reshape(len(total), -1, self.panels * self.points))
 
 

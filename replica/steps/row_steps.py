@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.adaptive import Panels, adapt, between
+from solvers.adaptive import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
-from solvers.resources import GivenUp, check_time, one_thread, within
+from solvers.resources import GivenUp, check_time, deadline, one_thread
 from solvers.results import Array
-from solvers.rules import Rule, interval, trapezoid
+from solvers.rules import Rule, half_range, trapezoid
 from solvers.settle import scaled_change, settle
 
 from ..equivalence import Batch
@@ -29,7 +29,7 @@ from .step import Step
 LONGEST = 60.0  # seconds that the batches of a model may take: it is made before it is solved
 SMALL = 1e-6  # a sample's weights in a row of length 1 that are smaller need fewer digits
 # For kappa, finer and finer; after them come panels.
-KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 224)]
+KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 
 
 class State(NamedTuple):
@@ -54,7 +54,7 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
     state = State(np.zeros(step.known + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
-        with within(LONGEST):
+        with deadline(LONGEST):
             for t in range(len(step.schedule)):
                 batch, state = _settled(step, kinds, state, t)
                 batches.insert(0, batch)
@@ -135,13 +135,15 @@ def _adapted(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rul
 
     # Gauss's and Kronrod's rules agree to tol; the latter's error is some square root smaller
     tol, most = 1e-7, 400
-    adapted = adapt(values, between(np.linspace(-9.2, 9.2, 7)[None]), tol, most, at_once=32)
+    adapted = halve_panels(
+        values, panels_between(np.linspace(-9.2, 9.2, 7)[None]), tol, most, batch_size=32
+    )
     if adapted is None:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
             f"{most} panels"
         )
-    return Rule(*(part[0] for part in adapted[0].gaussian()))
+    return Rule(*(part[0] for part in adapted[0].rule()))
 
 
 def _contributions(moved: Sample, labels: ResidualLaw, alpha: float) -> Array:
@@ -166,7 +168,7 @@ def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: i
 
     tol = 1e-10 if K == 1 else 1e-8
     settled = settle(range(count), probe, scaled_change, tol)
-    if not settled.met:
+    if not settled.converged:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"

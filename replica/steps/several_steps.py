@@ -187,7 +187,7 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
 
     tol = 1e-11  # each step passes its errors on to the next
     settled = settle(rules(now), averages, largest_change, tol)
-    if not settled.met:
+    if not settled.converged:
         raise QuadratureError(
             f"the averages over kappa after a step did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import NODES, Panels, adapt, between
+from solvers.adaptive import NODES, Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import gaussian_density
@@ -71,8 +71,8 @@ class Nest(NamedTuple):
         own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
         places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
         breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST[0], FIRST[-1])
-        first = between(np.sort(breaks, axis=1))
-        adapted = adapt(values, first, self.tol, MOST_PANELS, self.panels_at_once)
+        first = panels_between(np.sort(breaks, axis=1))
+        adapted = halve_panels(values, first, self.tol, MOST_PANELS, self.panels_at_once)
         if adapted is None:
             raise QuadratureError(
                 f"the averages over the batch of a step: target {self.labels.target.name} less the "
@@ -85,7 +85,7 @@ class Nest(NamedTuple):
         """The nodes of Kronrod's rule on panels of the first of tau, and on those within."""
         weights, size = panels.weights, self.panels_at_once
         for some in (slice(k, k + size) for k in range(0, len(weights), size)):
-            here = panels.at(some)
+            here = panels.select(some)
             at, tau = np.repeat(here.owner, NODES.size), here.nodes.ravel()
             more = weights[some].ravel()
             if self.L.shape[1] == 1:

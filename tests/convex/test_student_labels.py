@@ -14,7 +14,7 @@ from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
 from replica.saddle_point import Field, field_on, responses_of, ridge
-from solvers.rules import Rule, composite, trapezoid
+from solvers.rules import Rule, composite_legendre, trapezoid
 from tests.convex.problems import LOG_COSH, MODELS, WAVE, by_nodes, labels_on, overlaps_of
 
 FOURTH = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
@@ -56,7 +56,7 @@ def test_averages_by_brute_force(of, nu, V):
     panels = np.sort(
         np.concatenate([ends, *(end + side * away for end in ends for side in (-1, 1))])
     )
-    t0, length = composite(8, panels)
+    t0, length = composite_legendre(8, panels)
     g, slope, near = of.score(t0, np.full_like(t0, V))
     exact, scale = np.zeros(7), stats.t.pdf(0, nu) / sigma
     for t, w, y in zip(tau, weights, mean, strict=True):
