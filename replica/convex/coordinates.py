@@ -37,7 +37,7 @@ class Coordinates:
         self.lower = np.tril_indices(A)
         self.size = float(np.sqrt(table.weights @ (table.power + table.noise))) or 1.0
         special = table.regressors[len(table.offsets) :]
-        adds = np.sqrt(special**2 @ table.on_parts(table.weights)).reshape(A, -1)
+        adds = np.sqrt(special**2 @ table.per_part(table.weights)).reshape(A, -1)
         self.unit = self.size / np.where(adds > 0, adds, self.size)
         # of dependent offsets, m is ridge regression's: of least norm, in units of their columns
         columns = np.sqrt(table.weights)[:, None] * table.offsets.T

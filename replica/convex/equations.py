@@ -85,8 +85,8 @@ class Equations:
         free, special = slice(count), slice(count, None)
         phi = o.special.reshape(len(x), 1, -1) @ of.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
-        moment = (s.parts * table.on_parts(table.weights)) @ regressors.T
-        slope = table.on_parts(s.slope * table.weights)
+        moment = (s.parts * table.per_part(table.weights)) @ regressors.T
+        slope = table.per_part(s.slope * table.weights)
         gram = (regressors * slope[:, None]) @ regressors.T
         score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, rounding would carry it off

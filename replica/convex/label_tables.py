@@ -17,7 +17,7 @@ import numpy as np
 from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
-from ..equivalence import Table, jumps, known_layers, tabulate
+from ..equivalence import Table, known_layers, tabulate, target_jumps
 from ..problem import LabelNoise, Model, Places
 
 UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
@@ -122,7 +122,7 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     nodes, weights = trapezoid_tensor(_of_level(TENSORS.get(spikes, KAPPA), level), spikes)
     if spikes == 1:
         widths = [width for _, width in known_layers(model)]
-        if jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
+        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
     if folded:

@@ -140,7 +140,7 @@ def fitted_rules(
 
     at_first = at(first)
     at_once = given_kappa(*at_first)
-    table = at_first[0].at(slice(None), inputs.weights(first.rule().weights[0]))
+    table = at_first[0].select_nodes(slice(None), inputs.weights(first.rule().weights[0]))
     bounds = _bounds(table)
     units, blurred = _units(at_once * bounds(table), table, at_first[1])
     # an average over tau blurs a jump more than that

@@ -21,7 +21,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, deadline
 from solvers.results import Array, Status
 
 from ..display import Displayed
-from ..equivalence import at_points, rules, tabulate
+from ..equivalence import rules, table_at_kappa, tabulate
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
@@ -95,7 +95,7 @@ class Bounds(Displayed):
 
     def target_function(self, kappa: ArrayLike) -> Array:
         """h(kappa), the conditional mean of the target that both approximate, likewise."""
-        table, averaged = at_points(self.model, kappa)
+        table, averaged = table_at_kappa(self.model, kappa)
         return averaged(table.h)
 
     @property
@@ -118,7 +118,7 @@ class Bounds(Displayed):
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
         """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
-        table, averaged = at_points(self.model.with_bias(bias), kappa)
+        table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
         columns = table.regressors[: len(weights), : table.weights.size]
         return averaged(weights @ columns)
 

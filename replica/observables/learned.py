@@ -25,7 +25,7 @@ from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.settle import largest_change, settle
 
-from ..equivalence import Table, at_points, average, projections, tabulate_at
+from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
@@ -102,7 +102,7 @@ class LearnedFunction:
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
         """What is made ``of`` the law of the output, (..., *shape of kappa)."""
-        table, averaged = at_points(self._model, kappa)
+        table, averaged = table_at_kappa(self._model, kappa)
         field = self._field(table)
         return of(averaged, field.centre[0], field.power[0])
 
@@ -113,7 +113,7 @@ class LearnedFunction:
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         """Mean and variance of the target given kappa and the component of the input."""
-        table, averaged = at_points(self._model, kappa)
+        table, averaged = table_at_kappa(self._model, kappa)
         return averaged, table.h, table.spread
 
     def _field(self, table: Table) -> Field:
@@ -154,19 +154,19 @@ class LearnedAlong(LearnedFunction):
         return super().settings | {"direction": self.direction.round(3).tolist()}
 
     def _target(self, kappa: ArrayLike) -> Conditional:
-        model, (t, shape) = self._model, projections(kappa, 1)
+        model, (t, shape) = self._model, flat_kappa(kappa, 1)
         law = model.labels
         alone = Components.of(model.inputs, self.direction[:, None], law.combinations)
         places, chance = alone.given(t)
         found = alone.moments(law.combined_mean, places)
-        return partial(average, chance, shape), found.h, found.spread
+        return partial(average_components, chance, shape), found.h, found.spread
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
-        (t,), shape = projections(kappa, 1)
+        (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
         spikes, parts = components.slope.shape[2], len(components.shares)
         sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
-        one, zero = partial(average, np.ones((1, t.size)), t.shape), np.zeros(t.size)
+        one, zero = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         found = np.full_like(of(one, zero, zero, zero), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), deadline(TIME_LIMIT):
@@ -188,7 +188,7 @@ class LearnedAlong(LearnedFunction):
         pull = (field.pull[0] * unit).sum(axis=1)
         centre, told = field.centre[0] + pull * depth, pull**2
         rest = np.maximum(field.power[0] - told, 0.0)
-        return of(partial(average, weights, t.shape), centre, rest, told)
+        return of(partial(average_components, weights, t.shape), centre, rest, told)
 
 
 def _mixed(
@@ -235,7 +235,7 @@ class LearnedByReadout(LearnedFunction):
 
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""
-        return projections(kappa, self.point.model.directions.shape[1])
+        return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
 def learned_function(

@@ -72,9 +72,9 @@ class Rows:
     norms: bool = True
     initial_norms: float = 0.0
 
-    def of(self, groups: NDArray[np.int64]) -> "Rows":
+    def select(self, groups: NDArray[np.int64]) -> "Rows":
         """The rows of some of the groups."""
-        return replace(self, batches=tuple(b.of(groups) for b in self.batches))
+        return replace(self, batches=tuple(batch.select(groups) for batch in self.batches))
 
     @property
     def groups(self) -> int:
@@ -91,7 +91,7 @@ class Rows:
     def links(self) -> Array:
         """The pencil without samples and K^-1, (2AT, 2AT).  Eq. (18.9)"""
         between = np.ones(2 * len(self.batches) - 1)
-        between[::2] = [b.kept for b in self.batches]
+        between[::2] = [b.decay_factor for b in self.batches]
         layers = np.diag(between, k=1) + np.diag(between, k=-1)
         layers[-1, -1] = -1.0
         return np.kron(layers, np.eye(self.groups))

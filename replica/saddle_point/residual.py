@@ -83,8 +83,8 @@ def _of_signal(
     Eqs. (4.5), (4.6)"""
     P, W = len(s.mean), s.slope * table.weights
     power = (W @ table.power)[:, None]
-    of_regressors = np.sqrt(table.on_parts(W) @ (table.regressors**2).T)
-    moments = (s.parts * table.on_parts(table.weights)) @ table.regressors.T
+    of_regressors = np.sqrt(table.per_part(W) @ (table.regressors**2).T)
+    moments = (s.parts * table.per_part(table.weights)) @ table.regressors.T
     kept = np.concatenate([hats.m, hats.special.reshape(P, -1)], axis=1)
     terms = np.vecdot(np.abs(o.m), of_regressors[:, : len(table.offsets)])[:, None]
     size = of_regressors * np.sqrt(power)

@@ -133,8 +133,8 @@ def responses_of(table: Table) -> Responses:
 def conditional_error(table: Table, m: Array, special: Array) -> Array:
     """epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    error = ((output - table.seen) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
-    return np.asarray(error + table.unseen + table.noise)
+    error = ((output - table.target_parts) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
+    return np.asarray(error + table.unexplained + table.noise)
 
 
 def for_groups(table: Table, points: Points) -> Points:

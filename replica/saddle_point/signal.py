@@ -53,7 +53,7 @@ def ridge_signal(
 
     Where the mu_0 are zero or dependent, the least-norm solution is taken.
     """
-    count, W = len(table.offsets), table.on_parts(W)
+    count, W = len(table.offsets), table.per_part(W)
     offsets, loadings = table.regressors[:count], table.regressors[count:]
     penalty = penalty_on_m(table, alpha, V2)
     root = susceptibility.root
@@ -65,12 +65,12 @@ def ridge_signal(
     columns = np.concatenate([columns, loadings.T @ root], axis=2)
     rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
     design = np.concatenate([weight * columns, rows], axis=1)
-    target = np.concatenate([weight[..., 0] * table.seen, np.zeros_like(penalties)], axis=1)
+    target = np.concatenate([weight[..., 0] * table.target_parts, np.zeros_like(penalties)], axis=1)
     solution = least_squares(design, target)
     # once more, for what large m that nearly cancel have left by rounding
     solution += least_squares(design, target - (design @ solution[..., None])[..., 0])
     m, phi = solution[:, :count], solution[:, count:, None]
-    score = W * (table.seen - m @ offsets - (root @ phi)[..., 0] @ loadings)
+    score = W * (table.target_parts - m @ offsets - (root @ phi)[..., 0] @ loadings)
     by_definition = (score @ loadings.T)[..., None]  # theta_hat = E[x mu_1 (y - output) / (1 + V)]
     # phi = root^T theta_hat: the definition keeps more digits where the penalty outweighs the data
     weak = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1

@@ -22,7 +22,7 @@ from solvers.quadrature import expectation
 from solvers.results import Array
 from solvers.rules import Rule, half_range
 
-from ..equivalence import Table, alike
+from ..equivalence import Table, group_kinds
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 
@@ -45,7 +45,7 @@ def contour_table(model: Model, table: Table) -> Table | None:
     kappa, weights = map(np.concatenate, zip(*parts, strict=True))
     if not np.iscomplexobj(kappa):
         return None
-    kinds, _ = alike(model)
+    kinds, _ = group_kinds(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
         for a in kinds

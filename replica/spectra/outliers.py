@@ -36,7 +36,7 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
         return np.full(count, np.nan)
     V2 = U[:, -resolvent.responses.groups :].real
     total = 1 + resolvent.responses.from_analytic(U).real @ resolvent.real.coefficients
-    groups, weights = len(table.classes), table.on_parts(table.weights / total[0])
+    groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     of_m, of_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], without a spike as with one

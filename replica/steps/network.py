@@ -91,7 +91,7 @@ class NetworkRows:
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """The rows of some of the groups of ``published``."""
-        return self.all_groups.of(groups) if _several_kinds(self.step) else self.tabulated
+        return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated
 
     def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Numbers (G, n) in which those of the ``groups`` of ``published`` agree that are of one

@@ -206,7 +206,7 @@ def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
     rho2 = rho**2 + now.labels.conditional_variance(table.h, table.spread)
     numbers = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ w
     # of the force on a sample, rho mu_1, along the spike and across it
-    force = table.on_parts(w) * (table.seen - step.readout.values[0] * table.regressors[0])
+    force = table.per_part(w) * (table.target_parts - step.readout.values[0] * table.regressors[0])
     a_u, *a_zeta = force @ table.regressors[1:].T
     return np.array([a_u, *numbers, *a_zeta])
 

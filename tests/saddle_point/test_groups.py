@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
-from replica.equivalence import alike, table_at, table_of_size, tabulate, tabulate_at
+from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, tabulate_at
 from replica.observables import sweep
 from replica.problem import law
 from replica.saddle_point import groups, responses, ridge, solve_and_check
@@ -216,7 +216,7 @@ def test_opposite_groups_of_an_odd_student_are_one_kind_at_a_finite_dimension():
     of = dict(student="tanh", target="sin", c=1.1, gamma=0.9, dimension=120)
     together = SpikedRandomFeatures(r=[1.5, 0.5, -0.5, -1.5], **of)
     apart = SpikedRandomFeatures(r=[1.5, 0.5, -0.5 - 1e-9, -1.5 - 1e-9], **of)
-    assert [len(alike(model)[0]) for model in (together, apart)] == [2, 4]
+    assert [len(group_kinds(model)[0]) for model in (together, apart)] == [2, 4]
     one, other = (solve(model, alpha=1.5, lam=0.05) for model in (together, apart))
     # errors are smooth in the loading
     assert one.test_error == pytest.approx(other.test_error, rel=1e-8)

@@ -12,7 +12,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Status
 
-from ...equivalence import OneGroup, Several
+from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, together
 from .readout import readout
 from .responses import NOT_FINITE, responses
@@ -32,7 +32,7 @@ work, work_of_several = [0], [0]  # points times nodes so far
 @cache
 def kernel() -> Any:
     """``solve`` compiled; itself where there is no numba."""
-    return together(solve, OneGroup, Several, HalfLine)
+    return together(solve, OneGroup, SpecialDirections, HalfLine)
 
 
 def worthwhile(points: int) -> bool:
@@ -77,11 +77,11 @@ def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: b
     out = np.empty((16 + 2 * n, alpha.size))
     for i in range(alpha.size):
         W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
-        point = readout(fine, fine.usual, fine.several, alpha[i], lam[i], W1, V2)
+        point = readout(fine, fine.one_spike, fine.several, alpha[i], lam[i], W1, V2)
         residual = error = np.nan
         if checked:
-            residual = violation(fine, fine.usual, fine.several, alpha[i], lam[i], point)
-            error = violation(coarse, coarse.usual, coarse.several, alpha[i], lam[i], point)
+            residual = violation(fine, fine.one_spike, fine.several, alpha[i], lam[i], point)
+            error = violation(coarse, coarse.one_spike, coarse.several, alpha[i], lam[i], point)
         for k, number in enumerate(point[:10]):
             out[k, i] = number
         out[10, i], out[11, i], out[12, i], out[13, i] = residual, error, iterations, status
@@ -93,6 +93,6 @@ def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: b
 
 
 @compiled
-def directions(several: Several | None) -> int:
+def directions(several: SpecialDirections | None) -> int:
     """How many special directions there are: the spike, the norms and zeta, unless several."""
     return 3 if several is None else len(several.loadings)

@@ -4,7 +4,7 @@ from typing import Any
 
 from solvers.chebyshev import HalfLine
 
-from ...equivalence import OneGroup, Several
+from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, summed
 from .one_spike import form, signal_of_spike, special_of_spike
 from .records import Point, Signal, Triple
@@ -15,8 +15,8 @@ from .several import errors_of_several, form_of_several, signal_of_several, spec
 @compiled
 def readout(
     t: OneGroup,
-    usual: bool | None,
-    several: Several | None,
+    one_spike: bool | None,
+    several: SpecialDirections | None,
     alpha: float,
     lam: float,
     W1: float,
@@ -28,15 +28,15 @@ def readout(
     E = averages(t, V1, V2)
     V1_hat, V2_hat = ratio * E.Ra, ratio * E.Rb  # Eq. (4.2)
     q = t.beta * V2 * V1_hat
-    if usual is not None:
+    if one_spike is not None:
         C, slope = special_of_spike(t, t.rows, q)
         s = signal_of_spike(t, alpha * V2, V1, V2, q, C)
     if several is not None:
         C, slope = special_of_several(t, t.rows, len(several.loadings), q)
         s = signal_of_several(t, several, alpha * V2, V1, V2, C)
-    X2_signal, Q1_signal, psi2 = of_signal(t, usual, several, alpha, V2, q, C, slope, s)
+    X2_signal, Q1_signal, psi2 = of_signal(t, one_spike, several, alpha, V2, q, C, slope, s)
     # Eq. (4.7) is linear in (Q1, q2): its other terms first
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, usual, several, V1, V2, s)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, one_spike, several, V1, V2, s)
     Ta += Q1_signal * RRaa
     Tb += Q1_signal * E.RRab
     X1, X2 = ratio * Ta, ratio * Tb + X2_signal  # Eq. (4.8) without Q
@@ -57,8 +57,8 @@ def readout(
 @compiled
 def of_signal(
     t: OneGroup,
-    usual: bool | None,
-    several: Several | None,
+    one_spike: bool | None,
+    several: SpecialDirections | None,
     alpha: float,
     V2: float,
     q: float,
@@ -69,10 +69,10 @@ def of_signal(
     """What the signal adds to X2, the last term of (4.8), and to Q1, that of (15.8) and, a term of
     its own where psi has a loading, psi^2.  At a finite dimension m_hat acts as theta_hat does."""
     hats, scale, psi2, of_loading = s.special_hat, alpha**2 / t.beta, 0.0, 0.0
-    if usual is not None:
+    if one_spike is not None:
         psi2, falls, held = s.special[2] ** 2, -form(slope, hats), form(C, hats)
     if several is not None:
-        for k in range(len(hats) - several.rest, len(hats)):
+        for k in range(len(hats) - several.zetas, len(hats)):
             of_loading += s.special[k] ** 2
         falls, held = -form_of_several(slope, hats), form_of_several(C, hats)
     X2 = scale * (held - q * falls)  # Eqs. (4.8), (15.8)
@@ -85,8 +85,8 @@ def of_signal(
 def error_averages(
     t: OneGroup,
     rows: HalfLine | None,
-    usual: bool | None,
-    several: Several | None,
+    one_spike: bool | None,
+    several: SpecialDirections | None,
     V1: float,
     V2: float,
     s: Signal,
@@ -95,13 +95,13 @@ def error_averages(
     T = T0 = Ta = Tb = RRaa = RRbb = 0.0
     if several is not None:
         errors = errors_of_several(t, several, s.m, s.special)
-    if usual is not None:
+    if one_spike is not None:
         theta, chi, psi = s.special
     for n in range(len(t.weights)):
         w, a, b = t.weights[n], t.a[n], t.b[n]
         if several is not None:
             error = errors[n]
-        if usual is not None:
+        if one_spike is not None:
             gap = s.m * t.mu0[n] + theta * t.loading[n] - t.h[n]
             if rows is not None:
                 gap += chi * t.norm[n]

@@ -9,7 +9,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
-from ...equivalence import OneGroup, Several
+from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, summed
 from .records import Signal
 from .responses import place, series
@@ -17,7 +17,7 @@ from .responses import place, series
 
 @compiled
 def signal_of_several(
-    t: OneGroup, several: Several, scale: float, V1: float, V2: float, C: Array
+    t: OneGroup, several: SpecialDirections, scale: float, V1: float, V2: float, C: Array
 ) -> Signal:
     """The same of any special directions, all at once: theta = root phi with root root^T = alpha V2
     C, by Cholesky; ``scale`` is alpha V2.  Eqs. (4.5), (19.3)"""
@@ -40,7 +40,7 @@ def signal_of_several(
 
 
 @summed
-def gram_of_several(t: OneGroup, several: Several, V1: float, V2: float) -> Array:
+def gram_of_several(t: OneGroup, several: SpecialDirections, V1: float, V2: float) -> Array:
     """E[R F F^T] of F = (mu_0, loadings, target), (n + 2, n + 2).  Eqs. (4.5), (19.3)"""
     N, size, row = len(t.weights), len(several.loadings) + 2, 0
     wR, G = np.empty(N), np.empty((size, size))
@@ -57,17 +57,17 @@ def gram_of_several(t: OneGroup, several: Several, V1: float, V2: float) -> Arra
 
 
 @summed
-def errors_of_several(t: OneGroup, several: Several, m: float, special: Array) -> Array:
+def errors_of_several(t: OneGroup, several: SpecialDirections, m: float, special: Array) -> Array:
     """(4.7) without its terms in Q1, q2 at every node: the square of what the output lacks of the
     target's mean, and of its slope in every part of zeta that is random there.  Eq. (19.3)"""
     n, parts, N = several.loadings.shape
     errors, gap = np.empty(N), np.empty(N)
     for i in range(N):
-        errors[i] = several.unseen[i] + t.noise
+        errors[i] = several.unexplained[i] + t.noise
     for part in range(parts):
         for i in range(N):
-            gap[i] = (m * t.mu0[i] if part == 0 else 0.0) - several.seen[part, i]
-        for k in range(n - several.rest if part > 0 else 0, n):
+            gap[i] = (m * t.mu0[i] if part == 0 else 0.0) - several.target[part, i]
+        for k in range(n - several.zetas if part > 0 else 0, n):
             for i in range(N):
                 gap[i] += special[k] * several.loadings[k, part, i]
         for i in range(N):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...equivalence import OneGroup, Several
+from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, summed
 from .one_spike import signal_averages, special_of_spike, times
 from .readout import error_averages, of_signal
@@ -30,7 +30,12 @@ SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
 
 @compiled
 def violation(
-    t: OneGroup, usual: bool | None, several: Several | None, alpha: float, lam: float, p: Point
+    t: OneGroup,
+    one_spike: bool | None,
+    several: SpecialDirections | None,
+    alpha: float,
+    lam: float,
+    p: Point,
 ) -> float:
     """Largest relative change of any unknown by its own equation on the table ``t``, the rest as
     in ``p``.  Eqs. (4.1)-(4.11)"""
@@ -40,13 +45,13 @@ def violation(
     V1_again, V2_again = from_conjugates(t, V2, V1_hat, lam + V2_hat)
     error, slopes, _ = log_residual(t, E, alpha, lam, bulk_at(t, t.rows, p.W1, V2), V2)
     q = t.beta * V2_again * V1_hat
-    if usual is not None:
+    if one_spike is not None:
         C, slope = special_of_spike(t, t.rows, q)
     if several is not None:
         C, slope = special_of_several(t, t.rows, len(several.loadings), q)
     s = p.signal
-    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, usual, several, V1, V2, s)
-    X2_signal, Q1_signal, psi2 = of_signal(t, usual, several, alpha, V2_again, q, C, slope, s)
+    T, T0, Ta, Tb, RRaa, RRbb = error_averages(t, t.rows, one_spike, several, V1, V2, s)
+    X2_signal, Q1_signal, psi2 = of_signal(t, one_spike, several, alpha, V2_again, q, C, slope, s)
     Q1_of_rest = p.Q1 - psi2
     Ta += Q1_of_rest * RRaa + p.q2 * E.RRab  # Eq. (4.7)
     Tb += Q1_of_rest * E.RRab + p.q2 * RRbb  # Eq. (4.7)
@@ -57,7 +62,7 @@ def violation(
     # the errors of no readout: what errors, sums that may cancel, are compared with
     whole, whole_train = no_readout(t, V1, V2)
     scale = alpha * V2_again
-    worst = violation_of_signal(t, usual, several, E.Ra, V1, V2, scale, C, s)
+    worst = violation_of_signal(t, one_spike, several, E.Ra, V1, V2, scale, C, s)
     for change in (
         relative(V1_again - V1, V1),
         relative(V2_again - V2, V2),
@@ -79,8 +84,8 @@ def violation(
 @compiled
 def violation_of_signal(
     t: OneGroup,
-    usual: bool | None,
-    several: Several | None,
+    one_spike: bool | None,
+    several: SpecialDirections | None,
     of_zeta: float,
     V1: float,
     V2: float,
@@ -95,7 +100,7 @@ def violation_of_signal(
     left: Any
     again: Any
     size: Any
-    if usual is not None:
+    if one_spike is not None:
         F = signal_averages(t, t.rows, V1, V2, 0.0, 0.0)
         (theta, chi, psi), again, m = s.special, times(C, s.special_hat), s.m
         left = (
