@@ -37,7 +37,7 @@ def average(
     """
     points, count = field.centre.shape
     entering = labels.tau.shape[2]  # what does not enter labels is Gaussian: Eq. (19.4)
-    others, field = field.pull[..., entering:], field.entering(entering)
+    others, field = field.tau_slope[..., entering:], field.project_tau(entering)
     size = max(1, _at_once(labels, loss) // points)
     of = given_tau if each_tau else _given_kappa
     parts = []
@@ -60,7 +60,7 @@ def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) 
     """The loss and the squared residual y - f of training samples, and the loss on new ones, (P,),
     by the names that ``Solution`` has; with the quadrature ``weights`` (N,) of kappa."""
     first, second, train = average("residual", labels, loss, field) @ weights
-    test = average("residual", labels, loss, field.unmoved)[2] @ weights
+    test = average("residual", labels, loss, field.for_new_samples)[2] @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # differences of a piece's moments, in the tails, are off by less than rounding of the test loss

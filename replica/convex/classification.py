@@ -17,7 +17,7 @@ from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import tabulate
 from ..problem import Model, Places
-from ..saddle_point import Field, Overlaps, field_on, remaining, responses_of
+from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of, variance_given_tau
 from .label_tables import (
     ConditionalLabels,
     LabelTable,
@@ -64,9 +64,9 @@ def _on_panels(model: Model, overlaps: Overlaps, tol: float, level: int) -> Arra
         z = panels.nodes.ravel()
         table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
         owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
-        field = field_on(responses_of(table), overlaps, owner)
-        field = field.entering(model.components.rest.shape[2])
-        below = ndtr(-field.centre / np.sqrt(field.power))  # shows a layer that errors may hide
+        field = field_at_nodes(responses_of(table), overlaps, owner)
+        field = field.project_tau(model.components.rest.shape[2])
+        below = ndtr(-field.centre / np.sqrt(field.variance))  # shows a layer that errors may hide
         places = table.places
         each = tol / gaussian_density(places.z[0])
         wrong = _on_tau_panels(model, places, field, each, level)
@@ -94,7 +94,7 @@ def _settled(each: Iterable[Array], points: int, tol: float) -> Array:
 def _on_table(given: LabelTable, overlaps: Overlaps) -> Array:
     """P(y f < 0) on a table, (P,)."""
     table, labels = given
-    field = field_on(responses_of(table), overlaps).entering(labels.tau.shape[2])
+    field = field_at_nodes(responses_of(table), overlaps).project_tau(labels.tau.shape[2])
     return np.asarray(wrong_at_nodes(labels, field).sum(axis=-1) @ table.weights)
 
 
@@ -122,6 +122,6 @@ def _on_tau_panels(model: Model, places: Places, field: Field, tol: Array, level
 
 def wrong_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """What every node of tau adds to P(y f < 0) at every kappa, (P, N, T)."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
-    below = ndtr(-centre / np.sqrt(remaining(field))[..., None])
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
+    below = ndtr(-centre / np.sqrt(variance_given_tau(field))[..., None])
     return np.asarray(labels.weights * ((1 - labels.mean) / 2 + labels.mean * below))

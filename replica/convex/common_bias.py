@@ -22,7 +22,7 @@ from solvers.results import Array
 
 from ..equivalence import Table, tabulate_at
 from ..problem import Model
-from ..saddle_point import Field, Overlaps, Scores, field_on, ridge
+from ..saddle_point import Field, Overlaps, Scores, field_at_nodes, ridge
 
 
 def objective(
@@ -39,20 +39,20 @@ def slope_in_bias(
     field; 0 if no bias is trained."""
     if not model.train_bias:
         return np.zeros(len(alpha))
-    overlaps = ridge.for_groups(table, points).overlaps
+    overlaps = ridge.expand_kinds(table, points).overlaps
 
     def beside(bias: float) -> Field:
         # groups that respond alike at one bias need not at another
         moved = model.with_bias(bias)
         there = tabulate_at(moved, table.places, table.weights, target=False, merged=False)
-        return field_on(ridge.responses_of(there), overlaps)
+        return field_at_nodes(ridge.responses_of(there), overlaps)
 
     step = 1e-4  # of a central difference: 1e-8 of the moments, beside 1e-12 of rounding over it
     with np.errstate(all="ignore"):  # rows that did not converge may hold anything
-        field = field_on(ridge.responses_of(table), points.overlaps)
+        field = field_at_nodes(ridge.responses_of(table), points.overlaps)
         s, before, after = score(field), beside(-step), beside(step)
-        C, P, power, V = ((y - x) / (2 * step) for x, y in zip(before, after, strict=True))
+        C, P, S2, V = ((y - x) / (2 * step) for x, y in zip(before, after, strict=True))
         change = (
-            C * s.mean + (P * s.pulled(field)).sum(axis=-1) - power * s.slope / 2 + V * s.square / 2
+            C * s.mean + (P * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
         )
         return np.asarray(-alpha / model.beta * (change @ table.weights))

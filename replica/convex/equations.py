@@ -36,7 +36,7 @@ from ..saddle_point import (
     Scores,
     Signal,
     Susceptibility,
-    field_on,
+    field_at_nodes,
     penalty_on_m,
     ridge,
     sweep,
@@ -85,7 +85,7 @@ class Equations:
         free, special = slice(count), slice(count, None)
         phi = o.special.reshape(len(x), 1, -1) @ of.inverse_root
         before = np.concatenate([x, phi[:, 0]], axis=1)
-        moment = (s.parts * table.per_part(table.weights)) @ regressors.T
+        moment = (s.flat * table.per_part(table.weights)) @ regressors.T
         slope = table.per_part(s.slope * table.weights)
         gram = (regressors * slope[:, None]) @ regressors.T
         score_size = np.sqrt(s.square @ table.weights)[:, None]
@@ -144,10 +144,10 @@ class Equations:
     def errors(self, o: Overlaps) -> dict[str, Array]:
         """The squared test error on noiseless targets, the training error, and the losses on new
         and on training samples, (P,), by the names that ``Solution`` has.  Eqs. (4.7), (4.11)"""
-        table, field = self.table, field_on(self.responses, o)
+        table, field = self.table, field_at_nodes(self.responses, o)
         # E (E[y | x] - f)^2
-        error = (field.centre - table.h) ** 2 + table.spread + field.power
-        error -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
+        error = (field.centre - table.h) ** 2 + table.spread + field.variance
+        error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
         known = losses(self.labels, table.weights, self.loss, field)
         return {"test_error": error @ table.weights, **known}
 

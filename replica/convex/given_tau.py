@@ -17,7 +17,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
 
-from ..saddle_point import THINNEST_FIELD, Field, remaining
+from ..saddle_point import THINNEST_FIELD, Field, variance_given_tau
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
@@ -28,9 +28,9 @@ Average = Callable[[Array, Array, Array], Array]
 
 def given_tau(what: Averaged, labels: ConditionalLabels, loss: Loss, field: Field) -> Array:
     """E s, -E s' and E s^2, or E t, E t^2 and E rho(t), at every node of tau: (3, P, N, T)."""
-    omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, labels.tau)
+    omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
     V = field.response.reshape(-1, 1)
-    sd = np.sqrt(remaining(field).reshape(-1, 1) + labels.variances)
+    sd = np.sqrt(variance_given_tau(field).reshape(-1, 1) + labels.variances)
     average = partial(_along_map, what, loss, labels.order)
     if loss.pieces is not None:
         average = partial(OF_PIECES[what], loss.pieces)

@@ -19,7 +19,7 @@ from solvers.rules import Rule, gaussian_density
 
 from ..equivalence import Table, known_layers, tabulate, tabulate_at
 from ..problem import Model, Places
-from ..saddle_point import Field, Overlaps, field_on, responses_of
+from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of
 from .averages import average, scores
 from .coordinates import Coordinates
 from .evaluation import Task
@@ -98,15 +98,15 @@ def fitted_rules(
         """The features' moments at the nodes of ``panels``, and the local field."""
         nodes = panels.nodes.ravel()
         table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
-        return table, field_on(responses_of(table), overlaps).entering(1)
+        return table, field_at_nodes(responses_of(table), overlaps).project_tau(1)
 
     def given_kappa(table: Table, field: Field) -> Array:
         """E s, -E s', E s^2, E[tau s - P s'] and the loss on a new sample given kappa, (5, P, N):
         of labels that are steps in closed form, else by one rule over tau."""
         labels = labels_at(model, table.places, tau_rule(model, table.places, TAU_LEVEL), order)
         s = scores(labels, loss, field)
-        new = average("residual", labels, loss, field.unmoved)[2]
-        return np.stack([s.mean, s.slope, s.square, s.pulled(field)[..., 0], new])
+        new = average("residual", labels, loss, field.for_new_samples)[2]
+        return np.stack([s.mean, s.slope, s.square, s.p_hat_term(field)[..., 0], new])
 
     def over_tau(places: Places, field: Field, factors: Array) -> Array:
         """The same times ``factors``, on panels over tau that are fitted at each of N places."""
@@ -114,8 +114,8 @@ def fitted_rules(
         def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
             there, tau = field.at(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, there, each_tau=True)
-            new = average("residual", labels, loss, there.unmoved, each_tau=True)[2]
-            values = np.stack([s, slope, square, tau * s + there.pull * slope, new])
+            new = average("residual", labels, loss, there.for_new_samples, each_tau=True)[2]
+            values = np.stack([s, slope, square, tau * s + there.tau_slope * slope, new])
             values *= labels.weights * factors[:, :, owner, None]
             return values.reshape(-1, *tau.shape)
 
@@ -182,7 +182,7 @@ def _units(values: Array, table: Table, field: Field) -> tuple[Array, float]:
     nodes see how a jump of E s is blurred: the spread of predictions given kappa, over their size.
     """
     sizes = np.abs(values) @ table.weights
-    variance, square = field.power @ table.weights, field.centre**2 @ table.weights
+    variance, square = field.variance @ table.weights, field.centre**2 @ table.weights
     size = np.sqrt(variance + square)  # of predictions
     # nodes that do not see how a jump of E s is blurred do not see E s', which is its slope
     blurred = np.clip(np.sqrt(variance) / size, 1e-9, 1).min()

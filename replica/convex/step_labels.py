@@ -22,7 +22,7 @@ from scipy.special import ndtr, owens_t
 from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
 from solvers.results import Array
 
-from ..saddle_point import THINNEST_FIELD, Field, remaining
+from ..saddle_point import THINNEST_FIELD, Field, variance_given_tau
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import FAR, OF_PIECES, Averaged, at_points, proximal_nodes
@@ -114,10 +114,10 @@ def step_law(labels: ConditionalLabels, kind: str, field: Field) -> StepLaw:
     components = labels.variances.size
     y, chance = np.repeat(y, components)[:, None, None], np.repeat(chance, components, axis=0)
     variance, share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
-    sd, rest = np.sqrt(field.power + variance), np.sqrt(remaining(field) + variance)
+    sd, rest = np.sqrt(field.variance + variance), np.sqrt(variance_given_tau(field) + variance)
     # t0 = label + sign omega
     label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
-    mean, pull = label + sign * field.centre, sign * field.pull[..., 0]
+    mean, pull = label + sign * field.centre, sign * field.tau_slope[..., 0]
     edges = np.where(np.abs(edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, edges)
     steps, rises = edges.T[:, None, None], np.diff(chance).T[..., None, None]
     first = chance[:, :1, None]
@@ -143,7 +143,7 @@ def averages_of_steps(what: Averaged, labels: ConditionalLabels, loss: Loss, fie
         at_edge = average_score(loss.pieces, *there, field.response)[0]
         change = (of.rises * signed * at_edge).sum(axis=1)
         total = (NORMAL.density(of.edges[:, 0]) * change).sum(axis=0)
-        total -= field.pull[..., 0] * slope
+        total -= field.tau_slope[..., 0] * slope
     return np.stack([mean, slope, square, total])
 
 

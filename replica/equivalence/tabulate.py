@@ -107,7 +107,8 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
-    """Derivatives d mu_0 / d c of all groups, (G, N), at kappa (K, N); ``size`` is E sigma^2's root."""
+    """Derivatives d mu_0 / d c of all groups, (G, N), at kappa (K, N);
+    ``size`` is the root of E sigma^2."""
     groups = model.geometry
     shift, c = groups.r @ kappa + groups.bias[:, None], groups.c[:, None]
     return _zero_small(model.student.second_hermite(shift, c) / (2 * c), size, NEGLIGIBLE)

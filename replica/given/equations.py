@@ -125,9 +125,9 @@ class StrataEquations:
         mean, slope = s.mean[0], s.slope[0]
         G, t = self.response(slope, V)
         a, under = self.mean(G, mean + slope * field.centre[0], slope, V)
-        T, varied, variance = self.variances(G, slope, V)(s, field.power[0] - under.power[0])
-        power = self.strata.blurred(under.centre[0], under.power[0] + varied)
-        after = under._replace(power=power[None], response=(t / self.left(slope, V))[None])
+        T, varied, variance = self.variances(G, slope, V)(s, field.variance[0] - under.variance[0])
+        power = self.strata.blurred(under.centre[0], under.variance[0] + varied)
+        after = under._replace(variance=power[None], response=(t / self.left(slope, V))[None])
         return after, Posterior(G, T, a), variance
 
     def size2(self, centre: Array, power: Array) -> Array:

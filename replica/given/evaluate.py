@@ -18,7 +18,7 @@ from solvers.results import Array, Status
 
 from ..convex import Loss, losses, wrong_at_nodes
 from ..errors import InvalidArgument
-from ..saddle_point import errors_of_ridge, scores_of_ridge
+from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
 from .outputs import law_of_outputs
 from .rows import RowStrata
@@ -285,7 +285,7 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     """What rounding may change of the test error: a unit in the last digit of all terms that
     (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
-    terms = field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
+    terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
     return float(np.finfo(float).eps * ((terms @ moments.weights)[0] + moments.power))
 
 
@@ -301,8 +301,8 @@ def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, f
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     """The errors of a solution.  Eq. (20.5)"""
     moments, labels, field = given.moments, given.labels, solved.field
-    s = scores_of_ridge(moments, field)
-    test, train = (float(error[0]) for error in errors_of_ridge(moments, s))
+    s = ridge_scores(moments, field)
+    test, train = (float(error[0]) for error in ridge_errors(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}

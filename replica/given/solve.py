@@ -15,7 +15,7 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
-from ..saddle_point import Field, scores_of_ridge
+from ..saddle_point import Field, ridge_scores
 from .equations import SampledEquations, StrataEquations
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
@@ -78,7 +78,7 @@ def _equations(given: Stratified, samples: float, lam: float) -> StrataEquations
     if given.rows:
         kind = RowEquations if isinstance(given.strata, RowStrata) else SampledEquations
     drawn = samples / given.rows if given.rows else 0.0
-    of_ridge = partial(scores_of_ridge, given.moments)
+    of_ridge = partial(ridge_scores, given.moments)
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
 
 
@@ -104,19 +104,19 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     def covary(x: Array) -> Array:
         nonlocal T, variance
         part = V * x - seen
-        scores = equations.scores(under._replace(power=under.power + part))
+        scores = equations.scores(under._replace(variance=under.variance + part))
         T, part, variance = varied(scores, part)
         return (seen + part) / V
 
     def power(x: Array) -> Array:
-        return strata.positive(under.power[0] + V * x - seen)
+        return strata.positive(under.variance[0] + V * x - seen)
 
     # without a start errors are those of the mean readout
     errors = seen if start is None else seen + strata.trace(start.covariance)
     of_errors = _iterated(
         equations, covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
     )
-    field = under._replace(power=power(of_errors.value[0])[None])
+    field = under._replace(variance=power(of_errors.value[0])[None])
     return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
 
 
@@ -162,8 +162,8 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     def size(x: Array) -> Array:
         field = _unpack(x)
-        square = equations.size2(field.centre, field.power)
-        root, of_log = np.sqrt(square), square / field.power
+        square = equations.size2(field.centre, field.variance)
+        root, of_log = np.sqrt(square), square / field.variance
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     first = _pack(equations.strata.field(start))
@@ -188,7 +188,7 @@ def _solved(
 
 def _pack(field: Field) -> Array:
     """log V, C, log v and what goes with the label, (4 N,)."""
-    rows = np.log(field.response), field.centre, np.log(field.power), field.pull[..., 0]
+    rows = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
     return np.concatenate(rows, axis=1)[0]
 
 

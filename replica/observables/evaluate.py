@@ -39,11 +39,11 @@ from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..saddle_point import (
-    MANY,
+    LARGEST_MATRIX,
     Conjugates,
     Overlaps,
     ridge,
-    scores_of_ridge,
+    ridge_scores,
     solve_and_check,
 )
 
@@ -189,7 +189,7 @@ def evaluate_at_bias(
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.put(rows, classification_error=error)
     if len(table.classes) != len(table.c):
-        of_groups = ridge.for_groups(table, found.points_at(slice(None)))
+        of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
     return found
 
@@ -222,7 +222,7 @@ def _solve_ridge(task: Task) -> Evaluation:
         if level and times[-1] - times[-2] > time_left():
             raise GivenUp(Status.TIME)
         groups = len(last.c)
-        kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
+        kept = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
         if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
         fine = table_at(model, level + 1)
@@ -245,7 +245,7 @@ def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Ta
     start = found.overlaps_at(rows) if found.converged[rows].all() else None
     points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
-        score = partial(scores_of_ridge, fine)
+        score = partial(ridge_scores, fine)
         found.put(rows, slope=slope_in_bias(model, fine, alpha, points, score))
     solved, (test, train) = points.status == Status.CONVERGED, points.errors
     found.put(

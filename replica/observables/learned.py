@@ -30,7 +30,7 @@ from ..errors import InvalidArgument
 from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
-from ..saddle_point import Field, Overlaps, field_on, ridge
+from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from .given_layers import solve_given
 from .solution import Solution, solve
 
@@ -104,7 +104,7 @@ class LearnedFunction:
         """What is made ``of`` the law of the output, (..., *shape of kappa)."""
         table, averaged = table_at_kappa(self._model, kappa)
         field = self._field(table)
-        return of(averaged, field.centre[0], field.power[0])
+        return of(averaged, field.centre[0], field.variance[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
@@ -126,7 +126,7 @@ class LearnedFunction:
         first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
         of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
         overlaps = Overlaps(*(part[None] for part in of_kinds))
-        return field_on(ridge.responses_of(table), overlaps)
+        return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +185,9 @@ class LearnedAlong(LearnedFunction):
         places, unit, depth, chance = model.components.along(self.direction, t, rule.nodes)
         weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
-        pull = (field.pull[0] * unit).sum(axis=1)
+        pull = (field.tau_slope[0] * unit).sum(axis=1)
         centre, told = field.centre[0] + pull * depth, pull**2
-        rest = np.maximum(field.power[0] - told, 0.0)
+        rest = np.maximum(field.variance[0] - told, 0.0)
         return of(partial(average_components, weights, t.shape), centre, rest, told)
 
 

@@ -40,7 +40,7 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     of_m, of_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], without a spike as with one
-    response = resolvent.real.analytic.loading_response(U, np.array([alpha]))[0].real
+    response = resolvent.real.analytic.susceptibility_matrix(U, np.array([alpha]))[0].real
     mixed, own = (of_m * weights) @ of_theta.T, (of_theta * weights) @ of_theta.T
     of_theta_alone = np.eye(len(own)) + own @ response
     taken = mixed @ response @ np.linalg.solve(of_theta_alone, mixed.T)

@@ -294,13 +294,13 @@ def test_many_groups_are_solved_without_matrices(monkeypatch):
     usual, _ = solve_and_check(table, table, alpha, lam)
     wrong = ridge.responses_of(table)
     V = wrong.pack(usual.overlaps.V1, usual.overlaps.V2) * (1 + 1e-6)
-    step = np.abs(wrong.distance(V, alpha, lam)).max(axis=1)
+    step = np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1)
     for module in (groups, responses):
-        monkeypatch.setattr(module, "MANY", 50)
+        monkeypatch.setattr(module, "LARGEST_MATRIX", 50)
     many, _ = solve_and_check(table, table, alpha, lam)
     assert many.residual.max() < 1e-12
     # what is left where V is off by 1e-6, with and without Newton's matrix
-    assert np.abs(wrong.distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)
+    assert np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)
     for found, expected in zip(many.errors, usual.errors, strict=True):
         assert found == pytest.approx(expected, rel=1e-11)
     moments = many.overlaps.Q1, usual.overlaps.Q1

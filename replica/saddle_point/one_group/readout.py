@@ -6,7 +6,7 @@ from solvers.chebyshev import HalfLine
 
 from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, summed
-from .one_spike import form, signal_of_spike, special_of_spike
+from .one_spike import block_form, signal_of_spike, special_of_spike
 from .records import Point, Signal, Triple
 from .responses import averages, bulk_at, log_residual, second_moments, solve_pair
 from .several import errors_of_several, form_of_several, signal_of_several, special_of_several
@@ -22,7 +22,7 @@ def readout(
     W1: float,
     V2: float,
 ) -> Point:
-    """All that follows from V1 and V2.  Eqs. (4.2), (4.5)-(4.11)"""
+    """Overlaps, conjugates and errors that follow from V1 and V2.  Eqs. (4.2), (4.5)-(4.11)"""
     ratio, bulk = alpha / t.beta, bulk_at(t, t.rows, W1, V2)
     V1 = bulk.V1
     E = averages(t, V1, V2)
@@ -46,7 +46,7 @@ def readout(
     d1 = bulk.slope * d1 + (1 - bulk.slope) * d2  # of log V1
     X1 += ratio * (V1 * d1 * RRaa + V2 * d2 * E.RRab)  # Eq. (4.8)
     X2 += ratio * (V1 * d1 * E.RRab + V2 * d2 * RRbb)  # Eq. (4.8)
-    # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system
+    # (4.9) once more by itself: a q2 much smaller than V2 is lost in the joint system
     Q1, q2 = second_moments(t, V2, V1_hat, lam + V2_hat, X1, X2)
     Q1 += Q1_signal
     test = T + Q1 * t.mean_a + q2 * t.mean_b - t.noise  # Eq. (4.11)
@@ -66,19 +66,20 @@ def of_signal(
     slope: Any,
     s: Signal,
 ) -> Triple:
-    """What the signal adds to X2, the last term of (4.8), and to Q1, that of (15.8) and, a term of
-    its own where psi has a loading, psi^2.  At a finite dimension m_hat acts as theta_hat does."""
-    hats, scale, psi2, of_loading = s.special_hat, alpha**2 / t.beta, 0.0, 0.0
+    """Contributions of the signal to X2, the last term of (4.8), and to Q1, the term of (15.8) and,
+    separately where psi has a loading, psi^2.  At a finite dimension m_hat acts as theta_hat
+    does."""
+    hats, scale, psi2, psi2_loading = s.special_hat, alpha**2 / t.beta, 0.0, 0.0
     if one_spike is not None:
-        psi2, falls, held = s.special[2] ** 2, -form(slope, hats), form(C, hats)
+        psi2, minus_dC, C_form = s.special[2] ** 2, -block_form(slope, hats), block_form(C, hats)
     if several is not None:
         for k in range(len(hats) - several.zetas, len(hats)):
-            of_loading += s.special[k] ** 2
-        falls, held = -form_of_several(slope, hats), form_of_several(C, hats)
-    X2 = scale * (held - q * falls)  # Eqs. (4.8), (15.8)
+            psi2_loading += s.special[k] ** 2
+        minus_dC, C_form = -form_of_several(slope, hats), form_of_several(C, hats)
+    X2 = scale * (C_form - q * minus_dC)  # Eqs. (4.8), (15.8)
     if s.m_hat != 0:
         X2 += scale * t.dimension * s.m_hat**2
-    return X2, psi2 + (alpha * V2) ** 2 * falls, of_loading
+    return X2, psi2 + (alpha * V2) ** 2 * minus_dC, psi2_loading
 
 
 @summed
@@ -91,7 +92,8 @@ def error_averages(
     V2: float,
     s: Signal,
 ) -> tuple[float, float, float, float, float, float]:
-    """E[e], E[R^2 e {1, a, b}], E[R^2 {a^2, b^2}], e being (4.7) without its terms in Q1, q2."""
+    """Averages E[e], E[R^2 e {1, a, b}], E[R^2 {a^2, b^2}] for e, (4.7) without its terms in Q1,
+    q2."""
     T = T0 = Ta = Tb = RRaa = RRbb = 0.0
     if several is not None:
         errors = errors_of_several(t, several, s.m, s.special)
