@@ -25,7 +25,7 @@ class Distribution(Protocol):
     def total(self) -> tuple[Array, Array, Array]:
         """E 1, E z and E z^2, of shapes that broadcast with the shape of t0."""
 
-    def integrals(self, z: Array) -> tuple[Array, Array, Array]:
+    def partial_moments(self, z: Array) -> tuple[Array, Array, Array]:
         """Integrals from -inf to each z of the density times 1, z and z^2."""
 
     def density(self, z: Array) -> Array:
@@ -37,7 +37,7 @@ class Normal(Distribution):
 
     total = np.ones(()), np.zeros(()), np.ones(())
 
-    def integrals(self, z: Array) -> tuple[Array, Array, Array]:
+    def partial_moments(self, z: Array) -> tuple[Array, Array, Array]:
         z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
         mass, density = ndtr(z), self.density(z)
         return mass, -density, mass - z * density
@@ -226,7 +226,7 @@ def _segment_moments(
     lower: tuple[Array, ...] = (np.zeros(()),) * 3
     at_ends = [law.total]
     if inner_ends := [(segment.high - mean) / sd for segment in all_segments[:-1]]:
-        at_ends = [*zip(*law.integrals(np.stack(inner_ends)), strict=True), law.total]
+        at_ends = [*zip(*law.partial_moments(np.stack(inner_ends)), strict=True), law.total]
     for segment, upper in zip(all_segments, at_ends, strict=True):
         yield segment, tuple(b - a for a, b in zip(lower, upper, strict=True))
         lower = upper

@@ -16,7 +16,7 @@ from solvers.arrays import namespace, to_host
 from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
-from ..convex import Loss, losses, wrong_at_nodes
+from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
@@ -310,7 +310,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
     wrong, norm, scatter = np.nan, np.nan, scatter_of([])
     each = [s.square[0] / s.slope[0] ** 2]
     if labels.binary:
-        each.append(wrong_at_nodes(labels, field)[0].sum(axis=-1))
+        each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)

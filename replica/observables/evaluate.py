@@ -29,10 +29,10 @@ from ..convex import (
     Loss,
     Task,
     classification_error,
-    objective,
-    on_growing_tables,
     slope_in_bias,
     solve_convex,
+    solve_on_growing_tables,
+    training_objective,
 )
 from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
@@ -121,7 +121,7 @@ def _with_trained_bias(
         """Some points at one bias; their training objectives and slopes, (2, P)."""
         there, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
         found = evaluate_at_bias(there, a, b, loss, tol, seconds)
-        value = objective(found.train_loss, found.overlaps, a, b, model.beta)
+        value = training_objective(found.train_loss, found.overlaps, a, b, model.beta)
         return found, np.array([value, found.slope])
 
     every, square = list(range(len(alpha))), is_ridge(model, loss)
@@ -140,7 +140,7 @@ def _with_trained_bias(
         if time_left() > 0:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
         found = finely(float(np.nan_to_num(bias)))[0]
-        best.put([row], **vars(found) | {"trained_bias": bias})
+        best.store([row], **vars(found) | {"trained_bias": bias})
         if np.isnan(bias):
             best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
@@ -187,7 +187,7 @@ def evaluate_at_bias(
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
         with suppress(GivenUp), deadline(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
-            found.put(rows, classification_error=error)
+            found.store(rows, classification_error=error)
     if len(table.classes) != len(table.c):
         of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
@@ -234,21 +234,21 @@ def _solve_ridge(task: Task) -> Evaluation:
             _solve_on(task, found, rows[i : i + size], tables)
         return rows[found.open[rows] & found.converged[rows]]
 
-    on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
+    solve_on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
 
 
 def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
-    fine, (model, _, alpha, lam, tol) = tables[0], task.at(rows)
+    fine, (model, _, alpha, lam, tol) = tables[0], task.select(rows)
     start = found.overlaps_at(rows) if found.converged[rows].all() else None
     points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
         score = partial(ridge_scores, fine)
-        found.put(rows, slope=slope_in_bias(model, fine, alpha, points, score))
+        found.store(rows, slope=slope_in_bias(model, fine, alpha, points, score))
     solved, (test, train) = points.status == Status.CONVERGED, points.errors
-    found.put(
+    found.store(
         rows,
         overlaps=points.overlaps,
         conjugates=points.conjugates,

@@ -48,7 +48,7 @@ class _SampleBlock:
         self.batch, Gh = b, G[:, step, step] / b.alpha
         i, j = (rows.active[part] for part in rows.entries[:2])
         self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
-        self.Q[:, i, j] = self.Q[:, j, i] = rows.resolvent(t, G)
+        self.Q[:, i, j] = self.Q[:, j, i] = rows.sample_resolvent(t, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
         self.of_delta = rows.norms * self._times_Y(self.rest)
         on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
@@ -109,7 +109,7 @@ class Special:
 
     def __init__(self, rows: Rows, x: Array, G: Array) -> None:
         count, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
-        self.rows, EQ, P, size = rows, rows.full(x), len(x), count * A
+        self.rows, EQ, P, size = rows, rows.as_matrices(x), len(x), count * A
         rotation = np.hstack([rows.basis.T, null_space(rows.basis)])
         self.samples = [_SampleBlock(rows, t, G, rotation) for t in range(len(rows.batches))]
         H = np.zeros((P, count, count, layers * A, layers * A), np.result_type(EQ, G))

@@ -124,8 +124,8 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     field = field_at_nodes(responses_of(dense.table), overlaps_of(point))
     for at, k in enumerate(chosen):
         here = type(field)(*(part[:, [at]] for part in field))
-        found = scores(labels.at(slice(k, k + 1)), of, here)
-        exact = scores(dense.labels.at(slice(at, at + 1)), of, here)
+        found = scores(labels.select(slice(k, k + 1)), of, here)
+        exact = scores(dense.labels.select(slice(at, at + 1)), of, here)
         for mine, theirs in zip(found, exact, strict=True):
             assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
 
