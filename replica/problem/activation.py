@@ -174,7 +174,7 @@ class Activation:
         """Averages over z at x = s + sqrt(c) z, (k, *shape of s and c).
 
         ``compute`` maps a rule and x (n, N) to values (k, n) and their scales, as for
-        :func:`solvers.quadrature.refine`.
+        :func:`solvers.quadrature.expectation`.
         """
         s, c = np.broadcast_arrays(s, c)
         pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
