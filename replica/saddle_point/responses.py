@@ -138,8 +138,7 @@ class Responses(ABC):
         return np.concatenate([matrix[..., *self.upper], vector], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
-        """Matrix (..., A, A) and vector (..., A) of a packed vector V (..., D): inverse of
-        ``pack``."""
+        """Matrix (..., A, A) and vector (..., A) from a packed vector V (..., D)."""
         a, b = self.upper
         matrix = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
         matrix[..., a, b] = matrix[..., b, a] = V[..., : a.size]
@@ -205,8 +204,7 @@ class Responses(ABC):
         their derivatives (P, D, D) in the coordinates U of ``to_analytic``."""
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
-        """Newton's step from V (P, D) relative to V, an estimate of the distance to the
-        solution."""
+        """Newton's step from V (P, D) relative to V: an estimate of the remaining distance."""
         log_residual, slope = self.log_residual(self.to_analytic(V, alpha), alpha, lam)
         return np.asarray(solve_rows(slope, log_residual))
 
@@ -282,8 +280,7 @@ class Responses(ABC):
         is_large = len(self.signed) > LARGEST_MATRIX
         if is_large:
             history = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
-            limits = {"history": history, "linear_below": 0.3}
-            limits |= {"longest_step": 4.0, "max_iterations": 100}
+            limits = dict(history=history, linear_below=0.3, longest_step=4.0, max_iterations=100)
         found = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # the averages x, which ``Groups`` has before V, may have either sign
         signed = np.pad(self.signed, (start.shape[1] - len(self.signed), 0), constant_values=True)

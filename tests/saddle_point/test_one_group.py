@@ -133,7 +133,7 @@ def test_core_as_python(name, monkeypatch):
     table = of(name)
     compiled, error = ridge.solve_compiled(table, table, ALPHA, LAM)
     monkeypatch.setattr(points, "kernel", lambda: points.solve)
-    monkeypatch.setattr(one_group, "worthwhile", lambda points: True)
+    monkeypatch.setattr(one_group, "worth_compiling", lambda points: True)
     plain, error = ridge.solve_compiled(table, table, ALPHA, LAM)
     assert_agree(plain, compiled, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at

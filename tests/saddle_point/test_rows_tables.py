@@ -186,7 +186,7 @@ def test_the_pencil_of_a_student_that_becomes_odd():
         V2 = closed.resolvent(expected, beta, V1_hat, Lam)[1]
         q = beta * V2 * V1_hat
         p = closed.kappa_t(expected, q * expected.b / (1 + q)) / (1 + q)
-        effective = model.rows.tabulated.effective(np.array([q]))[0][0]
+        effective = model.rows.tabulated.c_e(np.array([q]))[0][0]
         assert 1 / (1 + q * effective) == pytest.approx(p, rel=1e-9)
         M = closed.M_block(expected, beta, V1_hat, Lam)
         np.testing.assert_allclose(
@@ -259,6 +259,6 @@ def test_branch_and_bounds_of_the_rows():
         difference = (rows.c_e(at + h)[0] - rows.c_e(at - h)[0]) / (2 * h)
         # differences of second order
         np.testing.assert_allclose(slope[q > 0.1], difference, rtol=1e-5, atol=1e-9)
-        assert (np.linalg.eigvalsh(rows.special(q)[0]) > 0).all()
+        assert (np.linalg.eigvalsh(rows.special_covariance(q)[0]) > 0).all()
         p = CorrelatedGroup(table_at(model, 0)).unresolved(c / (1 + q * c))[0]
         np.testing.assert_allclose(p[1:120], 1 / (1 + q * c)[1:120], rtol=1e-7)
