@@ -14,6 +14,7 @@ writes into results/.
 
 import configparser
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -70,6 +71,19 @@ def demo() -> None:
     grid = ["--alpha", "0.2:3:5", "--plot", picture, "--out", table]
     call("replica-validate", "compare", *PROBLEM, *grid, *simulation)
     print(f"done in {time.perf_counter() - started:.0f} s: {ROOT / picture} and {ROOT / table}")
+    print(from_now_on(BIN))
+
+
+def from_now_on(folder: Path) -> str:
+    """How to call the commands of an environment, from the ``folder`` that has them.
+
+    >>> print(from_now_on(Path("/home/me/replica-srf/.venv/bin")))
+    from now on: /home/me/replica-srf/.venv/bin/replica --help
+    or, once in a shell, and then only replica: . /home/me/replica-srf/.venv/bin/activate
+    """
+    command, activate = (shlex.quote(str(folder / name)) for name in ("replica", "activate"))
+    sourced = activate if os.name == "nt" else f". {activate}"
+    return f"from now on: {command} --help\nor, once in a shell, and then only replica: {sourced}"
 
 
 def style() -> None:

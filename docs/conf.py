@@ -36,6 +36,7 @@ MEMBERS = {
     "replica.observables.LearnedFunction": "",
     "replica.observables.Optimum": "plot",
     "replica.observables.SamplesNeeded": "plot",
+    "replica.sklearn.ProbeCurve": "fit, predict, score, samples_needed",
     "replica.spectra.Spectrum": "stieltjes, companion, density, moment, grid, plot",
     "solvers.results.Status": ", ".join(Status.__members__),
     "validation.Comparison": "agrees, verdict, columns, dataset, document, plot",

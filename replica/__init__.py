@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
-from .given import FeatureSample, FirstLayer
+from .given import FeatureMoments, FeatureSample, FirstLayer
 from .observables import (
     Calibration,
     ReadoutSolution,
@@ -21,6 +21,7 @@ from .observables import (
     bounds,
     calibration,
     gradient,
+    learnability,
     learned_function,
     learning_curve,
     optimal_eta,
@@ -44,6 +45,7 @@ __all__ = [
     "Activation",
     "AfterStep",
     "Calibration",
+    "FeatureMoments",
     "FeatureSample",
     "FirstLayer",
     "GaussianMixture",
@@ -63,6 +65,7 @@ __all__ = [
     "calibration",
     "gradient",
     "hermite",
+    "learnability",
     "learned_function",
     "learning_curve",
     "loss",
@@ -78,8 +81,8 @@ __all__ = [
 if not _TYPE_CHECKING:  # to a type checker it would say that every name is there
 
     def __getattr__(name: str) -> object:
-        """Modules that need matplotlib or mpmath, imported where they are first named."""
-        if name in ("plotting", "reference"):
+        """Modules that need matplotlib, mpmath or scikit-learn, imported where first named."""
+        if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -21,19 +21,20 @@ from .errors import InvalidArgument
 TEMPORARY = re.compile(r"\.replica-[0-9a-f]{16}")  # names of files that are being written
 
 
-def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = False) -> None:
     """Make ``content`` the whole of a file, at once: all files of this library are written here.
 
     A temporary file beside it is synced and renamed.  Whatever goes wrong before that (a full
     disk, Ctrl-C) leaves an old file untouched and nothing else behind.  A symbolic link stays one:
-    what it leads to is replaced, and keeps its mode.
+    what it leads to is replaced, and keeps its mode.  With ``afresh`` a link itself is
+    replaced, and no mode is kept.
 
     Raises
     ------
     OSError
         With ``path`` as its file name.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(path if afresh else os.path.realpath(path))
     temporary = target.with_name(f".replica-{secrets.token_hex(8)}")  # short, as names may not be
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -41,7 +42,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        if target.exists():
+        if not afresh and target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
         _sync(target.parent)
@@ -75,7 +76,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     """Refuse now what could not be written after the computation."""
-    if path.suffix not in suffixes:
+    if path.suffix.lower() not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -135,7 +136,8 @@ def to_tex(
     \end{tabular}
     <BLANKLINE>
     """
-    names = [name for name in rows[0] if name in printed or name not in NOT_PRINTED]
+    told = [name for name in rows[0] if any(row[name] != "" for row in rows)]
+    names = [name for name in told if name in printed or name not in NOT_PRINTED]
     body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{'r' * len(names)}}}",

@@ -39,8 +39,11 @@ def to_device(x: Array, device: str) -> Any:
 
 
 def to_host(x: Any) -> Array:
-    """Array of any library converted to a numpy array."""
-    return np.asarray(x.cpu() if hasattr(x, "cpu") else x)  # torch does not copy by itself
+    """Array of any library converted to a numpy array; a tensor leaves its gradients."""
+    if hasattr(x, "detach"):  # torch does not copy by itself, and has a bfloat16
+        x = x.detach().cpu()
+        x = x.double() if x.is_floating_point() else x
+    return np.asarray(x)
 
 
 def diagonal_view(matrix: Any) -> Any:

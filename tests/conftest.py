@@ -1,4 +1,4 @@
-"""What all tests share: random examples, what is done once a machine, and a limit on time."""
+"""What all tests share: random examples, and what is done once a machine."""
 
 import importlib
 import os
@@ -7,19 +7,15 @@ import time
 import pytest
 from hypothesis import settings
 
-from tests.time_limit import judge, spent
-
 # On a server the same examples every time, so that a change is judged by itself; elsewhere new
 # ones in every run.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-STARTED = pytest.StashKey[tuple[float, float]]()
-
 
 def pytest_collection_finish():
-    """Do what a process, or a machine, does once, so that no test is charged for it: heavy
+    """Do what a process, or a machine, does once, so that it is in no test's time: heavy
     imports, the list of fonts, and the compilation of the kernels, which is cached on disk."""
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
@@ -41,20 +37,3 @@ def patience(request, monkeypatch):
     at a third of the speed is to find, too.  What calls may take is asked in tests/robustness."""
     if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
         monkeypatch.setattr("solvers.resources.monotonic", lambda: time.monotonic() / 4)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item):
-    item.stash[STARTED] = spent()
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Fail an ordinary test that took too long, its fixtures included."""
-    report = yield
-    if call.when == "call" and report.passed:
-        too_long = judge(item.stash[STARTED], spent(), item.get_closest_marker("slow") is not None)
-        if too_long:
-            report.outcome, report.longrepr = "failed", too_long
-    return report

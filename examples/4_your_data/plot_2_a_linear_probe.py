@@ -2,9 +2,9 @@ r"""
 A linear probe on features
 ==========================
 
-Features of a random network with two layers, on inputs of two classes. The theory measures their
-means and covariances on a labelled sample, and gives the errors of a readout that is fitted on some
-of it: lines, and dots for fitted readouts.
+Features of a random network with two layers, on inputs of two classes. The theory takes the rows of
+a labelled sample, and gives the errors of a readout that is fitted on some of them: lines, and dots
+for fitted readouts.
 """
 
 import matplotlib.pyplot as plt

@@ -10,8 +10,9 @@ from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
 from .common import command
 from .curve import TimeLimit
-from .options import Options, parse_request
+from .options import parse_request
 from .output import Output, answer
+from .values import Options
 
 
 @command(without=("lam", "loss"))

@@ -25,10 +25,12 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
+from ..array_files import file_and_name
 from ..errors import InvalidArgument, shorten
-from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS, Options
+from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
+from .values import Options
 
 FILES = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
@@ -45,6 +47,17 @@ def file_name(text: str) -> Path:
     return Path(text)
 
 
+def inches(text: str) -> tuple[float, float]:
+    """Width and height as typed."""
+    try:
+        width, height = map(float, text.lower().split("x"))
+    except ValueError:
+        allowed = f"width and height in inches, as in 3.4x2.6, not {text!r}"
+        raise typer.BadParameter(allowed) from None
+    return width, height
+
+
+SIZE: dict[str, Any] = {"parser": inches, "metavar": "WxH"}
 WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
 
 
@@ -95,10 +108,11 @@ def command(
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
         option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
         option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
+        option("size", Any, None, "Inches of a figure for a paper, 3.4x2.6: no title.", **SIZE),
         option("json", bool, False, "Print the JSON document and nothing else."),
         option("wide", bool, False, "Show the whole table, all its columns and rows."),
     ]
-    lacks = {"plot": not drawn, "wide": not tabular}
+    lacks = {"plot": not drawn, "size": not drawn, "wide": not tabular}
     last = [one for one in files_and_forms if not lacks.get(one.name)]
 
     def decorate(function: Command) -> Callable[..., None]:
@@ -106,13 +120,14 @@ def command(
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
             options = as_typed({name: value for name, value in typed.items() if value is not None})
-            output = Output(*(given.pop(name, None) for name in ("out", "plot", "json", "wide")))
+            of_output = "out", "plot", "json", "wide", "size"
+            output = Output(*(given.pop(name, None) for name in of_output))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options
             try:
                 with answers_only():
                     texts = [str(options[name]) for name in READ if name in options]
-                    read = [text.partition(".npz:")[0] for text in texts]  # FILE.npz:NAME
+                    read = [file_and_name(text)[0] for text in texts]
                     output.check(files, [*read, *([config] if config else [])])
                     known = function(options, output, **given)
             except SystemExit:
@@ -136,11 +151,17 @@ def _described(name: str) -> Parameter:
 
 
 class Said(logging.Handler):
-    """Says on standard error what the library logs, above a bar of progress if there is one."""
+    """Says on standard error what the library logs, above a bar of progress if there is one; that a
+    font is missing, which every text in it misses, once."""
+
+    fonts = False
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = "note" if record.levelno < logging.WARNING else record.levelname
-        say(f"{kind}: {record.getMessage()}")
+        of_fonts = record.name == "matplotlib.font_manager"
+        if not (of_fonts and self.fonts):
+            say(f"{kind}: {record.getMessage()}")
+        self.fonts |= of_fonts
 
 
 class OnceEach(TyperCommand):

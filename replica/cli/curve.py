@@ -8,21 +8,24 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
-from ..observables import NOTED_SHIFT, Grid, error_shown, sweep
+from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, sweep
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
-from .options import SRF_FIELDS, Options, one_or_axis, parse_request
+from .options import SRF_FIELDS, parse_request
 from .output import (
     Notes,
     Output,
     errors_first,
     farthest,
+    note_edges,
     note_farthest,
     note_worse_than_zero,
     progress,
     rows_of,
+    warn_of_failures,
 )
+from .values import BEST, SEARCHED, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
@@ -41,7 +44,8 @@ def curve(
 
     test_error is E (target - output)^2, of targets without noise; train_error the mean squared
     residual of the training labels.  The figure of --plot has them along the longest grid, a line
-    for every value of the others; of two grids of 12 values or more it is a heat map.
+    for every value of the others; of two grids of 12 values or more it is a heat map.  Every point
+    has the best penalty or learning rate with --lam best, --eta best, or both.
 
     In Python: replica.learning_curve, whose .to_dataframe() is for pandas, and replica.solve.
 
@@ -53,26 +57,27 @@ def curve(
     replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
     --lam 0.1 --out curve.nc
     """
-    request = parse_request(options)
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
+    request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model(beta=float(grids.pop("beta")[0]))
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+    on_axes = {name: one_or_axis(values) for name, values in grids.items()}
+    at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
     with progress("points") as advance:
-        grid = sweep(
-            problem,
-            alpha=one_or_axis(request.alpha),
-            lam=one_or_axis(request.lam),
-            grids={name: one_or_axis(values) for name, values in grids.items()},
-            loss=request.loss,
-            progress=advance,
-            **limits,
-        )
-    grid = grid.noted(**limits) if notes else grid
+        if searched:
+            known: dict[str, Any] = {"loss": request.loss, "notes": notes, "progress": advance}
+            grid = at_best(problem, searched, at, on_axes, **known, **limits)
+            assert isinstance(grid, Grid)
+        else:
+            known = {"loss": request.loss, "progress": advance}
+            grid = sweep(problem, **at, grids=on_axes, **known, **limits)
+            grid = grid.noted(**limits) if notes else grid
     document, swept = curve_document(grid), _swept(grid)
 
     def show() -> None:
-        output.table(document["points"], [*swept, *errors_first(grid.columns)])
+        output.table(document["points"], [*swept, *searched, *errors_first(grid.columns)])
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -85,7 +90,9 @@ def curve(
     )
     if notes:
         note_farthest(document["points"], swept, error_shown(grid.models[0]))
+    note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
+    warn_of_failures(document["points"])
     return grid.converged
 
 
@@ -98,7 +105,9 @@ def curve_document(grid: Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
     columns: dict[str, Any] = dict(grid.columns)
     srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}
-    if len(grid.models) > 1:
+    if "eta" in columns:  # every point has its own
+        srf = {name: [None] for name in srf}
+    elif len(grid.models) > 1:
         each = len(grid.columns["status"]) // len(grid.models)
         columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
     problem = grid.constants | {

@@ -1,9 +1,12 @@
 """The options of a given first layer, or of given features, and what is asked of their readout."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
+
+from solvers.results import Array
 
 from ..array_files import read_array
 from ..convex import Loss, loss
@@ -11,18 +14,19 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
 from .mixture_file import ONE, TWO, read_mixture, read_numbers
-from .options import LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number, with_kinks
+from .options import with_kinks
+from .values import BEST, LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",
     "alpha",
 )  # fmt: skip
-OF_FEATURES = ("features", "labels", "strata")
+OF_FEATURES = ("features", "labels", "strata", "classes")
 OF_BOTH = ("samples", "lam", "loss", "intercept")
 # Of every file what its array may be, once read as float64.
 EITHER = TWO._replace(axes=(1, 2))
 FILES = {
-    "weights": TWO, "bias": ONE, "directions": EITHER,
+    "weights": TWO, "bias": EITHER, "directions": EITHER,
     "features": TWO, "labels": EITHER._replace(kinds="biufSU"),
     "strata": ONE._replace(kinds="biufSU"),
 }  # fmt: skip
@@ -34,10 +38,11 @@ def asks_for_given(options: Options) -> bool:
 
 
 def parse_given(
-    options: Options, reach: bool = False
+    options: Options, reach: bool = False, best: bool = False
 ) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss]:
     """The layer or the features; the points, "samples" or "alpha" and "lam", (n,) each, or "lam"
-    alone where a number of samples is to ``reach`` an error; the loss.
+    alone where a number of samples is to ``reach`` an error, or "best" of "lam" where that may be
+    asked for; the loss.
 
     What is missing, contradictory or out of range is refused, and so is an array of another shape,
     before it is read.
@@ -50,12 +55,12 @@ def parse_given(
         if name not in (*own, *OF_BOTH):
             raise InvalidArgument(name, value, f"left out with --{way}")
     needed = ["weights", "student", "target"] if layer else ["features", "labels"]
-    if layer and not str(options.get("target")).startswith("classes:"):
+    if layer and not str(options.get("target")).startswith("classes"):
         needed.append("directions")
     for name in (*needed, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, "given")
-    points, minimised = _points(options, reach), loss(options.get("loss"))
+    points, minimised = _points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in own if name in options and name != "alpha"}
     if "noise" in values:
         values["noise"] = single_number("noise", parse_grid("noise", values["noise"]))
@@ -66,14 +71,38 @@ def parse_given(
     for name, read in (readers | {"bias": _bias, "inputs": read_mixture}).items():
         if name in values:
             values[name] = read(values[name])
+    if not layer and values["labels"].dtype.kind == "S":  # text of bytes
+        values["labels"] = np.char.decode(values["labels"], "utf-8", "replace")
+    if "classes" in values:
+        values |= _named(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
-    model = FirstLayer(**values) if layer else FeatureSample(**values)
+    try:
+        model = FirstLayer(**values) if layer else FeatureSample(**values)
+    except InvalidArgument as error:
+        allowed = error.allowed.replace("classes=np.unique(labels)", "--classes all")
+        raise InvalidArgument(error.name, error.value, allowed) from None
     return model, points, minimised
 
 
-def _points(options: Options, reach: bool) -> dict[str, Any]:
-    """The values of samples, rounded, or of alpha, and of lam; none of the first two to ``reach``
-    an error."""
+def _named(labels: Array, classes: Any) -> dict[str, Any]:
+    """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
+    they can be; "all" of the labels as they are found."""
+    if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
+        labels = labels.astype(int)
+    if classes == "all" and labels.ndim == 1:
+        if labels.dtype.kind == "f":
+            raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
+        return {"labels": labels, "classes": np.unique(labels)}
+    names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
+    with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
+        text = [str(name) for name in names]
+        names = text if labels.dtype.kind == "U" else [int(name) for name in text]
+    return {"labels": labels, "classes": names}
+
+
+def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
+    """The values of samples, rounded, or of alpha, and of lam, "best" where that may be asked for;
+    none of the first two to ``reach`` an error."""
     given = [name for name in ("alpha", "samples") if name in options]
     if reach and given:
         raise InvalidArgument(given[0], options[given[0]], "left out with --reach")
@@ -81,12 +110,14 @@ def _points(options: Options, reach: bool) -> dict[str, Any]:
         raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
     if not (reach or given):
         raise InvalidArgument("samples", None, "given: the number n of the readout's samples")
-    points = {name: positive(name, parse_grid(name, options[name])) for name in (*given, "lam")}
+    searched = best and options["lam"] == BEST
+    on_axes = given if searched else [*given, "lam"]
+    points: dict[str, Any] = {one: positive(one, parse_grid(one, options[one])) for one in on_axes}
     sizes = (axis.size for axis in points.values())
     check_points("all options together", sizes, LARGEST_DOCUMENT)
     if "samples" in points:
         points["samples"] = np.unique(np.rint(points["samples"]))
-    return points
+    return points | ({"lam": BEST} if searched else {})
 
 
 def _bias(value: Any) -> Any:

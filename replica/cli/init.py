@@ -10,8 +10,9 @@ import typer
 from ..documents import check_writable
 from ..errors import InvalidArgument
 from .common import file_name
-from .options import GRID_FORMS, HELP, HELP_PANELS
+from .options import HELP, HELP_PANELS
 from .output import save
+from .values import GRID_FORMS
 
 
 def init(
@@ -43,7 +44,8 @@ def lines() -> Iterator[str]:
         "bias": [-1, 1], "initialisation": "gaussian", "model": "network", "r": 1.1, "c": 1,
         "gamma": 0.97, "loss": "huber:0.2", "label_noise": "flip:0.1", "intercept": True,
         "train_bias": True, "weights": "W.npy", "directions": "D.npy", "inputs": "inputs.toml",
-        "features": "F.npy", "labels": "y.npy", "strata": "s.npy", "samples": "100:3000:12:log",
+        "features": "F.npy", "labels": "y.npy", "strata": "s.npy", "classes": ["cat", "dog", "owl"],
+        "samples": "100:3000:12:log",
     }  # fmt: skip
     yield "# A problem, for the commands of replica and replica-validate: --config and this file."
     yield f"# Numbers: {GRID_FORMS}, or a list."

@@ -6,13 +6,21 @@ from typing import Any
 from solvers.resources import TIME_LIMIT
 
 from ..errors import InvalidArgument
-from ..observables import NOTED_SHIFT, Optimum, error_shown, optimal_eta, optimal_lambda
+from ..observables import (
+    NOTED_SHIFT,
+    SEARCHED_RANGES,
+    Optimum,
+    error_shown,
+    optimal_eta,
+    optimal_lambda,
+)
 from ..plotting import plot_optima
 from ..problem import describe
 from .common import command
 from .curve import TimeLimit
-from .options import Options, parse_request, single_number
+from .options import parse_request
 from .output import NOTED, Notes, Output, note_farthest, say
+from .values import BEST, SEARCHED, Options, single_number
 
 
 @command(without=("loss",))
@@ -22,7 +30,8 @@ def optimum(
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
-    noted.  --eta holds eta; --lam, without --eta, holds lam.
+    noted.  --eta holds eta; --lam, without --eta, holds lam.  Over grids of other parameters:
+    replica curve --lam best --eta best.
 
     In Python: replica.optimal_eta and replica.optimal_lambda, which take other ranges.
 
@@ -32,6 +41,8 @@ def optimum(
 
     replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
     """
+    as_it_is = [name for name in SEARCHED if options.get(name) == BEST]
+    options = {name: value for name, value in options.items() if name not in as_it_is}
     searched = "alpha0" in options and not {"eta", "rate"} & options.keys()
     # a step has a learning rate also where the best is looked for: any will do
     request = parse_request(options | {"eta": 1.0} if searched else options, required=("alpha",))
@@ -66,9 +77,11 @@ def optimum(
         if not best.converged:
             say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
         for name in best.at_edge:
+            low, high = SEARCHED_RANGES[name]
             say(
                 f"note: at alpha = {best.point.alpha:g} the best {name}, {getattr(best, name):g}, "
-                "is at the edge of the range searched, or solved: beyond it the test error may fall"
+                f"is at the edge of the range searched ({low:g} to {high:g}): beyond it the test "
+                "error may fall"
             )
     # that the best penalty of the limit may be far from that of a network is said in any case
     names, least = (tuple(NOTED), 0.0) if notes else (("finite_size_shift",), NOTED_SHIFT)

@@ -17,24 +17,25 @@ from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..observables import grid_axes, models_on_grid
 from ..problem import (
-    FINITE,
     Activation,
     Problem,
     SpikedRandomFeatures,
     activation,
-    axis,
     check_points,
+    is_import_path,
     laws_by_name,
-    names_code,
 )
 from ..steps import MODELS, GradientStep
 from .mixture_file import read_mixture
-
-# By name, what was given: text as typed, or a value of a problem file.
-Options = dict[str, Any]
-
-GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
-LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
+from .values import (
+    GRID_FORMS,
+    LARGEST_DOCUMENT,
+    Options,
+    parse_grid,
+    parse_law,
+    parse_steps,
+    single_number,
+)
 
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
 # What may be a grid of numbers, in the order of the axes; the readout may be one of names.
@@ -68,15 +69,19 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "network itself (of replica-validate).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
-    "lam": "Ridge penalty lambda.",
+    "eta": f"{_help(FIELDS['eta']).removesuffix('.')}; best in replica curve.",
+    "lam": "Ridge penalty lambda; best in replica curve and replica readout.",
     "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
     "hinge, squared_hinge.",
-    "weights": "First layer (p, d): W.npy, or FILE.npz, or FILE.npz:NAME of one of its arrays.",
+    "weights": "First layer (p, d): W.npy, or one of the arrays of FILE.npz, FILE.safetensors or "
+    "FILE.onnx, as FILE.npz:NAME.",
     "directions": "The target's directions, (d,) or (d, T), orthonormal: such a file.",
     "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
     "files beside it.  N(0, I) unless given.",
     "features": "Features (N, p), in the place of --weights: such a file.",
     "labels": "Their labels (N,), real numbers or classes: such a file.",
+    "classes": "Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of "
+    "labels that are floats, or of more than 20 values.",
     "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
     "stratum unless given.",
 }
@@ -86,14 +91,14 @@ HELP_PANELS = {  # in this order
         "step_noise", "decay", "beta", "readout", "bias", "initialisation", "model",
     ),
     "Spiked random features, in the place of a step": SRF_FIELDS,
-    "A given first layer, or given features": GIVEN_FILES,
+    "A given first layer, or given features": (*GIVEN_FILES, "classes"),
     "The readout and its data": (
         "inputs", "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept",
         "train_bias",
     ),
 }  # fmt: skip
 HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
-OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "samples"))
+OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
 
 
 @dataclass(frozen=True)
@@ -134,16 +139,14 @@ class Request:
         return model
 
 
-def single_number(name: str, grid: Array) -> float:
-    """The only value of a grid; one of several is refused."""
-    if grid.size != 1:
-        raise InvalidArgument(name, grid.tolist(), "a single number here")
-    return float(grid[0])
-
-
-def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) -> Request:
+def parse_request(
+    options: Options,
+    required: Sequence[str] = ("alpha", "lam"),
+    searched: Container[str] = (),
+) -> Request:
     """The problem and grids that ``options`` describe; what is missing, contradictory or out of
-    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid."""
+    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid.
+    Of what is ``searched`` the best is asked for: it is 1, which is as good as any other."""
     for name in options:
         if name not in (*OF_PROBLEMS, "groups"):
             allowed = "left out here (replica readout takes it)"
@@ -164,7 +167,11 @@ def parse_request(options: Options, required: Sequence[str] = ("alpha", "lam")) 
     if "bias" in groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
-    numbers = {name: parse_grid(name, options[name]) for name in GRIDS if name in options}
+    numbers = {
+        name: np.ones(1) if name in searched else parse_grid(name, options[name])
+        for name in GRIDS
+        if name in options
+    }
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
     grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
     sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
@@ -229,70 +236,11 @@ def _way(options: Options) -> str:
     return ways[0]
 
 
-def one_or_axis(values: Array) -> Any:
-    """One value as a number, as Python would be given it, several as an axis."""
-    return values.item() if values.size == 1 else values
-
-
-def parse_grid(name: str, text: Any) -> Array:
-    """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
-
-    >>> parse_grid("lam", "1e-2:1:3:log").round(12).tolist()
-    [0.01, 0.1, 1.0]
-    """
-    if not isinstance(text, str):
-        return axis(name, text)
-    if text == "best":
-        raise InvalidArgument(name, text, "a number here: replica optimum finds the best")
-    try:
-        if ":" not in text:
-            return np.array([float(part) for part in text.split(",")])
-        start, stop, count, *log = text.split(":")
-        ends, n = (float(start), float(stop)), int(count)
-        if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
-            raise ValueError
-    except ValueError:
-        raise InvalidArgument(name, text, GRID_FORMS) from None
-    if log and min(ends) <= 0:
-        raise InvalidArgument(
-            name, text, "between positive numbers where it is start:stop:count:log"
-        )
-    check_points(name, [n], LARGEST_DOCUMENT, text)
-    return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
-
-
-def parse_law(text: Any) -> Any:
-    """A law as typed: numbers, or names, separated by commas as a list; anything else as it is, for
-    the constructor to understand or refuse."""
-    if not isinstance(text, str):
-        return text
-    parts = text.split(",")
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        return text if len(parts) == 1 else [part.strip() for part in parts]
-
-
 def with_kinks(options: Options) -> dict[str, Activation]:
     """The student and the target as far as they are a user's functions, with the kinks given: one
     too many does no harm."""
-    own = [name for name in ("student", "target") if names_code(options[name])]
+    own = [name for name in ("student", "target") if is_import_path(options[name])]
     if not own:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
     kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
     return {name: activation(options[name], name, kinks) for name in own}
-
-
-def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
-    """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
-
-    >>> parse_steps("2:1,inf:.5")
-    [[2.0, 1.0], [inf, 0.5]]
-    """
-    if not isinstance(text, str):
-        return text
-    try:
-        pairs = [pair.split(":") for pair in text.split(",")]
-        return [[float(alpha0), float(eta)] for alpha0, eta in pairs]
-    except ValueError:
-        raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None

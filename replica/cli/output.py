@@ -20,11 +20,11 @@ from solvers.results import Array
 from .. import documents
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT
-from ..plotting import picture, symbol
+from ..observables import NOTED_SHIFT, SEARCHED_RANGES
+from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem
 
-PICTURES = (".png", ".pdf", ".svg")
+PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
     bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
 ]
@@ -41,16 +41,20 @@ ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 @dataclass(frozen=True)
 class Output:
     """Where a result goes: the files --out and --plot, and whether --json was asked for; of a
-    table, whether it may be ``wide``."""
+    table, whether it may be ``wide``; of a figure without a title, its ``size`` in inches."""
 
     out: Path | None = None
     plot: Path | None = None
     as_json: bool = False
     wide: bool = False
+    size: tuple[float, float] | None = None
 
     def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
-        """Refuse unusable files before anything is computed, and those that are ``read``, or twice
-        the same, also through links."""
+        """Refuse unusable files and figures before anything is computed, and files that are
+        ``read``, or twice the same, also through links."""
+        with style(size=self.size):
+            if self.plot is not None:
+                check_latex()
         # what cannot be a name is refused where it is read
         taken = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
@@ -77,29 +81,36 @@ class Output:
         """
         if self.out is not None:
             table = document.get("points", ()) if rows is None else rows
-            if self.out.suffix == ".nc" and dataset is not None:
+            kind = self.out.suffix.lower()
+            if kind == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
-            elif self.out.suffix == ".json":
+            elif kind == ".json":
                 content = (documents.to_json(document) + "\n").encode()
-            elif self.out.suffix == ".tex":
+            elif kind == ".tex":
                 content = documents.to_tex(table, symbol, printed).encode()
             else:
                 content = documents.to_csv(table).encode()
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
-                save(self.plot, picture(figure(), self.plot.suffix[1:]))
+                with style(title=self.size is None, size=self.size):
+                    save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
         finally:  # what cannot be drawn is known
             if self.as_json:
                 answer(documents.to_json(document))
             else:
                 show()
 
-    def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    def table(
+        self,
+        points: Sequence[dict[str, Any]],
+        columns: Sequence[str],
+        tested: str = "targets without noise",
+    ) -> None:
         """The points as an aligned table on standard output, floats to seven digits: as many of
         the ``columns`` as 100 characters have room for, and of more than 60 points 20 at each end,
-        unless it is to be wide."""
+        unless it is to be wide; what the test error is ``tested`` on stands below."""
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
@@ -124,7 +135,7 @@ class Output:
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "
                 "sign of the output, or the largest of several, misses; the test error is squared, "
-                "and on targets without noise (of given features, on their labels)"
+                f"and on {tested}"
             )
         if len(shown) < len(cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
@@ -193,6 +204,28 @@ def note_farthest(
 def farthest(changes: ArrayLike) -> int:
     """The index of the largest relative change, of those that are known."""
     return int(np.abs(np.nan_to_num(changes)).argmax())
+
+
+def note_edges(at_edge: ArrayLike) -> None:
+    """Say on standard error where the best of a parameter is at an end of the range searched, by
+    the names of these at every point."""
+    each = [str(one) for one in np.ravel(at_edge)]
+    named = sorted({name for one in each for name in one.split()})
+    if named:
+        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in named)
+        say(
+            f"note: at {sum(map(bool, each))} of {len(each)} points the best "
+            f"{' or '.join(named)} is at the edge of the range searched ({ranges}): beyond it the "
+            "test error may fall"
+        )
+
+
+def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
+    """Say on standard error how many of the points did not converge, and why."""
+    failed = [point["status"] for point in points if not point["converged"]]
+    if failed:
+        why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
+        say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:

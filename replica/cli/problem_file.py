@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument, shorten
-from ..problem import Code, names_code
+from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
-from .options import FLAGS, GIVEN_FILES, GRID_FORMS, GRIDS, HELP, SRF_FIELDS, Options, parse_grid
+from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
+from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -26,7 +27,9 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
 
 def as_typed(options: Options) -> Options:
     """The options, of which those that name code import it."""
-    return {name: Code(value) if names_code(value) else value for name, value in options.items()}
+    return {
+        name: Code(value) if is_import_path(value) else value for name, value in options.items()
+    }
 
 
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
@@ -36,9 +39,9 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:
-            if name in GRIDS:
+            if name in GRIDS and not (name in SEARCHED and value == BEST):
                 parse_grid(name, value)
-            code = names_code(value) and name not in (*GIVEN_FILES, "bias", "inputs")
+            code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
             if code and not allow_import:
                 return f"imports and runs code ({value}): --allow-import lets a file do so"
             return ""
@@ -63,6 +66,7 @@ GRID = ("text", "number", "list of number")
 # Of every key the forms of its value, and these in words.
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
+    | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
     | dict.fromkeys((*GRIDS, "kinks"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
     | dict.fromkeys(FLAGS, (("flag",), "true or false"))
     | dict.fromkeys(

@@ -18,13 +18,15 @@ from ..observables import (
     has_classes,
     learning_curve,
     samples_needed,
+    solve,
 )
 from ..plotting import plot_curve
+from ..problem import FINITE, number
 from .common import DATASETS, command
 from .curve import TimeLimit
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
-from .options import Options
-from .output import Output, errors_first, rows_of, say
+from .output import Output, errors_first, note_edges, progress, rows_of, say, warn_of_failures
+from .values import BEST, Options
 
 Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
@@ -38,6 +40,14 @@ Reach = Annotated[
     ),
 ]
 
+Confusion = Annotated[
+    bool,
+    typer.Option(
+        "--confusion",
+        help="Let --plot be the confusion matrix of three classes or more, at one point.",
+    ),
+]
+
 
 @command(offered=(*OF_LAYERS, *OF_FEATURES, *OF_BOTH), files=DATASETS)
 def readout(
@@ -47,12 +57,14 @@ def readout(
     quadrature_tol: Tolerance = TOLERANCE,
     time_limit: TimeLimit = TIME_LIMIT,
     reach: Reach = None,
+    confusion: Confusion = False,
 ) -> bool:
     """Errors of the readout of a first layer that you trained, or of features.
 
     Fresh samples train it: none that the first layer was trained on.  test_error is
     E (target - output)^2, of targets without noise (of features: of their labels); train_error the
-    mean squared residual of the training labels.
+    mean squared residual of the training labels.  --lam best is the penalty of the smallest test
+    error at every number of samples.
 
     In Python: replica.FirstLayer, replica.FeatureSample, replica.learning_curve and, for --reach,
     replica.samples_needed.
@@ -66,51 +78,82 @@ def readout(
     --loss logistic
 
     replica readout --features F.npy --labels y.npy --reach 0.05 --lam 0.1
+
+    replica readout --features F.npy --labels digits.npy --samples 500 --lam 0.1 --confusion
+    --plot confusion.png
     """
+    if confusion and (output.plot is None or reach is not None):
+        raise InvalidArgument("confusion", None, "given with --plot, and without --reach")
     if reach is not None:
+        if quadrature_tol != TOLERANCE:
+            raise InvalidArgument("quadrature_tol", quadrature_tol, "left out with --reach")
+        number("reach", reach, 0, FINITE, "an error, more than 0")
         return _reach(options, output, reach, time_limit)
-    model, points, loss = parse_given(options)
-    accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    dataset = learning_curve(model, **points, loss=loss, **accuracy)
+    model, points, loss = parse_given(options, best=True)
+    searched = isinstance(points["lam"], str)
+    if confusion and (
+        model.outputs == 1 or searched or any(axis.size > 1 for axis in points.values())
+    ):
+        raise InvalidArgument("confusion", None, "of three classes or more, at one point")
+    # of ridge regression the best penalty is searched to an accuracy of its own
+    tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
+    accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
+    with progress("points") as advance:
+        dataset = learning_curve(model, **points, loss=loss, **accuracy, progress=advance)
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
 
     def show() -> None:
-        output.table(document["points"], [*points, *errors_first(dataset)])
+        output.table(document["points"], [*points, *errors_first(dataset)], tested_on(model))
 
-    output.write(document, show, figure=lambda: plot_curve(dataset).figure, dataset=dataset.squeeze)
+    def figure() -> Any:
+        if not confusion:
+            return plot_curve(dataset).figure
+        at = {name: axis.item() for name, axis in points.items()}
+        return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
+
+    output.write(document, show, figure=figure, dataset=dataset.squeeze)
     samples = dataset.get("samples", np.nan)
     few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
     if few:
         say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
     if isinstance(model, FeatureSample) and beyond(model, samples).any():
-        lam = float(points["lam"][0])
+        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
         change = gaussian_change(model, lam, loss)
         n = len(model.labels)
         say(f"note: {BEYOND_ROWS}; at samples={n}, lam={lam:g} that changes the classification "
             f"error by {change:+.1%}")  # fmt: skip
-    failed = [point["status"] for point in document["points"] if not point["converged"]]
-    if failed:
-        why = "; ".join(dict.fromkeys(failed))
-        say(f"WARNING: {len(failed)} of {dataset.converged.size} points: {why}")
-    return not failed
+    note_edges(dataset.get("at_edge", ()))
+    warn_of_failures(document["points"])
+    return bool(dataset.converged.all())
+
+
+def tested_on(model: Any) -> str:
+    """The words for a test error."""
+    return "the labels" if isinstance(model, FeatureSample) else "targets without noise"
 
 
 def _reach(options: Options, output: Output, reach: float, time_limit: float) -> bool:
     """How many samples an error needs; whether that is known."""
-    model, points, loss = parse_given(options, reach=True)
-    if points["lam"].size > 1:
-        raise InvalidArgument("lam", options["lam"], "one number with --reach")
+    model, points, loss = parse_given(options, reach=True, best=True)
+    lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
+    if len(lam) > 1 and lam != BEST:
+        raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
     error = "classification_error" if has_classes(model) else "test_error"
-    at: dict[str, Any] = {"lam": points["lam"].item(), "loss": loss, "time_limit": time_limit}
-    needed = samples_needed(model, **{error: reach}, **at)
+    at: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
+    with progress("numbers of samples") as advance:
+        how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
+        needed = samples_needed(model, loss=loss, **at, **how)
     names = "samples", "low", "high", "beyond_rows"
-    row = {error: reach, "lam": at["lam"]} | {name: getattr(needed, name) for name in names}
+    n, best = np.log(needed.curve.samples.values), np.log(needed.curve.lam.values)
+    found = float(np.exp(np.interp(np.log(needed.samples), n, best)))
+    row = {error: reach, "lam": found if lam == BEST else lam[0]}
+    row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row]}
     output.write(
         document,
-        lambda: output.table(document["points"], list(row)),
+        lambda: output.table(document["points"], list(row), tested_on(model)),
         figure=lambda: needed.plot().figure,
     )
     if np.isnan(needed.samples) or needed.beyond_rows:

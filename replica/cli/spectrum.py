@@ -12,8 +12,9 @@ from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from .common import command
-from .options import LARGEST_DOCUMENT, Options, parse_request, single_number
+from .options import parse_request
 from .output import Output, answer, rows_of, say
+from .values import LARGEST_DOCUMENT, Options, single_number
 
 TimeLimit = Annotated[
     float, typer.Option(help="Seconds, after which the search for the density is given up.")
@@ -63,6 +64,8 @@ def _show(result: Spectrum) -> None:
             for x, known in zip(ends, sharp, strict=True)
         )
         answer(f"density from {low} to {high}")
+    if result.diverges:
+        answer("density diverges at 0")
     answer(f"atom at 0: {result.atom:.10g}")
     for value, n in zip(result.outliers, result.outliers_from, strict=True):
         answer(f"outlier at p times {value:.10g}, beyond the bulk from n = {n:.3g}")
@@ -80,8 +83,8 @@ def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     each = max(2, points // len(result.edges))
     x = np.concatenate([result.grid(k, each) for k in range(len(result.edges))])
     names = (
-        "edges", "sharp", "atom", "outliers", "outliers_from", "converged", "quadrature_error",
-        "mass_error",
+        "edges", "sharp", "diverges", "atom", "outliers", "outliers_from", "converged",
+        "quadrature_error", "mass_error",
     )  # fmt: skip
     return {name: getattr(result, name) for name in names} | {
         "density": {"x": x, "y": result.density(x)}

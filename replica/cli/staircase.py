@@ -10,8 +10,8 @@ from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
 from .mixture_file import read_mixture
-from .options import Options
 from .output import Output, answer
+from .values import Options
 
 
 @command(offered=("student", "target", "inputs"))
@@ -52,7 +52,8 @@ def staircase(
         degree=degree,
         threshold=threshold,
     )
-    if output.out is not None and output.out.suffix in (".csv", ".tex") and not result.stages:
+    kind = output.out.suffix.lower() if output.out is not None else ""
+    if kind in (".csv", ".tex") and not result.stages:
         raise InvalidArgument("out", str(output.out), ".json where there is no stage to write")
     document = staircase_document(result)
 

@@ -45,7 +45,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if model.geometry.r.shape[1] > 1:
         values = (_error_on_table(x, overlaps) for x in shared_tables(model, is_odd(model)))
         return _settled_value(values, points, tol)
-    if model.components.rest.shape[2] > 1:  # panels need a single component of tau
+    if model.components.tau_slopes.shape[2] > 1:  # panels need a single component of tau
         values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))
         return _settled_value(values, points, tol)
     return _error_on_panels(model, overlaps, tol)
@@ -69,7 +69,7 @@ def _block_error(model: Model, overlaps: Overlaps, tol: float, level: int) -> Ar
         table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
         owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
         field = field_at_nodes(responses_of(table), overlaps, owner)
-        field = field.project_tau(model.components.rest.shape[2])
+        field = field.project_tau(model.components.tau_slopes.shape[2])
         below = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
         places = table.places
         tolerances = tol / gaussian_density(places.z[0])
@@ -109,16 +109,16 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
 
     Over several components of tau it uses the rule ``level`` instead of a tolerance.
     """
-    rest = model.components.rest
+    rest = model.components.tau_slopes
     if has_steps(model):
         law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
         return np.asarray(law.partial_moments(-law.mean / law.sd)[0].sum(axis=0))
     if not rest.any() or rest.shape[2] > 1:
         M, wrong = len(places.component), []
-        size = max(1, BLOCK_SIZE // tau_rule(model, places.at(slice(1)), level).weights.size)
+        size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
         for block in (slice(start, start + size) for start in range(0, M, size)):
             check_time()
-            block_places = places.at(block)
+            block_places = places.subset(block)
             labels = labels_at(model, block_places, tau_rule(model, block_places, level), 1)
             wrong.append(error_at_nodes(labels, field.select(block)).sum(axis=-1))
         return np.concatenate(wrong, axis=1)

@@ -102,7 +102,7 @@ def is_odd(model: Model) -> bool:
 
 def has_steps(model: Model) -> bool:
     """Whether E[y | x] is piecewise constant, and tau has one component."""
-    nowhere = model.components.places(np.zeros((model.geometry.r.shape[1], 0)))
+    nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _steps(model, nowhere) is not None
 
 
@@ -157,7 +157,7 @@ def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> Condi
 def tau_rule(model: Model, places: Places, level: int) -> Rule:
     """Rule over tau at N places: nodes (N, T, q) and weights (N, T)."""
     inputs, mean, N = model.components, model.labels.combined_mean, len(places.component)
-    rest, free = inputs.rest, inputs.rest.shape[2]
+    rest, free = inputs.tau_slopes, inputs.tau_slopes.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if free == 1 and mean.planes:
@@ -168,11 +168,10 @@ def tau_rule(model: Model, places: Places, level: int) -> Rule:
         rule = trapezoid_tensor(_at_level(TENSORS.get(free, TAU), level), free)
         return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
     of_component = [places.component == j for j in np.unique(places.component)]
+    centres = [inputs.mean_arguments(places.subset(own)) for own in of_component]
     rules = [
-        _at_level([*mean.rules(rest[places.component[own][0]])], level)(
-            inputs.centre(places.at(own))
-        )
-        for own in of_component
+        _at_level([*mean.rules(rest[places.component[own][0]])], level)(centre)
+        for own, centre in zip(of_component, centres, strict=True)
     ]
     count = max(fitted.weights.shape[-1] for fitted in rules)
     nodes, weights = np.zeros((N, count, free)), np.zeros((N, count))
@@ -188,9 +187,9 @@ def tau_kinks(model: Model, places: Places) -> Array:
     if not planes:
         return np.empty((len(places.component), 0))
     normals, offsets = map(np.array, zip(*planes, strict=True))
-    rest, slope = np.abs(inputs.rest[..., 0]), inputs.rest[..., 0] @ normals.T
+    rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
     slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[places.component]
-    from_centre, crosses = offsets - inputs.centre(places).T @ normals.T, slope != 0
+    from_centre, crosses = offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
     # if the target does not vary across a plane for a component, the kink is beyond all nodes
     far = np.copysign(1e3, from_centre)
     return np.where(crosses, from_centre / np.where(crosses, slope, 1.0), far)
@@ -204,7 +203,7 @@ def _at_level(sizes: Sequence[Any], level: int) -> Any:
 def _steps(model: Model, places: Places) -> Steps | None:
     """Steps at N places of a mean label that is constant between its kinks, otherwise None."""
     target = model.labels.combined_mean
-    if not (target.kinks and model.components.rest.any()):
+    if not (target.kinks and model.components.tau_slopes.any()):
         return None
     kinks = np.asarray(target.kinks)
     # arguments further out have probability 1e-38

@@ -21,7 +21,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, called, plain_array
+from ..problem import FINITE, called, check_order, plain_array
 from .smoothness import bend_width, proximal_by_newton, quadratic_pieces
 
 SQUARE = Pieces((), ((0.0, 0.0, 1.0),))  # t^2 / 2; prox t0 / (1 + V)
@@ -110,6 +110,7 @@ class Loss:
             if not (np.abs(result) <= FINITE).all():  # NaN too
                 allowed = f"elementwise and finite, up to {FINITE:g} (numpy functions)"
                 raise InvalidArgument("loss", f"{self.name} ({part})", allowed)
+            check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], result)
         if (np.diff(result.ravel()) < -1e-9 * np.abs(result).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:

@@ -12,7 +12,7 @@ from solvers.piecewise import Pieces
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import FINITE, imported, names_code, number
+from ..problem import FINITE, import_object, is_import_path, number
 from .losses import SQUARE, Loss
 
 
@@ -128,13 +128,18 @@ def loss(spec: Any) -> Loss:
             "is carried by inputs that no sample contains (take logistic, whose tail for large "
             "margins is the same)"
         )
+    elif name == "multinomial":
+        allowed += (
+            "; the multinomial loss of several classes is not offered (take logistic for each "
+            "class against the rest, labels == c)"
+        )
     elif name in PARAMETER_LOSSES:
         try:
             value = float(parameter)
         except ValueError:
             raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
-    elif names_code(text) and isinstance(named := imported(spec, "loss"), Loss):
+    elif is_import_path(text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
     raise InvalidArgument("loss", spec, allowed)
 

@@ -57,7 +57,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
 
 def has_panels(model: Model) -> bool:
     """Whether panels can be fitted: for one spike, and at most one other target direction."""
-    return model.geometry.r.shape[1] == 1 and model.components.rest.shape[2] <= 1
+    return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
 
 
 def average_over_tau(
@@ -77,7 +77,7 @@ def average_over_tau(
     def at_nodes(panels: Panels) -> Array:
         tau = panels.nodes
         rule = Rule(tau[..., None], np.ones_like(tau))
-        return values(labels_at(model, places.at(panels.owner), rule, order), panels.owner)
+        return values(labels_at(model, places.subset(panels.owner), rule, order), panels.owner)
 
     # panels end at the target's kinks
     reach = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
@@ -96,7 +96,7 @@ def fitted_rules(
     first = initial_panels(model, task.folded)
     ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
     inputs = model.components
-    closed_form = has_steps(model) or not inputs.rest.any()
+    closed_form = has_steps(model) or not inputs.tau_slopes.any()
 
     def field_on_panels(panels: Panels) -> tuple[Table, Field]:
         """Table of the features' moments at the nodes of ``panels``, and the local field."""
@@ -144,13 +144,15 @@ def fitted_rules(
 
     first_pair = field_on_panels(first)
     first_averages = given_kappa(*first_pair)
-    table = first_pair[0].select_nodes(slice(None), inputs.weights(first.rule().weights[0]))
+    weights = inputs.weights_in_components(first.rule().weights[0])
+    table = first_pair[0].select_nodes(slice(None), weights)
     bounds = _factor_bounds(table)
     units, jump_accuracy = _value_scales(first_averages * bounds(table), table, first_pair[1])
     # averages over tau, which blur a jump more, need no such accuracy
     accuracy = min(accuracy, jump_accuracy) if closed_form else accuracy
     panels, _ = _require_panels(halve_panels(values, first, accuracy, max_panels=400))
-    places, kappa_weights = inputs.on(Rule(*(part[0] for part in panels.rule(GAUSS_WEIGHTS))))
+    rule = Rule(*(part[0] for part in panels.rule(GAUSS_WEIGHTS)))
+    places, kappa_weights = inputs.places_and_weights(rule)
     if closed_form:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
     low, high = zip(*(ends[place] for place in _place_keys(places)), strict=True)

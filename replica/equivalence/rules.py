@@ -78,12 +78,13 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     nothing blurs, and is trapezoidal otherwise.
     """
     groups, inputs, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, sharp = groups.r.shape[1], ~inputs.rest.any()
+    K, sharp = groups.r.shape[1], ~inputs.tau_slopes.any()
     steep = np.abs(groups.r @ inputs.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
-    width = np.maximum(np.linalg.norm(inputs.rest, axis=2), 1e-9)[..., None]
-    steep = np.maximum(steep, (np.abs(inputs.gamma) / width).max(axis=(0, 1), initial=0.0))
+    width = np.maximum(np.linalg.norm(inputs.tau_slopes, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(inputs.z_slopes) / width).max(axis=(0, 1), initial=0.0))
     kinks: list[list[float]] = [[] for _ in range(K)]
-    for (v, t), offset, gamma in product(planes if sharp else (), inputs.offset, inputs.gamma):
+    arguments = inputs.argument_offsets, inputs.z_slopes
+    for (v, t), offset, gamma in product(planes if sharp else (), *arguments):
         normal = v @ gamma
         axis = int(np.abs(normal).argmax())
         if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[axis]):
@@ -133,7 +134,9 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     """Layers (z, width) of the target, for one spike: its kinks, and points where two kinks cross.
     The rest of the argument blurs them over the width."""
     inputs, planes, layers = model.components, model.labels.combined_mean.planes, []
-    for offset, gamma, rest in zip(inputs.offset, inputs.gamma[..., 0], inputs.rest, strict=True):
+    for offset, gamma, rest in zip(
+        inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
+    ):
         lines = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
         layers += [
             (t / rate, _width_or_zero(float(np.linalg.norm(left)) / abs(rate)))

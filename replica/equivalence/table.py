@@ -166,4 +166,4 @@ class Table:
         """Table restricted to some of the nodes, with other ``weights`` there."""
         names = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
         moments = {name: getattr(self, name)[..., nodes] for name in names}
-        return replace(self, weights=weights, places=self.places.at(nodes), **moments)
+        return replace(self, weights=weights, places=self.places.subset(nodes), **moments)

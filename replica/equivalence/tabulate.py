@@ -24,7 +24,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
 
     With J components of the inputs it has J N nodes.
     """
-    return tabulate_at(model, *model.components.on(rule), target=target)
+    return tabulate_at(model, *model.components.places_and_weights(rule), target=target)
 
 
 def tabulate_at(
@@ -49,7 +49,7 @@ def tabulate_at(
     if not N:  # rounding is measured by the largest moment, which needs a node
         origin = Places(np.zeros((spikes, 1)), np.zeros(1, np.int64))
         return tabulate_at(model, origin, np.ones(1)).select_nodes(slice(0), weights)
-    kappa, mean = np.split(inputs.special(places), [spikes])
+    kappa, mean = np.split(inputs.projection_means(places), [spikes])
     root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
     features, size = _feature_moments(model, kappa)
     mu1 = features.first / np.sqrt(groups.c[:, None])
@@ -137,7 +137,7 @@ def table_at_kappa(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Arr
     range.
     """
     nodes, shape = flat_kappa(kappa, model.geometry.r.shape[1])
-    places, chance = model.components.given(nodes)
+    places, chance = model.components.places_of_kappa(nodes)
     return tabulate_at(model, places, chance.ravel()), partial(average_components, chance, shape)
 
 
@@ -161,7 +161,7 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
         criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * features.mean])
     if model.rows is not None:
         slopes = _slope_in_norm(model, kappa, size)
-        criteria = np.column_stack([criteria, model.rows.agreeing(groups.first, slopes)])
+        criteria = np.column_stack([criteria, model.rows.kind_invariants(groups.first, slopes)])
     size = np.abs(criteria).max(axis=0)
     criteria = criteria / np.where(size > 0, size, 1.0)
     representative = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)

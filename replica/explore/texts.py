@@ -21,7 +21,7 @@ from ..cli import (
     single_number,
 )
 from ..errors import InvalidArgument
-from ..problem import names_code
+from ..problem import is_import_path
 
 State = Mapping[str, str]
 DEFAULTS = {
@@ -34,7 +34,7 @@ DEFAULTS = {
 def request_of(state: State) -> Request:
     """The problem, with one value of everything but alpha; several, and code, are refused."""
     for name, text in state.items():
-        if names_code(text):
+        if is_import_path(text):
             raise InvalidArgument(name, text, "no code to import, which is for the command line")
     request = parse_request(options_of(state))
     request.refuse_grids()

@@ -8,12 +8,17 @@ from .evaluate import (
     evaluate,
 )
 from .first_layer import FirstLayer
-from .sample import FeatureSample
+from .gaussian import FeatureMoments
+from .sample import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
+from .solve import equations_of
 from .strata import Posterior, Strata
 
 __all__ = [
+    "FEWEST_OF_STRATUM",
+    "MOST_ROWS",
     "TOLERANCE",
+    "FeatureMoments",
     "FeatureSample",
     "FirstLayer",
     "Given",
@@ -23,6 +28,7 @@ __all__ = [
     "asked",
     "check_memory",
     "derivatives",
+    "equations_of",
     "evaluate",
     "needs_alpha",
     "samples_of",

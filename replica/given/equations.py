@@ -16,7 +16,7 @@ samples, p features over sqrt(p), and the penalty lambda of (1.2).  docs/theory.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,28 @@ from solvers.results import Array
 from ..saddle_point import Field, Scores
 from .strata import Posterior, Strata, StratumLabels
 
-Variances = Callable[[Scores, Array], tuple[Any, Array, float]]
+Variances = Callable[[Array, Array, Array], tuple[Any, Array, Array]]
+
+
+class Freedom(NamedTuple):
+    """Degrees of freedom of a fit.  Eqs. (20.15), (20.16)
+
+    Attributes
+    ----------
+    first, second : float
+        df_1 = tr A G and df_2 = tr A G A G of the population, for 1/G = A + lambda; the second is
+        NaN of rows, which do not tell it.
+    kappa : float
+        The effective penalty.
+    lost : float
+        How many of n samples are not residual ones: df_2, of the empirical A where moments are
+        those of a sample, and df_1 of rows.
+    """
+
+    first: float
+    second: float
+    kappa: float
+    lost: float
 
 
 @dataclass(frozen=True)
@@ -73,27 +94,27 @@ class StrataEquations:
         return 2 * t / (1 - t + np.sqrt((1 - t) ** 2 + 4 * (1 - self.drawn) * t))
 
     def mean(self, G: Any, asked: Array, slope: Array, V: Array) -> tuple[Any, Field]:
-        """a-bar over sqrt(p), (p,), of scores with E s - C E s' ``asked`` for, and -E s', at V; and
-        the law of omega under that readout, with V."""
+        """a-bar over sqrt(p), (P, p), of scores with E s - C E s' (P, N) ``asked`` for, and -E s'
+        (N,), at V; and the law of omega under these readouts, with V."""
         left, spread = self.left(slope, V), self.labels.spread
         shares = self.ratio * self.strata.shares / left
-        # Eq. (20.3), (20.6), (22.2)
-        a = G @ self.strata.mix_vectors(shares * asked, shares * slope)
+        # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
+        a = self.strata.mix_vectors(shares * asked, shares * slope) @ G
         H, (mean, label, variance) = 1 - left, self.strata.along(a)
         centre = (mean - self.drawn * V * asked) / left
-        pull = (label - H * spread) / left
-        power = (variance - 2 * H * label + H**2 * spread) / left**2
-        return a, Field(centre[None], pull[None, :, None], power[None], V[None])
+        tau_slope = (label - H * spread) / left
+        variance = (variance - 2 * H * label + H**2 * spread) / left**2
+        return a, Field(centre, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        """What the readout's samples vary, for scores with -E s' at V: a function of the scores and
-        T's part of the variance of omega, (N,), that returns T (p, p), that part, and the variance
-        of the prediction on average."""
+        """What the readout's samples vary, for scores with -E s' at V: a function of E s, E s^2 and
+        T's part of the variance of omega, (P, N) each, that returns T (p, p) of the first label,
+        that part, and the variance of the prediction on average (P,)."""
 
-        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
-            T = self.covariance(G, scores.square[0])
-            new = self.strata.positive(self.strata.trace(T))
-            return T, new, float(self.strata.shares @ new)
+        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+            each = [self.covariance(G, one) for one in square]
+            new = self.strata.positive(np.array([self.strata.trace(T) for T in each]))
+            return each[0], new, new @ self.strata.shares
 
         return varied
 
@@ -102,11 +123,13 @@ class StrataEquations:
         # Eq. (20.4), (20.7)
         return G @ self._mix(square) @ G
 
-    def degrees_of_freedom(self, G: Any) -> tuple[float, float]:
-        """df_1 = tr A G and df_2 = tr A G A G, for 1/G = A + lambda.  Eq. (20.15)"""
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        """Degrees of freedom and effective penalty for scores with -E s' (N,) at V."""
         xp, fitted = namespace(G), -G * like(self.lam, G)
         diagonal_view(fitted)[:] += 1.0
-        return float(xp.sum(xp.linalg.diagonal(fitted))), float(xp.sum(fitted * fitted.T))
+        first, second = xp.sum(xp.linalg.diagonal(fitted)), float(xp.sum(fitted * fitted.T))
+        kappa = float(self.lam.max() / (self.ratio * (self.strata.shares @ slope)))
+        return Freedom(float(first), second, kappa, second)
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
@@ -122,13 +145,15 @@ class StrataEquations:
         """Every unknown from its own equation, at the scores of ``field``; and the variance of the
         prediction over the readout's samples, on average over strata."""
         s, V = self.scores(field), field.response[0]
-        mean, slope = s.mean[0], s.slope[0]
+        slope = s.slope[0]
         G, t = self.response(slope, V)
-        a, under = self.mean(G, mean + slope * field.centre[0], slope, V)
-        T, varied, variance = self.variances(G, slope, V)(s, field.variance[0] - under.variance[0])
-        power = self.strata.blurred(under.centre[0], under.variance[0] + varied)
-        after = under._replace(variance=power[None], response=(t / self.left(slope, V))[None])
-        return after, Posterior(G, T, a), variance
+        a, under = self.mean(G, s.mean + slope * field.centre, slope, V)
+        T, varied, variance = self.variances(G, slope, V)(
+            s.mean, s.square, field.variance - under.variance
+        )
+        power = self.strata.blurred(under.centre, under.variance + varied)
+        after = under._replace(variance=power, response=(t / self.left(slope, V))[None])
+        return after, Posterior(G, T, a), variance[0]
 
     def size2(self, centre: Array, power: Array) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
@@ -146,13 +171,17 @@ class SampledEquations(StrataEquations):
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         coupling, shares = self._coupling(G, slope, V), self.strata.shares
 
-        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
-            square = scores.square[0]
+        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
             of_rows = self.drawn * (square - slope**2 * part)
-            T = self.covariance(G, square)
-            return T, coupling @ (square - of_rows), float(shares @ coupling @ square)
+            new = (square - of_rows) @ coupling.T  # Eq. (22.10), (22.13)
+            return self.covariance(G, square[0]), new, square @ coupling.T @ shares
 
         return varied
+
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        weights = self.strata.shares * slope
+        second = self.samples * float(weights @ self._coupling(G, slope, V) @ slope)
+        return super().freedom(G, slope, V)._replace(second=second)
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).

@@ -20,10 +20,10 @@ from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
-from .outputs import law_of_outputs
+from .outputs import confusion_matrix, covariances, largest_output
 from .rows import RowStrata
-from .sample import FeatureSample, MomentStrata
-from .solve import Solved, solve_point, solve_responses
+from .samples import Given
+from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
@@ -74,14 +74,15 @@ class ReadoutPoints(NamedTuple):
 
 
 UNKNOWN = {
-    "degrees_of_freedom": np.nan, "residual_degrees": np.nan, "residual": np.nan,
+    "degrees_of_freedom": np.nan, "degrees_of_freedom_2": np.nan, "kappa": np.nan,
+    "residual_degrees": np.nan, "residual": np.nan,
     "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
 }  # fmt: skip
 
 
 @one_thread()
 def evaluate(
-    model: FirstLayer | FeatureSample,
+    model: Given,
     samples: Array,
     lam: Array,
     loss: Loss,
@@ -132,11 +133,11 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
             solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
             if solved.status is not Status.CONVERGED:
                 return np.full((2, 2), np.nan)
-            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[:2])
+            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[0][:2])
     return slopes / STEP
 
 
-def check_memory(model: FirstLayer | FeatureSample) -> None:
+def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
     need = 12 * 8.0 * model.width**2
@@ -171,19 +172,16 @@ class _Point:
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
 
-    def settle(self, model: FirstLayer | FeatureSample) -> ReadoutErrors:
+    def settle(self, model: Given) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
         the same on coarser strata with one more direction; or on coarser strata, where one more
         direction changes little.
 
         Raises ``GivenUp`` where that is not reached.
         """
-        if isinstance(model, FeatureSample):  # of one level
+        if not isinstance(model, FirstLayer):  # of one level
             self.account["quadrature_error"] = 0.0
-            given = model.stratified(self.samples)
-            if model.outputs > 1:
-                return self._outputs(given, model.classes is not None)
-            return self._solved(given)
+            return self._solved(model.stratified(self.samples))
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         count = model.special.shape[1]
@@ -212,31 +210,6 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         return errors
 
-    def _outputs(self, given: Stratified, classes: bool) -> ReadoutErrors:
-        """The errors of several outputs, summed over them."""
-        at = self.samples, self.lam, self.start
-        equations, solved = solve_responses(given, *at, self._tol())
-        self._settled(given, solved)
-        V = solved.field.response[0]
-        try:
-            outputs = law_of_outputs(equations, solved.posterior.response, V, classes)
-        except np.linalg.LinAlgError:
-            raise GivenUp(Status.NOT_FINITE) from None
-        each, wrong = [outputs.errors], np.nan
-        if classes:
-            shares = outputs.largest()
-            self.confusion = outputs.confusion(shares)
-            each.append(1 - (shares * outputs.labels).sum(axis=1))
-            wrong = float(each[1].mean())
-        test, train = (float(x.mean()) for x in (each[0], each[0] / (1 + V) ** 2))
-        size = (outputs.labels**2 + outputs.mean**2).sum(axis=1).mean()
-        if not np.finfo(float).eps * size <= self.tol * test:
-            raise GivenUp(Status.ROUNDING if np.isfinite(test) else Status.NOT_FINITE)
-        varied = float(outputs.variances.mean())
-        return ReadoutErrors(
-            test, train, test / 2, train / 2, wrong, varied, np.nan, *scatter_of(each)
-        )
-
     def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
         """The errors on some strata, in ``rough`` only good enough to compare."""
         if given is None:
@@ -244,7 +217,9 @@ class _Point:
         tol = self._tol(rough)
         solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
         self._settled(given, solved, rough)
-        errors = errors_at(given, solved, self.loss)
+        errors, confusion = errors_at(given, solved, self.loss)
+        if not rough:
+            self.confusion = confusion
         if rounding_at(given, solved) > self.tol * errors.test_error:
             raise GivenUp(Status.ROUNDING)
         return errors
@@ -286,37 +261,45 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
     terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
-    return float(np.finfo(float).eps * ((terms @ moments.weights)[0] + moments.power))
+    size = (terms @ moments.weights)[: moments.outputs].sum()
+    return float(np.finfo(float).eps * (size + moments.power))
 
 
 def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1 and (n - df_2) / (1 + cv^2), Eq. (20.15); of rows, df_1 in both: docs/theory.md 22."""
-    fitted, squared = solved.freedom
+    """df_1, df_2, kappa and residual degrees, Eqs. (20.15), (20.16); docs/theory.md 22 of rows."""
+    first, second, kappa, lost = solved.freedom
     shares, V = given.strata.shares, solved.field.response[0]
-    free = samples - (fitted if isinstance(given.strata, RowStrata) else squared)
-    left = free * (shares @ V) ** 2 / (shares @ V**2)
-    return {"degrees_of_freedom": fitted, "residual_degrees": float(left)}
+    left = (samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+    known = {"degrees_of_freedom": first, "degrees_of_freedom_2": second, "kappa": kappa}
+    return known | {"residual_degrees": float(left)}
 
 
-def errors_at(given: Stratified, solved: Solved, loss: Loss) -> ReadoutErrors:
-    """The errors of a solution.  Eq. (20.5)"""
+def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErrors, Array | None]:
+    """The errors of a solution, sums over outputs, and of classes the confusion matrix.
+    Eqs. (20.5), (22.12)"""
     moments, labels, field = given.moments, given.labels, solved.field
-    s = ridge_scores(moments, field)
-    test, train = (float(error[0]) for error in ridge_errors(moments, s))
+    s, C = ridge_scores(moments, field), moments.outputs
+    test, train = (float(error[:C].sum()) for error in ridge_errors(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter = np.nan, np.nan, scatter_of([])
-    each = [s.square[0] / s.slope[0] ** 2]
+    wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
+    each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
         each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
+    elif given.classes:
+        largest = largest_output(field.centre[:C].T, covariances(field.variance, C))
+        each.append(1 - (moments.h[:C] * largest.T).sum(axis=0))
+        confusion = confusion_matrix(moments, largest)
+    if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)
-    if not isinstance(given.strata, MomentStrata):  # moments of a sample have another readout
+    # moments of a sample have another readout
+    if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
-        size = to_host(a) ** 2 + diagonal / len(diagonal)
+        size = to_host(a)[0] ** 2 + diagonal / len(diagonal)
         norm = float(size[: len(size) - given.intercept].sum())
-    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter)
+    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter), confusion

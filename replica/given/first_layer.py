@@ -29,11 +29,12 @@ from ..problem import (
     flag,
     label_noise,
     number,
-    on_inputs,
+    parse_target,
     plain_array,
 )
 from .layer import HermiteStrata, layer_strata
 from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
+from .outputs import with_sums
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
@@ -54,7 +55,9 @@ class FirstLayer:
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.  It must be continuous.
     target : str, callable, Activation or MultiIndex
-        sigma_*, of T directions; or "classes:1,-1", a label for each component of the inputs.
+        sigma_*, of T directions; "classes:1,-1", a label for each component of the inputs; or
+        "classes", where each component is a class: two are -1 and +1, of more the readout has an
+        output for each, trained on 1 for its class and 0 for others.
     directions : array (d,) or (d, T), optional
         The target's, orthonormal; those of classes are none.
     noise : float
@@ -97,7 +100,7 @@ class FirstLayer:
         weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
         student = activation(self.student, "student")
-        of, inputs = on_inputs(self.target, self.inputs)
+        of, inputs = parse_target(self.target, self.inputs, outputs=True)
         if self.directions is None and of.dimension:
             allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
             raise InvalidArgument("directions", None, allowed)
@@ -105,6 +108,7 @@ class FirstLayer:
         directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
         bias = plain_array("bias", self.bias)
+        bias = bias[:, 0] if bias.shape == (p, 1) else bias
         if bias.shape not in ((), (p,)):
             allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
             raise InvalidArgument("bias", f"shape {bias.shape}", allowed)
@@ -137,6 +141,9 @@ class FirstLayer:
             device=check_device(self.device),
         )
         check_noise(self)
+        if self.outputs > 1 and (self.noise or self.label_noise is not None):
+            given = self.noise or self.label_noise.name
+            raise InvalidArgument("noise", given, "left out for several classes")
 
     def __repr__(self) -> str:
         return f"FirstLayer({in_words(self.described)})"
@@ -154,6 +161,16 @@ class FirstLayer:
     def binary(self) -> bool:
         """Whether labels are +-1."""
         return self.law.binary
+
+    @property
+    def outputs(self) -> int:
+        """C; 1 for real labels and two classes."""
+        return getattr(self.target, "outputs", 1)
+
+    @property
+    def classes(self) -> tuple[int, ...] | None:
+        """The components of the inputs in the order of outputs; None where there is one."""
+        return tuple(range(self.outputs)) if self.outputs > 1 else None
 
     @property
     def width(self) -> int:
@@ -273,8 +290,11 @@ class FirstLayer:
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
             h.append(law.mean(*at))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
-        mean = np.concatenate(h)
+        mean, C = np.concatenate(h), self.outputs
+        first = mean if C == 1 else mean[:, 0]
+        mean = mean if C == 1 else with_sums(mean.T)
         noise = 0.0 if law.channel else law.variance
-        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise)
-        labels = labels_of(mean, law.gaussians, binary=law.binary, noise=law.added)
-        return Stratified(strata, moments, labels, law.channel, intercept=self.intercept)
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, C)
+        labels = labels_of(first, law.gaussians, binary=law.binary, noise=law.added)
+        of = law.channel, None, self.intercept, C > 1
+        return Stratified(strata, moments, labels, *of)

@@ -94,8 +94,9 @@ class HermiteStrata(Strata):
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         """At a node labels do not vary with the features: e = 0."""
         along, modes = self.degrees[0]
-        mean = along @ to_host(modes @ x)
-        second = self.width * self.trace(x[:, None] * x)
+        mean = to_host(x @ modes.T) @ along.T
+        each = (x[i, :] for i in range(x.shape[0]))
+        second = self.width * np.array([self.trace(one[:, None] * one) for one in each])
         return mean, np.zeros_like(mean), second - mean**2
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:

@@ -17,8 +17,7 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from ..saddle_point import Scores
-from .equations import StrataEquations, Variances
+from .equations import Freedom, StrataEquations, Variances
 from .strata import Strata
 
 BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
@@ -50,8 +49,8 @@ class RowStrata(Strata):
         return np.asarray(((self.features @ matrix) * self.features).sum(axis=1)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        nothing = np.zeros_like(self.shares)
-        return self.features @ x, nothing, nothing
+        mean = x @ self.features.T
+        return mean, np.zeros_like(mean), np.zeros_like(mean)
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         return of_means @ self.features
@@ -71,21 +70,27 @@ class RowEquations(StrataEquations):
         own = V / left  # R_ii
         once = f * (1 - f)
         alone = self._fourth_powers(G, left, once * slope**2, own)
+        scaled = strata.features / left[:, None]
+        # of several labels R itself takes less time
+        reach = (scaled @ G @ scaled.T / strata.width) ** 2 if self.labels.outputs > 1 else None
 
-        def varied(scores: Scores, part: Array) -> tuple[Any, Array, float]:
-            mean, square = scores.mean[0], scores.square[0]
+        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
             # Eq. (22.3): a row has nothing of itself
             z = f * square - (f * mean) ** 2 - (f * slope) ** 2 * part
-            T = self.covariance(G, z / (f * left**2))
-            total = strata.trace(T) / left**2 - own**2 * z
+            T = self.covariance(G, z[0] / (f * left**2))
+            total = strata.trace(T) / left**2 if reach is None else z @ reach
             # Eq. (22.5), for n rows and not n on average
-            asked = G @ strata.mix_vectors(mean / left, mean)
+            asked = strata.mix_vectors(mean / left, mean) @ G
             u = strata.along(asked)[0] / (strata.width * left) - own * mean
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            new = strata.positive(total - once * strata.shares * u**2 - alone * z)
-            return T, new, float(strata.shares @ new)
+            new = strata.positive(total - own**2 * z - once * strata.shares * u**2 - alone * z)
+            return T, new, new @ strata.shares
 
         return varied
+
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        found = super().freedom(G, slope, V)
+        return found._replace(second=np.nan, lost=found.first)
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""

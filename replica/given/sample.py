@@ -11,60 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import in_words
 from ..errors import InvalidArgument
-from ..problem import assign, finite_array, flag
+from ..problem import any_array, assign, finite_array, flag
+from .class_labels import as_numbers
+from .gaussian import gaussian_strata
+from .outputs import with_sums
 from .rows import RowStrata
-from .strata import Strata, Stratified, StratumLabels, labels_of
+from .strata import Stratified, StratumLabels, labels_of
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
-FEWEST = 3.0
+FEWEST_OF_STRATUM = 3.0
 # Rows of a large sample that are taken, unless more are to train: these numbers are far below the
 # scatter of errors with the rows, and WORK is that of a second.
 FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
-MOST_CLASSES = 20  # that whole numbers are taken for
-
-
-@dataclass(frozen=True)
-class MomentStrata(Strata):
-    """Few strata, whose moments are given.
-
-    Attributes
-    ----------
-    shares : (N,)
-    means, covariances : (N, p), (N, p, p)
-    label_covariances : (N, p)
-    """
-
-    shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
-
-    @property
-    def width(self) -> int:
-        return int(self.means.shape[1])
-
-    def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
-
-    def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
-
-    def along(self, x: Any) -> tuple[Array, Array, Array]:
-        variance = (self.covariances @ x) @ x
-        return to_host(self.means @ x), to_host(self.label_covariances @ x), to_host(variance)
-
-    def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        return of_means @ self.means + of_labels @ self.label_covariances
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -107,10 +70,10 @@ class FeatureSample:
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
-        (labels, classes), strata = _as_numbers(self.labels, self.classes), self.strata
+        (labels, classes), strata = as_numbers(self.labels, self.classes), self.strata
         if strata is not None:
             try:
-                strata = np.asarray(strata)
+                strata = any_array("strata", strata)
                 if strata.dtype.kind == "O":
                     np.unique(strata)
                 if np.ma.is_masked(self.strata) or (
@@ -156,6 +119,11 @@ class FeatureSample:
         """p."""
         return int(self.features.shape[1])
 
+    @property
+    def class_of_row(self) -> Array:
+        """Of classes: the place of each row's class in their order, or its label +-1."""
+        return self.labels if self.classes is None else self.labels.argmax(axis=1)
+
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
@@ -179,7 +147,7 @@ class FeatureSample:
         >>> given.strata.means.tolist(), given.strata.covariances.round(3).tolist()
         ([[5.0], [1.0]], [[[2.0]], [[0.667]]])
         >>> given.moments.h.tolist()
-        [-1.0, 1.0]
+        [[-1.0, 1.0]]
         """
         return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
@@ -196,13 +164,21 @@ class FeatureSample:
         if fewest < len(labels):
             chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
             features, labels = features[chosen], labels[chosen]
-        N = len(labels)
-        shares, zeros = np.full(N, 1 / N), np.zeros(N)
-        moments = StratumLabels(shares, labels, zeros, 0.0)
-        first = labels if labels.ndim == 1 else labels[:, 0]
-        law = labels_of(first, [(0.0, 1.0)], binary=self.binary)
-        strata = RowStrata(shares, features)
-        return Stratified(strata, moments, law, rows=N, intercept=self.intercept)
+        N, h = len(labels), self._targets(labels)
+        shares = np.full(N, 1 / N)
+        return Stratified(
+            RowStrata(shares, features),
+            StratumLabels(shares, h, np.zeros_like(h), 0.0, self.outputs),
+            labels_of(h[0], [(0.0, 1.0)], binary=self.binary),
+            rows=N,
+            intercept=self.intercept,
+            classes=self.classes is not None,
+        )
+
+    def _targets(self, labels: Array) -> Array:
+        """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
+        columns = np.atleast_2d(labels.T)
+        return columns if self.classes is None else with_sums(columns)
 
     @property
     def _columns(self) -> Array:
@@ -215,115 +191,50 @@ class FeatureSample:
 
     def _gaussian(self, samples: float) -> Stratified:
         """The strata of empirical moments."""
-        if self.outputs > 1 and self.strata is not None:
-            raise InvalidArgument("strata", "ids", "left out for several classes or outputs")
-        if self.outputs > 1:
-            allowed = f"at most the {len(self.labels)} rows, for several classes or outputs"
-            raise InvalidArgument("samples", samples, allowed)
-        if self.strata is None and not self.binary:
+        targets = self._targets(self.labels).T
+        if self.strata is None and not (self.binary or self.classes):
             allowed = (
-                f"at most the {len(self.labels)} rows, or given with strata: bins of the label"
+                f"at most the {len(self.labels)} rows, or given with strata: ids of bins of the "
+                "label, or np.zeros(N) for one"
             )
             raise InvalidArgument("samples", samples, allowed)
-        of = self.labels if self.strata is None else self.strata
-        features = self._columns
-        rows, p = features.shape
+        of = self.class_of_row if self.strata is None else self.strata
+        rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         fewest = int(np.argmin(counts))
-        if counts[fewest] < FEWEST * p:
+        needed = int(FEWEST_OF_STRATUM * p)
+        if counts[fewest] < needed and self.strata is None:
+            allowed = (
+                f"at most the {rows} rows here: beyond them features are Gaussian in each class, "
+                f"which takes {needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} "
+                f"features, and the smallest has {counts[fewest]}"
+            )
+            raise InvalidArgument("samples", samples, allowed)
+        if counts[fewest] < needed:
             raise InvalidArgument(
                 "features",
                 f"{counts[fewest]} in stratum {ids[fewest]}",
-                f"at least {int(FEWEST * p)} samples in every stratum, {FEWEST:g} for each of the "
+                f"at least {needed} rows in every stratum, {FEWEST_OF_STRATUM:g} for each of the "
                 f"{p} features (take fewer strata, or fewer features)",
             )
-        # of the features and, last, the label
-        means, joint = np.empty((len(ids), p + 1)), np.empty((len(ids), p + 1, p + 1))
+        # of the features and, last, the labels
+        both = p + targets.shape[1]
+        means, joint = np.empty((len(ids), both)), np.empty((len(ids), both, both))
         for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([features[own], self.labels[own]])
+            part = np.column_stack([self.features[own], targets[own]])
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        shares, covariances = counts / rows, joint[:, :p, :p].copy()
-        strata = MomentStrata(shares, means[:, :p].copy(), covariances, joint[:, p, :p].copy())
-        moments = StratumLabels(shares, means[:, p], joint[:, p, p], 0.0)
-        labels = labels_of(moments.h, [(0.0, 1.0)], binary=self.binary)
-        return Stratified(strata, moments, labels, rows=rows, intercept=self.intercept)
-
-
-def _as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
-    """Real labels as they are, (N,) or (N, C); two classes as -1 and +1, more as (N, C) of 0 and 1;
-    and the classes, if these are more than two.
-
-    >>> _as_numbers([True, False])[0].tolist(), _as_numbers(["cat", "dog"])[0].tolist()
-    ([1.0, -1.0], [-1.0, 1.0])
-    >>> _as_numbers([2, 0, 1])
-    (array([[0., 0., 1.],
-           [1., 0., 0.],
-           [0., 1., 0.]]), (0, 1, 2))
-    """
-    named = None if classes is None else _names(classes)
-    try:
-        array = np.asarray(labels)
-    except ValueError:  # rows of several lengths
-        return finite_array("labels", labels, 1), None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim == 2:  # real vectors
-        array = finite_array("labels", labels, 2)
-        one_hot = np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
-        if named is not None and not (one_hot and array.sum(axis=0).all()):
-            allowed = (
-                "left out unless labels (N, C) are 1 of a class and 0 of others, each with rows"
-            )
-            raise InvalidArgument("classes", classes, allowed)
-        if named is not None and len(named) != array.shape[1]:
-            raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
-        return array, None if named is None else tuple(named.tolist())
-    if array.ndim != 1 or np.ma.is_masked(labels) or array.dtype.kind not in "biufUSO":
-        return finite_array("labels", labels, 1), None
-    if array.dtype.kind in "USO":
-        each = np.ravel(np.array(labels, dtype=object)).tolist()
-        if not all(isinstance(one, str) for one in each):  # numbers as objects, or a label lacks
-            return _as_numbers(finite_array("labels", each, 1), classes)
-        array = np.array(each)
-    found = np.unique(array)
-    if named is not None:
-        alike = array.dtype.kind == named.dtype.kind or {array.dtype.kind, named.dtype.kind} <= {
-            *"iu"
-        }
-        if not alike or not np.array_equal(np.sort(named), found):
-            allowed = "those of the labels, each once and of their type (left out they are found)"
-            raise InvalidArgument("classes", classes, allowed)
-        found = named
-    elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
-        return finite_array("labels", array, 1), None
-    elif len(found) > MOST_CLASSES:
-        raise InvalidArgument(
-            "labels",
-            f"{len(found)} names or whole numbers, from {found[0]} to {found[-1]}",
-            f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
-            "classes, labels.astype(float) that they are numbers)",
+        if self.classes is not None and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
+            raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
+        return gaussian_strata(
+            counts / rows,
+            means,
+            joint,
+            binary=self.binary,
+            intercept=self.intercept,
+            rows=rows,
+            labels=targets.shape[1],
+            outputs=self.outputs,
+            classes=self.classes is not None,
         )
-    if len(found) == 2:
-        return np.where(array == found[1], 1.0, -1.0), None
-    if len(found) > 2:
-        return np.asarray(array[:, None] == found, float), tuple(found.tolist())
-    return finite_array("labels", array, 1), None
-
-
-def _names(classes: Any) -> Array:
-    """Names of classes, all text or all whole numbers, each once."""
-    try:
-        each = [] if np.ma.is_masked(classes) else list(classes)
-        named = np.array(each)
-    except (TypeError, ValueError):
-        each, named = [], np.empty(0)
-    text = all(isinstance(one, str) for one in each)
-    if (
-        named.ndim != 1
-        or not (text or named.dtype.kind in "biu")
-        or len({*each}) < max(len(each), 2)
-    ):
-        raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")
-    return named

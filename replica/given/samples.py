@@ -6,9 +6,10 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .first_layer import FirstLayer
+from .gaussian import FeatureMoments
 from .sample import FeatureSample
 
-Given = FirstLayer | FeatureSample
+Given = FirstLayer | FeatureSample | FeatureMoments
 
 
 def needs_alpha(alpha: Any, samples: Any) -> Any:
@@ -27,7 +28,7 @@ def asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
         return "samples", samples
-    if isinstance(model, FeatureSample) and alpha is not None:
+    if not isinstance(model, FirstLayer) and alpha is not None:
         allowed = "left out: given features have no input dimension d (give samples, n)"
         raise InvalidArgument("alpha", alpha, allowed)
     if alpha is None:

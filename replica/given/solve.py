@@ -16,7 +16,7 @@ from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, ridge_scores
-from .equations import SampledEquations, StrataEquations
+from .equations import Freedom, SampledEquations, StrataEquations
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
 
@@ -27,7 +27,7 @@ class Solved(NamedTuple):
     Attributes
     ----------
     field : Field
-        The law of omega in N strata, arrays (1, N).
+        The law of omega in N strata, arrays (P, N) of P labels.
     posterior : Posterior
         That of the readout.
     residual : float
@@ -36,9 +36,9 @@ class Solved(NamedTuple):
         Passes, or what costs as much.
     status : Status
     variance : float
-        Of the prediction over the readout's samples, on average over new inputs.
-    freedom : (float, float)
-        Degrees of freedom df_1 and df_2 of the fit.
+        Of the prediction over the readout's samples, on average over new inputs; the sum of all
+        outputs.
+    freedom : Freedom
     """
 
     field: Field
@@ -47,7 +47,7 @@ class Solved(NamedTuple):
     iterations: int
     status: Status
     variance: float
-    freedom: tuple[float, float]
+    freedom: Freedom
 
 
 def solve_point(
@@ -60,7 +60,7 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
-    ridge = _equations(given, samples, lam)
+    ridge = equations_of(given, samples, lam)
     if loss.is_square and not given.channel:
         return _ridge(ridge, start, tol)
     if start is None:
@@ -68,7 +68,7 @@ def solve_point(
     return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
 
 
-def _equations(given: Stratified, samples: float, lam: float) -> StrataEquations:
+def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquations:
     """The equations of strata, of a sample's moments or of its rows, for the square loss."""
     p = given.strata.width
     penalties = np.full(p, lam)
@@ -83,41 +83,49 @@ def _equations(given: Stratified, samples: float, lam: float) -> StrataEquations
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
-    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon.
+    """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon,
+    for all labels at once.
 
     The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
-    method takes the steps of the first into the second.
+    method takes the steps of the first into the second, of a single label.
     """
     strata, labels = equations.strata, equations.labels
-    T: Any = None
-    variance = np.nan
+    T, variance = None, np.empty(0)
     past = np.zeros((1, 6, 2, strata.shares.size))
     G, of_V = _responses(equations, start, tol, past)
     V = np.exp(of_V.value[0])
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
-    a, under = equations.mean(G, labels.h * slope, slope, V)
-    varied, centre = equations.variances(G, slope, V), under.centre[0]
-    # Eq. (20.4), v and T apart
-    seen = equations.scores(under).square[0] / slope**2
+    a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
+    varied, scores = equations.variances(G, slope, V), equations.scores(under)
+    # Eqs. (20.4), (22.9), v and T apart
+    seen = scores.square / slope**2
 
     def covary(x: Array) -> Array:
         nonlocal T, variance
-        part = V * x - seen
-        scores = equations.scores(under._replace(variance=under.variance + part))
-        T, part, variance = varied(scores, part)
-        return (seen + part) / V
+        errors = V * x.reshape(seen.shape)
+        T, part, variance = varied(scores.mean, errors * slope**2, errors - seen)
+        return ((seen + part) / V).ravel()
 
     def power(x: Array) -> Array:
-        return strata.positive(under.variance[0] + V * x - seen)
+        return strata.positive(under.variance + V * x.reshape(seen.shape) - seen)
 
-    # without a start errors are those of the mean readout
-    errors = seen if start is None else seen + strata.trace(start.covariance)
+    # without a start errors are those of the mean readout; several labels have none
+    single = labels.outputs == 1
+    errors = seen + strata.trace(start.covariance) if start is not None and single else seen
     of_errors = _iterated(
-        equations, covary, errors / V, tol, past, lambda x: equations.size2(centre, power(x)) / V
+        equations,
+        covary,
+        (errors / V).ravel(),
+        tol,
+        past if single else np.zeros((1, 10, 2, seen.size)),
+        lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
+        linear=not single,
     )
-    field = under._replace(variance=power(of_errors.value[0])[None])
-    return _solved(equations, field, Posterior(G, T, a), variance, of_V, of_errors)
+    field, variance = under._replace(variance=power(of_errors.value[0])), variance[: labels.outputs]
+    freedom = equations.freedom(G, slope, V)
+    posterior = Posterior(G, T, a)
+    return _solved(freedom, field, posterior, float(variance.sum()), of_V, of_errors)
 
 
 def _responses(
@@ -138,19 +146,6 @@ def _responses(
     return G, found
 
 
-def solve_responses(
-    given: Stratified, samples: float, lam: float, start: Posterior | None, tol: float
-) -> tuple[RowEquations, Solved]:
-    """What outputs of ridge regression on rows have in common, and its account: G and V alone."""
-    equations = _equations(given, samples, lam)
-    assert isinstance(equations, RowEquations)
-    past = np.zeros((1, 6, 2, equations.strata.shares.size))
-    G, found = _responses(equations, start, tol, past)
-    nothing = np.empty(0)
-    field = Field(nothing, nothing, nothing, np.exp(found.value))
-    return equations, _solved(equations, field, Posterior(G, None, None), np.nan, found)
-
-
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Any loss, by passes of all equations."""
     posterior, variance = start, np.nan
@@ -168,11 +163,14 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     first = _pack(equations.strata.field(start))
     found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size)
-    return _solved(equations, _unpack(found.value[0]), posterior, variance, found)
+    field = _unpack(found.value[0])
+    slope = equations.scores(field).slope[0]
+    freedom = equations.freedom(posterior.response, slope, field.response[0])
+    return _solved(freedom, field, posterior, variance, found)
 
 
 def _solved(
-    equations: StrataEquations, field: Field, posterior: Posterior, variance: float, *found: Result
+    freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
     """A solution that was ``found`` by one iteration after another, with what follows from it."""
     return Solved(
@@ -182,7 +180,7 @@ def _solved(
         iterations=sum(int(each.iterations[0]) for each in found),
         status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
         variance=variance,
-        freedom=equations.degrees_of_freedom(posterior.response),
+        freedom=freedom,
     )
 
 
@@ -194,8 +192,8 @@ def _pack(field: Field) -> Array:
 
 def _unpack(x: Array) -> Field:
     """The field of ``_pack``."""
-    response, centre, power, pull = np.split(x[None], 4, axis=1)
-    return Field(centre, pull[..., None], np.exp(power), np.exp(response))
+    response, centre, variance, tau_slope = np.split(x[None], 4, axis=1)
+    return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
 
 
 def _iterated(
@@ -205,9 +203,11 @@ def _iterated(
     tol: float,
     past: Array,
     size: Callable[[Array], Array] = np.ones_like,
+    linear: bool = False,
 ) -> Result:
     """The fixed point of ``image``, from ``start`` (k N,), after ``past`` steps of a map that has
-    nearly its derivative.  Least squares are weighted by the shares of the strata."""
+    nearly its derivative.  Least squares are weighted by the shares of the strata.  A ``linear``
+    image is extrapolated from any distance."""
     root = np.sqrt(np.resize(equations.strata.shares, start.size))
     found = fixed_point(
         lambda x, rows: root * image(x[0] / root)[None],
@@ -215,8 +215,8 @@ def _iterated(
         tol=tol,
         size=lambda x: root * size(x[0] / root).reshape(1, -1),
         history=past,
-        linear_below=1.0,
-        longest_step=2.0,
+        linear_below=np.inf if linear else 1.0,
+        longest_step=np.inf if linear else 2.0,
         max_iterations=600,
     )
     return replace(found, value=found.value / root)

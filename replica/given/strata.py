@@ -29,8 +29,8 @@ class Posterior(NamedTuple):
     ----------
     response, covariance : (p, p)
         G and T.
-    mean : (p,)
-        a-bar over sqrt(p).
+    mean : (P, p)
+        a-bar over sqrt(p), for each of P labels.
     """
 
     response: Any
@@ -64,60 +64,64 @@ class Strata(ABC):
 
     @abstractmethod
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        """Mean, covariance with the label and variance of phi x: mu x, e x and x S x, (N,)."""
+        """Mean, covariance with the label and variance of phi x for x (P, p), one for each of P
+        labels: mu x, e x and x S x, (P, N)."""
 
     @abstractmethod
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        """sum_nu (w mu + v e), (p,), for two weights (N,)."""
+        """sum_nu (w mu + v e), (P, p), for two weights (P, N) or (N,)."""
 
     def field(self, posterior: Posterior) -> Field:
-        """The law of omega, of N strata of one point; its ``pull`` is the covariance with the
-        label."""
+        """The law of omega in N strata, for P labels; its ``tau_slope`` is the covariance with
+        the label."""
         G, T, a = posterior
         # Eq. (20.7)
         mean, label, variance = self.along(a)
         power = self.blurred(mean, variance + self.trace(T))
-        rows = mean, label[:, None], power, self.positive(self.trace(G))
-        return Field(*(row[None] for row in rows))
+        return Field(mean, label[..., None], power, self.positive(self.trace(G))[None])
 
     def positive(self, x: Array) -> Array:
-        """What is positive (N,) where moments of low rank leave it so: in strata in which all
+        """What is positive (..., N) where moments of low rank leave it so: in strata in which all
         features vanish they are off by rounding."""
-        return np.maximum(x, 1e-10 * (self.shares @ np.abs(x)) + 1e-300)
+        return np.maximum(x, 1e-10 * (np.abs(x) @ self.shares)[..., None] + 1e-300)
 
     def blurred(self, centre: Array, power: Array) -> Array:
         """Variances of omega, positive where there is no more than rounding: a part of C^2 that
         averages of a smooth loss do not see, and its quadrature does."""
-        return self.positive(np.maximum(power, 1e-10 * (self.shares @ centre**2)))
+        return self.positive(np.maximum(power, 1e-10 * (centre**2 @ self.shares)[..., None]))
 
 
 class StratumLabels(NamedTuple):
-    """Moments of the labels in N strata.
+    """Moments of one label, or of P labels, in N strata.
 
     Attributes
     ----------
     weights : (N,)
         The strata's shares omega, of sum 1.
-    h, spread : (N,)
+    h, spread : (N,) or (P, N)
         Mean and variance of E[y | x].
     noise : float
         Variance Delta of what is added to that.
+    outputs : int
+        C: the first of the labels, which the outputs are trained on.
     """
 
     weights: Array
     h: Array
     spread: Array
     noise: float
+    outputs: int = 1
 
     @property
     def g(self) -> Array:
-        """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
-        return np.ones((1, self.h.size))
+        """Ones (1, N): a field's ``tau_slope`` is its covariance with the label here."""
+        return np.ones((1, self.weights.size))
 
     @property
     def power(self) -> float:
-        """The second moment of the labels."""
-        return float(self.weights @ (self.h**2 + self.spread) + self.noise)
+        """The second moment of the labels that outputs are trained on."""
+        square = np.atleast_2d(self.h**2 + self.spread)[: self.outputs]
+        return float((square @ self.weights).sum() + self.noise)
 
 
 def labels_of(
@@ -138,7 +142,7 @@ class Stratified(NamedTuple):
     """Strata and the labels in them: their moments, and their law for losses other than the
     square.  ConditionalLabels of a ``channel`` are +-1 at random.  Moments of a sample are those of
     so many ``rows``; others are exact.  The last feature is a constant where there is an
-    ``intercept``."""
+    ``intercept``.  Labels of ``classes`` are 1 of the class, else 0, and their sums in pairs."""
 
     strata: Strata
     moments: StratumLabels
@@ -146,6 +150,7 @@ class Stratified(NamedTuple):
     channel: bool = False
     rows: int | None = None
     intercept: bool = False
+    classes: bool = False
 
 
 class JoinedStrata(Strata):
@@ -168,7 +173,7 @@ class JoinedStrata(Strata):
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         each = zip(*(part.along(x) for part in self.parts), strict=True)
-        mean, label, variance = map(np.concatenate, each)
+        mean, label, variance = (np.concatenate(parts, axis=-1) for parts in each)
         return mean, label, variance
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
@@ -177,5 +182,6 @@ class JoinedStrata(Strata):
     def _total(self, operation: str, *weights: Array) -> Any:
         """The sum of what the parts make of their own ``weights``."""
         ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
-        each = zip(self.parts, *(np.split(all_of, ends) for all_of in weights), strict=True)
+        split = (np.split(all_of, ends, axis=-1) for all_of in weights)
+        each = zip(self.parts, *split, strict=True)
         return sum(getattr(part, operation)(*own) for part, *own in each)

@@ -17,9 +17,10 @@ from .given_layers import (
 )
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
+from .learnability import learnability
 from .learned import LearnedFunction, learned_function
-from .learning_curve import learning_curve
-from .optimum import LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .learning_curve import at_best, learning_curve
+from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .samples_needed import SamplesNeeded, samples_needed
 from .solution import Solution, solve
 
@@ -29,6 +30,7 @@ __all__ = [
     "FEW_DEGREES",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
+    "SEARCHED_RANGES",
     "BestBounds",
     "Bounds",
     "BoundsOverEta",
@@ -41,6 +43,7 @@ __all__ = [
     "ReadoutSolution",
     "SamplesNeeded",
     "Solution",
+    "at_best",
     "best_bounds",
     "beyond",
     "bounds",
@@ -51,6 +54,7 @@ __all__ = [
     "gradient",
     "grid_axes",
     "has_classes",
+    "learnability",
     "learned_function",
     "learning_curve",
     "models_on_grid",

@@ -16,11 +16,11 @@ from ..problem import (
     Problem,
     SpikedRandomFeatures,
     activation,
-    attributes,
     axis,
     check_problem,
     choice,
     laws_by_name,
+    netcdf_attributes,
 )
 from ..steps import MODELS
 
@@ -101,7 +101,7 @@ def data_set(
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
     variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
-    found = xarray.Dataset(variables | dict(also or {}), coordinates, attributes(constants))
+    found = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():
         if name in found:
             found[name].attrs["long_name"] = label

@@ -27,9 +27,9 @@ from ..plotting import plot_bounds, plot_functions
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
-    as_made,
     axis,
     check_problem,
+    describe_with_step,
     limits,
     tolerance,
 )
@@ -101,7 +101,9 @@ class Bounds(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem in plain values, without the width."""
-        return {name: value for name, value in as_made(self.model).items() if name != "beta"}
+        return {
+            name: value for name, value in describe_with_step(self.model).items() if name != "beta"
+        }
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The functions that attain both bounds, :func:`replica.plotting.plot_functions`."""

@@ -19,6 +19,7 @@ from ..display import Displayed, Progress
 from ..errors import InvalidArgument
 from ..given import (
     TOLERANCE,
+    FeatureMoments,
     FeatureSample,
     Given,
     ReadoutPoints,
@@ -26,11 +27,13 @@ from ..given import (
     evaluate,
     samples_of,
 )
+from ..plotting import plot_confusion
 from ..problem import limits, one_positive, positive
 from .axes import data_set, given_as_one, losses_of
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on.
@@ -40,6 +43,8 @@ FEW_DEGREES = (
     "the training error by more than 10 %"
 )
 
+ALIKE = "the square where labels vary within a stratum"
+FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
 BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
@@ -49,14 +54,14 @@ class ReadoutSolution(Displayed):
 
     Attributes
     ----------
-    model : FirstLayer or FeatureSample
+    model : FirstLayer, FeatureSample or FeatureMoments
     samples : float
         Number n of the readout's samples.
     lam : float
     loss : Loss
         What the readout minimises, beside the penalty.
     test_error : float
-        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of a FeatureSample on
+        Of a FirstLayer E (target - prediction)^2 on noiseless targets, of given features on
         labels; NaN if not converged.  Eq. (20.5)
     train_error, loss_error, train_loss, classification_error : float
         As a :class:`Solution` has them.
@@ -74,10 +79,18 @@ class ReadoutSolution(Displayed):
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
+    degrees_of_freedom_2 : float
+        df_2 = tr [A (A + lambda)^-1]^2.  Of one stratum and the square loss the test error on
+        labels is n / (n - df_2), the overfitting coefficient, times that of the mean readout.  It
+        is of the population: NaN row by row, where rows tell that of themselves alone.
+    kappa : float
+        Effective penalty lam p / (n E -s'), p lam (1 + V) / n of one stratum and the square loss:
+        the mean readout is the ridge fit of the population with kappa added to the second moments
+        of its features.  Of several strata each counts by its -E s'.  Eq. (20.16)
     residual_degrees : float
-        (n - df_2) / (1 + cv^2), df_2 = tr [A (A + lambda)^-1]^2, cv the spread of responses V over
-        strata over their mean.  The theory is of large n: errors are off by two or three parts
-        in so many.  Eq. (20.15); row by row with df_1 in the place of df_2.
+        (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
+        theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); df_2
+        is here of moments as they are measured, and row by row df_1 is in its place.
     converged : bool
     status : Status
         Its value is a sentence.
@@ -107,6 +120,8 @@ class ReadoutSolution(Displayed):
     test_error_stderr: float
     classification_error_stderr: float
     degrees_of_freedom: float
+    degrees_of_freedom_2: float
+    kappa: float
     residual_degrees: float
     converged: bool
     status: Status
@@ -122,6 +137,10 @@ class ReadoutSolution(Displayed):
         """The layer and the point, in plain values; the loss where it is not the square."""
         named = {} if self.loss.is_square else {"loss": self.loss.name}
         return self.model.described | {"samples": self.samples, "lam": self.lam} | named
+
+    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
+        """The confusion matrix of several classes, :func:`replica.plotting.plot_confusion`."""
+        return plot_confusion(self, ax)
 
     def _facts(self) -> dict[str, Any]:
         binary = ["classification_error"] if has_classes(self.model) else []
@@ -212,9 +231,9 @@ def beyond(model: Given, samples: Any) -> Any:
 
 
 def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
-    """The relative change of the classification error of labels +-1 by Gaussian classes, at n = N,
-    where rows have one, too: NaN if either is not known."""
-    classes = replace(model, strata=model.labels)
+    """The relative change of the classification error by Gaussian classes, at n = N, where rows
+    have one, too: NaN if either is not known."""
+    classes = replace(model, strata=model.class_of_row)
     at: dict[str, Any] = dict(alpha=None, samples=len(model.labels), lam=lam, loss=loss)
     rows, gaussian = (
         solve_given(one, **at, quadrature_tol=None, time_limit=TIME_LIMIT)[0].classification_error
@@ -245,7 +264,7 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
-    fit = ["readout_variance", "degrees_of_freedom", "residual_degrees"]
+    fit = ["readout_variance", *FREEDOM]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
 
@@ -261,10 +280,9 @@ def _points(
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
-    if isinstance(model, FeatureSample) and model.outputs > 1 and not loss.is_square:
-        allowed = (
-            "the square for several classes or outputs (labels == c is one class and the rest)"
-        )
+    if model.outputs > 1 and not loss.is_square:
+        one = "labels == c" if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
+        allowed = f"the square for several classes or outputs ({one} is one class and the rest)"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
@@ -272,6 +290,7 @@ def _points(
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
         pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
         if len(pairs) > len(np.unique(model.strata)):
-            allowed = "the square where labels vary within a stratum"
-            raise InvalidArgument("loss", loss.name, allowed)
+            raise InvalidArgument("loss", loss.name, ALIKE)
+    if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
+        raise InvalidArgument("loss", loss.name, ALIKE)
     return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)

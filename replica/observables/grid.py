@@ -22,9 +22,9 @@ from ..errors import InvalidArgument
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
-    as_made,
     check_points,
     describe,
+    describe_with_step,
     positive,
 )
 from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
@@ -69,7 +69,9 @@ class Grid:
         """The problem in plain values, and its loss, without what varies with an axis; of a model
         that a step has made, those of the step, unless what the step makes is varied."""
         problem, varied = self.problem, {*self.axes}
-        described = describe(problem) if varied & {"r", "c", "gamma"} else as_made(problem)
+        described = (
+            describe(problem) if varied & {"r", "c", "gamma"} else describe_with_step(problem)
+        )
         if not self.losses[0].is_square:
             described["loss"] = self.losses[0].name
         varied |= {"eta"} if "rate" in varied or "eta" in self.columns else set()

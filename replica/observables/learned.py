@@ -156,8 +156,8 @@ class LearnedAlong(LearnedFunction):
     def _target(self, kappa: ArrayLike) -> Conditional:
         model, (t, shape) = self._model, flat_kappa(kappa, 1)
         law = model.labels
-        alone = Components.of(model.inputs, self.direction[:, None], law.combinations)
-        places, chance = alone.given(t)
+        alone = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
+        places, chance = alone.places_of_kappa(t)
         found = alone.moments(law.combined_mean, places)
         return partial(average_components, chance, shape), found.h, found.spread
 
@@ -182,7 +182,9 @@ class LearnedAlong(LearnedFunction):
         nodes along each of the spikes."""
         check_time()
         model, rule = self._model, trapezoid_tensor(size, spikes)
-        places, unit, depth, chance = model.components.along(self.direction, t, rule.nodes)
+        places, unit, depth, chance = model.components.given_projection(
+            self.direction, t, rule.nodes
+        )
         weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
         pull = (field.tau_slope[0] * unit).sum(axis=1)

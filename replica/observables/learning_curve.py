@@ -51,7 +51,7 @@ def learning_curve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, GradientStep, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, GradientStep, FirstLayer, FeatureSample or FeatureMoments
         A GradientStep also needs ``beta``, and stands for its sRF unless ``model`` says otherwise.
     alpha : float or array
         Readout samples over input dimension, n/d.
@@ -123,13 +123,12 @@ def learning_curve(
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
     with told(progress, "points") as advance:
         if searched:
-            allowed = f"left out where {BEST} parameters are searched: of other losses take a grid"
-            if is_list(loss) or not as_loss(loss).is_square:
-                raise InvalidArgument("loss", loss, allowed)
+            allowed = f"left out where {BEST} parameters are searched"
             left_out(allowed, quadrature_tol=quadrature_tol)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
             limits |= {"notes": notes, "progress": advance}
-            dataset = _at_best(model, searched, at, grids, **limits)
+            found = at_best(model, searched, at, grids, loss, **limits)
+            dataset = found.dataset() if isinstance(found, Grid) else found
         elif isinstance(model, Given):
             of_limits_alone(*grids, workers=workers, notes=notes)
             accuracy = quadrature_tol, time_limit
@@ -153,31 +152,35 @@ def learning_curve(
     return dataset
 
 
-def _at_best(
+def at_best(
     model: Problem | Given,
     searched: Sequence[str],
     at: Mapping[str, Any],
     grids: Mapping[str, Any],
+    loss: Any = SQUARE,
     *,
     time_limit: float,
-    workers: int,
-    notes: bool,
-    progress: Progress | None,
-) -> "xarray.Dataset":
+    workers: int = 1,
+    notes: bool = False,
+    progress: Progress | None = None,
+) -> "Grid | xarray.Dataset":
     """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
-    point."""
+    point; of a problem as a grid."""
+    if is_list(loss) or not as_loss(loss).is_square:
+        allowed = f"the square where {BEST} parameters are searched"
+        raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
         of_limits_alone(*grids, notes=notes, workers=workers)
-        name, value = asked(model, at["alpha"], at["samples"])
+        name, value = asked(model, at.get("alpha"), at.get("samples"))
         shown = shown_of_layer(model, SQUARE)
     else:
         if "eta" in searched and "rate" in grids:
             allowed = f"left out where the {BEST} eta is searched"
             raise InvalidArgument("rate", grids["rate"], allowed)
-        name, value = "alpha", needs_alpha(at["alpha"], at["samples"])
+        name, value = "alpha", needs_alpha(at["alpha"], at.get("samples"))
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
         noted = [*CHANGES] if flag("notes", notes) else []
@@ -194,7 +197,7 @@ def _at_best(
     single = given_as_one(**fixed, **points)
     if isinstance(model, Given):
         return data_set(ends, columns, model.described, single)
-    return Grid(model, axes | ends, models, columns, [SQUARE], single).dataset()
+    return Grid(model, axes | ends, models, columns, [SQUARE], single)
 
 
 def _best_row(

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # Ends of the ranges searched unless others are given, on logarithmic scales.  An optimum at an end
 # is reported as such, so that a range too small for a problem shows.
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
+SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 
 
@@ -133,7 +134,7 @@ def optimal_lambda(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha, samples : float
         As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.

@@ -12,14 +12,13 @@ import numpy as np
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
-from ..convex import loss as as_loss
-from ..display import Displayed
+from ..display import Displayed, Progress, told
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import plot_curve
 from ..problem import FINITE, number, one_positive
 from .given_layers import BEYOND_ROWS, beyond, curve_given, has_classes
-from .optimum import optimal_lambda
+from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
     import xarray
@@ -102,12 +101,13 @@ def samples_needed(
     loss: Any = "square",
     most: float | None = None,
     time_limit: float = TIME_LIMIT,
+    progress: bool | Progress = False,
 ) -> SamplesNeeded:
     """How many samples the readout needs for a test or classification error.
 
     Parameters
     ----------
-    model : FirstLayer or FeatureSample
+    model : FirstLayer, FeatureSample or FeatureMoments
         What the readout is on.
     lam : float or "best"
         The ridge penalty, or the one of the smallest test error at every number of samples.
@@ -116,10 +116,12 @@ def samples_needed(
     loss : str or Loss
         As in :func:`replica.solve`; the square where ``lam`` is "best".
     most : float, optional
-        Largest number of samples that is tried: the rows of a FeatureSample, and 100 p of a
-        FirstLayer, unless given.  Beyond the rows features are taken for Gaussian in each class.
+        Largest number of samples that is tried: the rows of a FeatureSample, and 100 p of
+        others, unless given.  Beyond the rows features are taken for Gaussian in each class.
     time_limit : float
         Seconds, for each number of samples.
+    progress : bool or callable
+        Whether to draw a bar meanwhile; a function is called with (done, total).
 
     Raises
     ------
@@ -139,7 +141,7 @@ def samples_needed(
     True
     """
     if not isinstance(model, Given):
-        raise InvalidArgument("model", model, "a FirstLayer or a FeatureSample")
+        raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
     wanted = {"test_error": test_error, "classification_error": classification_error}
     given = {name: value for name, value in wanted.items() if value is not None}
     if len(given) != 1:
@@ -149,7 +151,8 @@ def samples_needed(
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     n = _tried(model, most)
-    curve = _curve(model, n, lam, loss, time_limit)
+    with told(progress, "numbers of samples") as advance:
+        curve = _curve(model, n, lam, loss, time_limit, advance)
     values = curve[error].values
     stderr = curve.get(f"{error}_stderr", np.nan * curve[error]).values
     samples, low, high = (
@@ -187,20 +190,13 @@ def _tried(model: Given, most: float | None) -> Array:
     return np.unique(np.rint(np.geomspace(FEWEST, last, count)))
 
 
-def _curve(model: Given, n: Array, lam: float | str, loss: Any, time_limit: float) -> Any:
+def _curve(
+    model: Given, n: Array, lam: float | str, loss: Any, time_limit: float, advance: Progress | None
+) -> Any:
     """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
-    import xarray
-
-    if not isinstance(lam, str) or lam != "best":
-        penalty = one_positive("lam", lam).item()
-        curve = curve_given(model, None, n, penalty, loss, time_limit=time_limit)
-        return curve.assign(lam=("samples", np.full(len(n), penalty)))
-    if not as_loss(loss).is_square:
-        raise InvalidArgument("loss", loss, "the square where lam is 'best'")
-    best = [optimal_lambda(model, samples=one, time_limit=time_limit).lam for one in n]
-    each = [
-        curve_given(model, None, one, penalty, time_limit=time_limit).drop_vars("lam")
-        for one, penalty in zip(n, best, strict=True)
-    ]
-    joined = xarray.concat(each, "samples", combine_attrs="override")
-    return joined.assign(lam=("samples", np.array(best)))
+    limits: dict[str, Any] = {"time_limit": time_limit, "progress": advance}
+    if isinstance(lam, str) and lam == BEST:
+        return at_best(model, ["lam"], {"samples": n}, {}, loss, **limits)
+    penalty = one_positive("lam", lam).item()
+    curve = curve_given(model, None, n, penalty, loss, **limits)
+    return curve.assign(lam=("samples", np.full(len(n), penalty)))

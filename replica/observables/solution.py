@@ -15,7 +15,7 @@ from ..convex import loss as as_loss
 from ..display import Displayed
 from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
-from ..problem import SpikedRandomFeatures, as_made, check_model, flag, one_positive
+from ..problem import SpikedRandomFeatures, check_model, describe_with_step, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from .changes import CHANGES, error_shown
 from .evaluate import evaluate
@@ -128,7 +128,7 @@ class Solution(Displayed):
     def settings(self) -> dict[str, Any]:
         """The problem and the point, in plain values; the loss where it is not the square."""
         named = {} if self.loss.is_square else {"loss": self.loss.name}
-        return as_made(self.model) | {"alpha": self.alpha, "lam": self.lam} | named
+        return describe_with_step(self.model) | {"alpha": self.alpha, "lam": self.lam} | named
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""
@@ -211,7 +211,7 @@ def solve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         Of a step: step.srf(beta=...) or step.network(beta=...).
     alpha : float
         Readout samples over input dimension, n/d.

@@ -3,9 +3,9 @@ return it."""
 
 from .axes import (
     BARS,
-    COLOURS,
     REFERENCE,
     axes,
+    check_latex,
     colours,
     draw_points,
     finish,
@@ -13,10 +13,10 @@ from .axes import (
     nudged,
     picture,
     spaced,
-    style,
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
+from .confusion import plot_confusion
 from .curve import abscissa_of, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
 from .legend import add_legend
@@ -24,6 +24,7 @@ from .names import ERROR_LABELS, LABELS, setting, settings, symbol
 from .optimum import plot_optima
 from .spectrum import plot_spectrum
 from .staircase import plot_staircase
+from .styles import COLOURS, style
 
 __all__ = [
     "BARS",
@@ -35,6 +36,7 @@ __all__ = [
     "abscissa_of",
     "add_legend",
     "axes",
+    "check_latex",
     "colours",
     "draw_heat_map",
     "draw_points",
@@ -45,6 +47,7 @@ __all__ = [
     "picture",
     "plot_bounds",
     "plot_comparison",
+    "plot_confusion",
     "plot_curve",
     "plot_family",
     "plot_functions",

@@ -6,9 +6,8 @@ simulated as points with error bars of two standard errors.
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -20,16 +19,12 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .legend import SMALL, add_legend
 from .names import settings, visible
+from .styles import COLOURS, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
-# and black.
-COLOURS = (
-    "#0072B2", "#E69F00", "#882255", "#56B4E9", "#8C510A", "#332288", "#999999", "#000000",
-)  # fmt: skip
 COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
 LIGHTEST = 0.85  # of the map, of what a line on white can be
 # Settings without a number that have a colour of their own.
@@ -43,60 +38,33 @@ BARS = 2  # standard errors shown
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
 
-# Whether figures have a title of settings, and colours of their own.
-_STYLE = {"title": True, "colours": True}
-_style = ContextVar("style", default=_STYLE)
-
-
-@contextmanager
-def style(*, title: bool = True, colours: bool = True) -> Iterator[None]:
-    """How the library draws inside: without the ``title`` of settings, or with matplotlib's
-    ``colours``, those of your own style sheet, in the place of its own.
-
-    Examples
-    --------
-    >>> from replica import SpikedRandomFeatures, learning_curve
-    >>> from replica.plotting import plot_curve, style
-    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
-    >>> curve = learning_curve(model, alpha=[0.5, 1, 2], lam=0.1)
-    >>> with style(title=False, colours=False):
-    ...     ax = plot_curve(curve)
-    >>> ax.get_title(), ax.get_lines()[0].get_color()
-    ('', 'C0')
-    """
-    chosen = {"title": title, "colours": colours}
-    for name, value in chosen.items():
-        if not isinstance(value, bool):
-            raise InvalidArgument(name, value, "True or False")
-    token = _style.set(chosen)
-    try:
-        yield
-    finally:
-        _style.reset(token)
-
-
-def hue(place: int) -> str:
-    """One of the colours of the style, in their order."""
-    return COLOURS[place % len(COLOURS)] if _style.get()["colours"] else f"C{place}"
-
-
 def picture(figure: "Figure", kind: str) -> bytes:
-    """A figure as a file of that kind: png, svg, or pdf, with the TrueType fonts that journals ask
-    for."""
+    """A figure as a file of that kind: png, svg, pdf or eps, the last two with the TrueType fonts
+    that journals ask for."""
     import matplotlib
 
     content = io.BytesIO()
-    with matplotlib.rc_context({"pdf.fonttype": 42}):
+    with matplotlib.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
 
 
+def check_latex() -> None:
+    """Refuse settings of matplotlib that ask for LaTeX where there is none."""
+    import matplotlib
+
+    if matplotlib.rcParams["text.usetex"] and shutil.which("latex") is None:
+        allowed = "False in the settings of matplotlib: LaTeX is not installed"
+        raise InvalidArgument("text.usetex", True, allowed)
+
+
 def axes(ax: "Axes | None") -> "Axes":
     """``ax``, or those of a new figure."""
+    check_latex()
     if ax is None:
         from matplotlib.figure import Figure
 
-        ax = Figure(figsize=(6, 4), layout="constrained").subplots()
+        ax = Figure(figsize=current().size, layout="constrained").subplots()
     return ax
 
 
@@ -111,7 +79,7 @@ def colours(values: Sequence[Any]) -> list[str]:
     >>> colours([2, 0.1, 1])[1]
     '#440154'
     """
-    if not _style.get()["colours"]:
+    if not current().colours:
         return [hue(place) for place in range(len(values))]
     if len(values) > 1 and not any(isinstance(value, str) for value in values):
         from matplotlib import colormaps
@@ -198,7 +166,7 @@ def finish(
     ):
         words = re.findall(r"\$[^$]*\$|\S+", label)
         put(in_lines(words, " ", room / (0.55 * float(drawn.get_fontsize()))))
-    if described and _style.get()["title"]:
+    if described and current().title:
         fits, known = width / 4.3, settings(described)  # points a character of a small font
         # beside a simulation the legend says which theory it is
         if {"alpha0", "steps"} & described.keys() and not {"model", "seeds"} & described.keys():

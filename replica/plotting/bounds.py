@@ -7,8 +7,9 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import REFERENCE, axes, colours, finish, from_zero, hue, set_scale
+from .axes import REFERENCE, axes, colours, finish, from_zero, set_scale
 from .names import ERROR_LABELS, LABELS, setting
+from .styles import hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

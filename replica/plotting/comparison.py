@@ -15,7 +15,6 @@ from .axes import (
     axes,
     draw_points,
     from_zero,
-    hue,
     nudged,
     panel_below,
     set_scale,
@@ -33,6 +32,7 @@ from .curve import (
 )
 from .heat_map import with_all_axes
 from .names import ERROR_LABELS
+from .styles import hue
 
 if TYPE_CHECKING:
     import xarray

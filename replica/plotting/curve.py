@@ -12,18 +12,17 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .axes import (
     COLOUR_MAP,
-    COLOURS,
     axes,
     colours,
     draw_points,
     finish,
     from_zero,
-    hue,
     is_logarithmic,
     set_scale,
 )
 from .heat_map import LONG, plot_heat_map, with_all_axes
-from .names import ERROR_LABELS, LABELS, setting, shared_settings, symbol
+from .names import DRAWN, ERROR_LABELS, LABELS, SEARCHED, setting, shared_settings, symbol
+from .styles import COLOURS, hue
 
 if TYPE_CHECKING:
     import xarray
@@ -60,7 +59,8 @@ def plot_curve(
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     error : str, optional
-        The variable drawn; classification_error where labels are +-1, else test_error.
+        The variable drawn; classification_error where labels are +-1, else test_error.  "lam" or
+        "eta" where the best of them was searched.
     train : bool
         Whether to draw the training error, if it is known, dashed, beside the test error.
     points : pandas.DataFrame, or dict of name -> array, optional
@@ -84,7 +84,7 @@ def plot_curve(
     >>> ax = plot_curve(curve, points=mine)
     """
     curve = with_all_axes(curve)
-    name = error_drawn(curve, error)
+    name = error_drawn(curve.data_vars, error)
     if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
         if points is not None:
             raise InvalidArgument("points", type(points).__name__, "left out of a map")
@@ -102,7 +102,7 @@ def plot_curve(
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at) for kind in (name, f"{name}_stderr"))
             band = middle - stderr, middle + stderr
-            ax.fill_between(x, *band, color=line.colour, alpha=0.2, linewidth=0)
+            ax.fill_between(x, *band, color=_light(line.colour), alpha=0.4, linewidth=0)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
@@ -110,7 +110,10 @@ def plot_curve(
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
-    from_zero(ax)
+    if name in SEARCHED:
+        set_scale(ax, curve[name].values.ravel(), "y")
+    else:
+        from_zero(ax)
     if len(kinds) > 1:
         label_kinds(ax, lines, kinds)
     return finish_lines(ax, curve, lines, abscissa, kinds)
@@ -122,6 +125,13 @@ def draw_line(
     """One line of a figure: an error of one ``kind``."""
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
+
+
+def _light(colour: Any) -> Any:
+    """The colour at half of its strength: EPS files, without transparency, show it as it is."""
+    from matplotlib.colors import to_rgb
+
+    return tuple((1 + np.array(to_rgb(colour))) / 2)
 
 
 def _draw_measured(
@@ -184,8 +194,8 @@ def error_drawn(known: Container[Any], error: str | None = None) -> str:
     is not known is refused."""
     usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
-    if name not in ERROR_LABELS or name not in known:
-        allowed = ", ".join(one for one in ERROR_LABELS if one in known)
+    if name not in DRAWN or name not in known:
+        allowed = ", ".join(one for one in DRAWN if one in known)
         raise InvalidArgument("error", error, f"one of {allowed}")
     return name
 
@@ -252,7 +262,7 @@ def finish_lines(
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(kinds) > 1 else ERROR_LABELS[kinds[0]]
+    ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
 

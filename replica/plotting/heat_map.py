@@ -9,7 +9,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from .axes import COLOUR_MAP, axes, finish, set_scale
 from .legend import SMALL
-from .names import ERROR_LABELS, LABELS, number_text, setting, shared_settings
+from .names import DRAWN, LABELS, SEARCHED, number_text, setting, shared_settings
 
 if TYPE_CHECKING:
     import xarray
@@ -31,7 +31,7 @@ def plot_heat_map(
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     error : str
-        The variable drawn.
+        The variable drawn; "lam" or "eta" where the best of them was searched, without a star.
 
     Raises
     ------
@@ -47,8 +47,9 @@ def plot_heat_map(
     >>> ax = plot_heat_map(grid)
     """
     curve = with_all_axes(curve)
-    if error not in curve:
-        raise InvalidArgument("error", error, f"one of {', '.join(map(str, curve.data_vars))}")
+    if error not in DRAWN or error not in curve.data_vars:
+        allowed = f"one of {', '.join(one for one in DRAWN if one in curve.data_vars)}"
+        raise InvalidArgument("error", error, allowed)
     grid = curve[error]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
@@ -59,9 +60,9 @@ def plot_heat_map(
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
     values = grid.squeeze().transpose(y_name, x_name).values
-    draw_heat_map(ax, x, y, values, ERROR_LABELS[error])
+    draw_heat_map(ax, x, y, values, DRAWN[error])
     notes = []
-    if np.isfinite(values).any():
+    if np.isfinite(values).any() and error not in SEARCHED:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         mark_optimum(ax, x[i], y[j])
         places = setting(x_name, x[i]), setting(y_name, y[j])

@@ -31,6 +31,8 @@ ERROR_LABELS = {
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
 }
+SEARCHED = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
+DRAWN = ERROR_LABELS | SEARCHED  # what a figure has as its ordinate
 
 
 def symbol(name: str) -> str:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import axes, finish, from_zero, hue, panel_below, set_scale
+from .axes import axes, finish, from_zero, panel_below, set_scale
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS
+from .styles import hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import axes, finish, from_zero, hue
+from .axes import axes, finish, from_zero
+from .styles import hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

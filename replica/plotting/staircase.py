@@ -6,8 +6,9 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import axes, finish, hue
+from .axes import axes, finish
 from .legend import SMALL
+from .styles import hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,17 +1,20 @@
-"""What is trained on what: activations, targets, laws of labels and readouts, groups of neurons.
+"""Learning problems: activations, targets, laws of labels and readouts, groups of neurons.
 
-A problem is made and checked here, once; everything above takes it as it is.
+Problems are checked here, on construction; packages above rely on it.
 """
 
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
+    any_array,
     assign,
     axis,
     called,
     check_device,
+    check_order,
     check_points,
     choice,
+    coarsest,
     finite_array,
     flag,
     limits,
@@ -20,22 +23,23 @@ from .checks import (
     one_positive,
     plain_array,
     positive,
+    stacked,
     takes,
     tolerance,
     unit_vector,
 )
 from .components import Components, Places
-from .describe import as_made, attributes, describe, shown
+from .describe import describe, describe_with_step, netcdf_attributes, problem_repr
 from .expressions import Expression
-from .geometry import Geometry, remainder, triangular_root
+from .geometry import Geometry, complement_root, triangular_root
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
-from .mixtures import ClassLabels, GaussianMixture, class_labels
+from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
-from .named import Code, activation, hermite, imported, names_code
+from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_noise, check_problem, check_step, check_width
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
-from .targets import MultiIndex, Target, multi_index, on_inputs, target
+from .targets import MultiIndex, Target, multi_index, parse_target, target
 
 __all__ = [
     "ACTIVATIONS",
@@ -63,39 +67,44 @@ __all__ = [
     "SpikedRandomFeatures",
     "Target",
     "activation",
-    "as_made",
+    "any_array",
     "assign",
-    "attributes",
     "axis",
     "called",
     "check_device",
     "check_model",
     "check_noise",
+    "check_order",
     "check_points",
     "check_problem",
     "check_step",
     "check_width",
     "choice",
     "class_labels",
+    "coarsest",
+    "complement_root",
     "describe",
+    "describe_with_step",
     "finite_array",
     "flag",
     "hermite",
-    "imported",
+    "import_object",
+    "is_import_path",
     "label_noise",
     "law",
     "laws_by_name",
     "limits",
     "logarithms",
     "multi_index",
-    "names_code",
+    "netcdf_attributes",
     "number",
-    "on_inputs",
     "one_positive",
+    "parse_target",
     "plain_array",
     "positive",
-    "remainder",
-    "shown",
+    "problem_repr",
+    "semidefinite",
+    "stacked",
     "takes",
     "target",
     "tolerance",

@@ -1,12 +1,12 @@
-"""Activation functions and what the theory needs of them: three Gaussian moments.
+"""Activation functions and their three Gaussian moments, on which the theory depends.
 
 For a pre-activation s + sqrt(c) z with z ~ N(0, 1), Eq. (3.2) splits sigma into
 
     sigma(s + sqrt(c) z) = mean + first * z + remainder,
 
 mean = E sigma = mu_0, first = E z sigma = sqrt(c) mu_1, and the variance of the
-remainder, mu_2^2.  The variance is always computed as one (never as E sigma^2 minus the
-rest), so it keeps its digits for nearly linear functions and saturated arguments.
+remainder, mu_2^2.  The variance is computed from the remainder itself, not as a difference from
+E sigma^2, so it is accurate for nearly linear functions and saturated arguments, too.
 Named activations have closed forms where these exist; any other function is integrated
 numerically with its declared kinks.
 """
@@ -26,27 +26,26 @@ from solvers.rules import Rule
 from ..errors import InvalidArgument
 from .checks import SQUARABLE, assign, called, check_elementwise, number, real
 from .closed_forms import hermite_coefficients
-from .kinks import difference
+from .kinks import central_difference
 from .moments import ConditionalMoments, Moments
 
-Integrand = Callable[[Rule, Array], Scaled]  # of a rule for z, and of x at its nodes
-MOMENT_TOLERANCE = 1e-12  # of a moment, relative to E sigma^2: some digits above rounding
-# Panels of quadrature end here, closer together near 0, where functions tend to vary quickly: from
-# 1/2, less than the scale of any named activation, to 256, where all are straight or constant.
+Integrand = Callable[[Rule, Array], Scaled]  # (rule for z, x at its nodes) -> values, scales
+MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits above rounding
+# Ends of quadrature panels, closer together near 0, where functions tend to vary quickly: from 1/2,
+# below the scale of any named activation, to 256, where all are linear or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
-# The library's own by name.  ``named`` makes and enters them; take them from there.
+# Named activations, filled in by the module ``named``: import it before reading this.
 ACTIVATIONS: dict[str, "Activation"] = {}
 
 
-def _registered(name: str) -> "Activation":
-    """The library's activation of that name, when one is read back in another process."""
+def _named_activation(name: str) -> "Activation":
+    """The activation with this ``name``, to unpickle one in another process."""
     return ACTIVATIONS[name]
 
 
-def _size(function: Callable[[Array], Array], s: ArrayLike) -> float:
-    """How large a function is at +-1, or at the largest of the shifts ``s``: elsewhere, as in its
-    tails, it is known relative to that."""
+def _function_scale(function: Callable[[Array], Array], s: ArrayLike) -> float:
+    """Scale of a function, for errors: its largest value at +-1 and the shifts ``s``."""
     return float(np.abs(function(np.append(s, [-1.0, 1.0]))).max())
 
 
@@ -59,13 +58,13 @@ class Activation:
     function : callable, array -> array of the same shape
         Elementwise, finite, of numpy functions.
     derivative : callable, optional
-        Its derivative; differences of ``function`` are used when absent.
+        Derivative of ``function``; finite differences are used without it.
     kinks : sequence of float
         Points where the function or its derivative jumps.
     name : str
-        Used in messages and labels.
+        Name for messages and figures.
     closed_form : callable (s, c) -> Moments, optional
-        Exact moments; numerical integration when absent.
+        Exact moments; numerical integration is used without it.
 
     Raises
     ------
@@ -81,7 +80,7 @@ class Activation:
     0.55
     """
 
-    dimension: ClassVar[int] = 1  # of its argument, as a target
+    dimension: ClassVar[int] = 1  # number of arguments, as a target
 
     function: Callable[[Array], Array]
     derivative: Callable[[Array], Array] | None = None
@@ -91,7 +90,7 @@ class Activation:
 
     @property
     def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
-        """The kinks as those of a target of several directions: where v.z = t."""
+        """Kinks as planes (v, t), v.z = t, as of a target of several directions."""
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
@@ -109,9 +108,9 @@ class Activation:
         return called(self.name, self.function, x)
 
     def __reduce__(self) -> Any:
-        """Named activations cross process boundaries by name; others as pickle can."""
+        """Pickle named activations by name, others as usual."""
         if ACTIVATIONS.get(self.name) is self:
-            return _registered, (self.name,)
+            return _named_activation, (self.name,)
         return object.__reduce__(self)
 
     def __repr__(self) -> str:
@@ -121,12 +120,11 @@ class Activation:
         """sigma'(x), elementwise, away from the kinks."""
         if self.derivative is not None:
             return called(self.name, self.derivative, x)
-        return difference(self, self.kinks, np.asarray(x, dtype=float))
+        return central_difference(self, self.kinks, np.asarray(x, dtype=float))
 
     @property
     def slope_tolerance(self) -> float:
-        """Relative tolerance to which averages of sigma' can be integrated: differences in the
-        place of its own derivative lose digits at kinks."""
+        """Relative tolerance for averages of sigma'; finite differences lose digits at kinks."""
         return 1e-9 if self.derivative is None else 1e-11
 
     def moments(self, s: ArrayLike, c: ArrayLike) -> Moments:
@@ -139,9 +137,9 @@ class Activation:
         """
         s, c = np.asarray(s, dtype=float), np.asarray(c, dtype=float)
         if self.closed_form is not None:
-            found = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
-            return Moments(*(real(self.name, moment) for moment in found))
-        least = 1e-8 * _size(self, s) ** 2 + 1e-300
+            moments = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
+            return Moments(*(real(self.name, moment) for moment in moments))
+        smallest_power = 1e-8 * _function_scale(self, s) ** 2 + 1e-300
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
@@ -149,7 +147,7 @@ class Activation:
             if not np.isfinite(f).all():
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
             mean, first = np.vecdot(f, w), np.vecdot(f, z * w)
-            power = np.maximum(np.vecdot(f**2, w), least)
+            power = np.maximum(np.vecdot(f**2, w), smallest_power)
             f -= mean[:, None] + first[:, None] * z  # the remainder
             f *= f
             size = np.sqrt(power)
@@ -159,14 +157,14 @@ class Activation:
 
     @property
     def odd(self) -> bool:
-        """Whether sigma(-x) = -sigma(x), up to rounding."""
+        """True if sigma(-x) = -sigma(x), up to rounding."""
         y = self(np.arange(-100, 101) * 0.08)
-        # far above rounding, far below what would change an error
+        # far above rounding, and too small to change an error of the theory
         return bool(np.abs(y + y[::-1]).max() <= 1e-9 * np.abs(y).max() + 1e-300)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
-        """h (N,), g (q, N) and spread (N,) of a target at arguments ``centre`` (1, N) + L tau,
-        L (1, q), of which all but the first is 0.  Eq. (3.3)"""
+        """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry
+        of L (1, q) may differ from 0.  Eq. (3.3)"""
         mean, first, variance = self.moments(centre[0], float(L[0] @ L[0]))
         return ConditionalMoments(mean, first[None], first**2 + variance)
 
@@ -178,7 +176,7 @@ class Activation:
         """
         s, c = np.broadcast_arrays(s, c)
         pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
-        # in x the panels end at the kinks, and are about |x| wide
+        # panels in x end at the kinks, and are about |x| wide
         points = np.concatenate([PANEL_ENDS, self.kinks])
         family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
 
@@ -188,20 +186,20 @@ class Activation:
                 lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
             ).value
 
-        try:  # 512 together: few enough for the cache
-            parts = [block(*some) for some in np.split(pairs, range(512, s.size, 512), axis=1)]
+        try:  # blocks of 512 fit in the cache
+            blocks = [block(*pair) for pair in np.split(pairs, range(512, s.size, 512), axis=1)]
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
-        return np.concatenate(parts, axis=1).reshape(-1, *s.shape)
+        return np.concatenate(blocks, axis=1).reshape(-1, *s.shape)
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float]:
-        """(h_1, h_check) = (E sigma', E (sigma' - h_1)^2) at z + shift.  Eq. (2.1)
+        """Mean h_1 = E sigma' and variance h_check of sigma' at z + shift.  Eq. (2.1)
 
         Raises
         ------
         InvalidArgument
-            If sigma jumps, or the derivative is not that of the function: then E sigma' is
-            not E z sigma, and a gradient step is not defined.
+            If sigma jumps, or ``derivative`` is not the derivative of ``function``: E sigma' then
+            differs from E z sigma, and a gradient step is not defined.
         QuadratureError
             If an integral does not settle.
         """
@@ -215,14 +213,14 @@ class Activation:
         mean, h_check = map(float, self._average(compute, shift, 1.0, self.slope_tolerance))
         if abs(mean - h1) > 1e-7 * max(1.0, abs(h1)):
             allowed = (
-                "continuous, as one that jumps has no gradient step, and a derivative that is "
-                "given must be its own"
+                "continuous, as there is no gradient at a jump, and its derivative, if given, "
+                "that of the function"
             )
             raise InvalidArgument("student", self.name, allowed)
         return h1, h_check
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
-        """E (z^2 - 1) sigma(s + sqrt(c) z), elementwise: h_2 of (2.1), and 2 c dmu_0/dc.
+        """Second Hermite moment E (z^2 - 1) sigma(s + sqrt(c) z): h_2 of (2.1), and 2 c dmu_0/dc.
 
         Raises
         ------
@@ -232,8 +230,8 @@ class Activation:
         return np.sqrt(2) * self.hermite_coefficients(2, s, c)[0]
 
     def hermite_coefficients(self, k_max: int, s: ArrayLike, c: ArrayLike) -> Array:
-        """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 2 ... k_max, (k_max - 1, *shape of s):
-        d_k of (20.1).
+        """Hermite coefficients d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!), k = 2 ... k_max, of
+        (20.1): (k_max - 1, *shape of s).
 
         Raises
         ------
@@ -247,26 +245,28 @@ class Activation:
         array([0.        , 2.44948974])
         """
         degrees = np.arange(2, k_max + 1)
-        if self.closed_form is not None and self.kinks:  # which take integrals many panels
+        if self.closed_form is not None and self.kinks:  # for which integrals need many panels
             return hermite_coefficients(lambda *at: self.moments(*at).first, degrees, s, c)
-        least = _size(self, s)
+        least = _function_scale(self, s)
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
             f = self(x)
             size = np.sqrt(np.vecdot(f**2, w).max())
-            before, polynomial, values = w, z * w, []
+            previous, polynomial, values = w, z * w, []
             for k, root in zip(degrees, np.sqrt(factorial(degrees)), strict=True):
-                before, polynomial = polynomial, z * polynomial - (k - 1) * before
+                previous, polynomial = polynomial, z * polynomial - (k - 1) * previous
                 values.append(np.vecdot(f, polynomial) / root)
             return np.stack(values), max(size, least, 1e-300)
 
         return self._average(compute, s, c, MOMENT_TOLERANCE)
 
     def slope_moments_at(self, s: Array, c: float) -> Array:
-        """E sigma', E z sigma', E (z^2 - 1) sigma', E (z^3 - 3 z) sigma' at s + sqrt(c) z, and of
-        st = sigma' - E sigma' - z E z sigma' the moments E z^j st^k for (j, k) = (0, 2), (1, 2),
-        (2, 2), (0, 3), (1, 3), (0, 4): (10, n) for ``s`` (n,).  Eq. (18.3)
+        """The ten moments (10, n) of sigma' at s + sqrt(c) z of Eq. (18.3), for ``s`` (n,).
+
+        E sigma', E z sigma', E (z^2 - 1) sigma' and E (z^3 - 3 z) sigma'; then E z^j st^k with
+        st = sigma' - E sigma' - z E z sigma', for (j, k) = (0, 2), (1, 2), (2, 2), (0, 3), (1, 3),
+        (0, 4).
 
         Raises
         ------
@@ -279,7 +279,7 @@ class Activation:
         >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
         [0.75, 3.0, 6.0]
         """
-        least = _size(self.slope, s) ** 2 + 1e-300
+        least = _function_scale(self.slope, s) ** 2 + 1e-300
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule

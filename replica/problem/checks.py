@@ -1,25 +1,26 @@
-"""Numbers, arrays and functions that come from outside: checked, or refused with a sentence, that
-of an InvalidArgument."""
+"""Checks of the user's numbers, arrays and functions; InvalidArgument says what is allowed."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.arrays import to_host
 from solvers.results import Array
 
 from ..errors import InvalidArgument
 
-# The largest number that is taken for one, and the inverse of the smallest, far beyond any use:
-# their powers in the equations, up to the fourth of a rate and of a readout, stay finite.
+# The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
+# powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
-SQUARABLE = 1e150  # likewise of what follows from such numbers, as lengths and variances do
+SQUARABLE = 1e150  # the same for numbers computed from them, such as lengths and variances
 
 
 def assign(made: Any, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is being made."""
+    """Set fields of a frozen dataclass during its construction."""
     for name, value in values.items():
         object.__setattr__(made, name, value)
 
@@ -34,10 +35,10 @@ def number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """``value`` as a float in [low, high], without ends that are open, or InvalidArgument.
+    """``value`` as a float in [low, high], without open ends; else InvalidArgument.
 
-    ``allowed`` need not speak of ``FINITE`` where that is the end of the range; a positive number
-    is then its inverse at least.
+    If ``high`` is ``FINITE``, the message adds it to ``allowed``, and a positive number must be at
+    least its inverse.
     """
     try:
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
@@ -46,7 +47,7 @@ def number(
         if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
             raise TypeError
         x = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
         raise InvalidArgument(name, value, allowed) from None
     if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -57,34 +58,34 @@ def number(
 
 
 def flag(name: str, value: Any) -> bool:
-    """``value`` as a bool; what is none, such as "no", is refused rather than taken for true."""
+    """``value`` as a bool; InvalidArgument for other types, such as the text "no"."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidArgument(name, value, "True or False")
     return bool(value)
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """``value`` if it is one of the names that are allowed."""
+    """``value`` if it is one of the ``allowed`` names; else InvalidArgument."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidArgument(name, value, " or ".join(allowed))
     return value
 
 
 def limits(quadrature_tol: Any, time_limit: Any) -> tuple[float | None, float]:
-    """An accuracy, or None for the default, and a time, as floats."""
+    """Checked quadrature tolerance, None for the default, and time limit."""
     allowed = "a positive number of seconds"
     seconds = number("time_limit", time_limit, 0, np.inf, allowed, open_low=True)
     return None if quadrature_tol is None else tolerance(quadrature_tol), seconds
 
 
 def tolerance(quadrature_tol: Any) -> float:
-    """An accuracy as a float."""
+    """Checked quadrature tolerance."""
     allowed = "positive (a relative error)"
     return number("quadrature_tol", quadrature_tol, 0, np.inf, allowed, open_low=True)
 
 
 def check_device(device: str) -> str:
-    """``device`` if arrays can be put there.
+    """``device`` if arrays can be moved there.
 
     Raises
     ------
@@ -109,8 +110,10 @@ def check_device(device: str) -> str:
 
 
 def real(name: str, values: Any) -> Array:
-    """The values of a function called ``name`` as floats of our own; complex and masked ones are
-    refused, as their imaginary part or their mask would be lost."""
+    """Values of the function ``name`` as a new array of floats.
+
+    Complex and masked values raise InvalidArgument: imaginary part or mask would be lost.
+    """
     if np.iscomplexobj(values):
         raise InvalidArgument(name, "complex values", "real on the whole line")
     if np.ma.is_masked(values):
@@ -127,9 +130,11 @@ def real(name: str, values: Any) -> Array:
 
 
 def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array:
-    """What a user's function, called ``name``, gives: it may change what it is handed, and keep
-    or hand out again what it returns, so both are copies.  Every call of one passes here; the
-    library's own functions and numpy's change nothing."""
+    """Values of a user's ``function``, ``name`` in messages, at the ``arrays``.
+
+    Arguments and values are copied, as a user's function may change its arguments, or return an
+    array that it keeps.  Functions of the library and of numpy do neither.
+    """
     module = str(getattr(function, "__module__", None))
     own = isinstance(function, np.ufunc) or module.startswith("replica.")
     copied = np.asarray if own else np.array
@@ -142,14 +147,14 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
 
 
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
-    """A float, or nested tuples of floats, each in range: hashable either way."""
+    """``value`` as a float, or as nested tuples of floats, each in range, which are hashable."""
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
         return tuple(numbers(name, item, low, allowed, **options) for item in value)
     return number(name, value, low, SQUARABLE, allowed, **options)
 
 
 def axis(name: str, values: ArrayLike) -> Array:
-    """``values`` of a parameter as a one-dimensional array of at least one number."""
+    """``values`` of a parameter as a one-dimensional array with at least one number."""
     try:
         array = np.atleast_1d(_floats(name, values))
     except InvalidArgument:
@@ -160,7 +165,7 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 
 def positive(name: str, values: ArrayLike) -> Array:
-    """``values`` of alpha, samples or lam as a one-dimensional array of allowed ones."""
+    """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     note = {
         "alpha": " (n/d)",
         "samples": " (n)",
@@ -184,10 +189,26 @@ def plain_array(name: str, values: Any) -> Array:
     return array
 
 
-def _floats(name: str, values: Any) -> Array:
-    """``values`` as an array of floats, of any shape; complex and masked ones are refused."""
+def any_array(name: str, values: Any) -> Array:
+    """``values``, a tensor or anything like an array, as an array of whatever they are."""
     try:
-        given = np.asarray(values)
+        return to_host(values)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
+        raise InvalidArgument(name, values, "an array of numbers") from None
+
+
+def coarsest(**arrays: Any) -> float:
+    """The relative rounding of the numbers of ``arrays``, as they are given: the largest."""
+    known = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+    kinds = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
+    names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in kinds)
+    return max(known.get(name, 2.0**-52) for name in names)
+
+
+def _floats(name: str, values: Any) -> Array:
+    """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
+    given = any_array(name, values)
+    try:
         if given.dtype.kind in "bcM" or np.ma.is_masked(values):
             raise TypeError
         return np.asarray(given, dtype=float)
@@ -196,8 +217,7 @@ def _floats(name: str, values: Any) -> Array:
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
-    """``values`` as an array of numbers up to ``FINITE`` with that many axes; 1 or 2 unless
-    given."""
+    """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
     array = plain_array(name, values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
         allowed = f"an array with {axes or '1 or 2'} axes"
@@ -205,8 +225,27 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
     return array
 
 
+def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
+    """Arrays of N cases with so many ``axes`` of one length beside that of the cases: of each where
+    that is left out, and 0 where None is given.  The first, which is given, has the length."""
+    first = next(iter(axes))
+    arrays = {
+        name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
+    }
+    N = max(len(x) if x.ndim > axes[name] else 1 for name, x in arrays.items())
+    p = arrays[first].shape[-1] if arrays[first].ndim else 1
+    for name, count in axes.items():
+        one = (p,) * count
+        array = arrays.get(name, np.zeros(one))
+        if array.shape not in (one, (N, *one)) or not array.size:
+            allowed = f"of shape {(N, *one)}" + (f", or {one} for all" if one else ", or a number")
+            raise InvalidArgument(name, f"shape {array.shape}", allowed)
+        arrays[name] = np.broadcast_to(array, (N, *one))
+    return arrays
+
+
 def one_positive(name: str, value: Any) -> Array:
-    """The one ``value`` of alpha, samples or lam as an array (1,)."""
+    """A single ``value`` of alpha, samples or lam as an array (1,)."""
     if isinstance(value, (list, tuple)) or np.ndim(value):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
@@ -214,7 +253,7 @@ def one_positive(name: str, value: Any) -> Array:
 
 
 def takes(memory: float, seconds: float) -> str:
-    """Bytes and seconds in words.
+    """Memory in bytes and time in seconds, as text.
 
     >>> takes(3.6e9, 7200)
     '3.6 GB of memory and 2 hours'
@@ -226,7 +265,7 @@ def takes(memory: float, seconds: float) -> str:
 
 
 def unit_vector(name: str, values: Any, size: int) -> Array:
-    """A direction (size,) of any length but 0, as a unit vector."""
+    """The unit vector (size,) along a nonzero vector."""
     vector = plain_array(name, values)
     if vector.shape != (size,) or not vector.any():
         raise InvalidArgument(name, values, f"{size} numbers that are not all 0")
@@ -235,8 +274,10 @@ def unit_vector(name: str, values: Any, size: int) -> Array:
 
 
 def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = None) -> None:
-    """Refuse, before it is made, a grid of more than ``most`` points; ``text`` describes it, or the
-    ``sizes`` of its axes."""
+    """Raise InvalidArgument for a grid of more than ``most`` points.
+
+    The message describes it by ``text``, or by the ``sizes`` of its axes.
+    """
     sizes = tuple(sizes)
     count = prod(sizes)
     if count > most:
@@ -246,7 +287,7 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
 
 
 def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
-    """Logarithms of ``count`` values from the first of ``limits`` to the second."""
+    """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
     allowed = "two positive numbers, the smaller first"
     try:
         low, high = limits
@@ -260,8 +301,10 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
 def check_elementwise(
     argument: str, name: str, function: Callable[..., Array], dimension: int = 1
 ) -> None:
-    """Refuse at once a function of ``dimension`` arrays, called ``name``, that would fail, or
-    silently broadcast, inside an integral."""
+    """Raise InvalidArgument unless ``function`` acts elementwise on ``dimension`` arrays.
+
+    Otherwise it would fail, or silently broadcast, inside an integral.
+    """
     x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
@@ -277,3 +320,26 @@ def check_elementwise(
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(y).all() else "inf or nan"
         raise InvalidArgument(argument, f"{name} ({got})", allowed)
+    check_order(argument, name, partial(called, argument, function), x, y)
+
+
+def check_order(
+    argument: str, name: str, function: Callable[..., Array], x: Array, values: Array
+) -> None:
+    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) are others when it is
+    called again, or depend on which of its points comes first."""
+    points = x.reshape(len(x), -1)
+
+    def check(values: Array, expected: Array, allowed: str) -> None:
+        if not (np.abs(values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            raise InvalidArgument(argument, name, f"of one value at each point, {allowed}")
+
+    with np.errstate(all="ignore"):
+        check(function(*x), values, "and this does not return the same twice")
+        for k in range(points.shape[1]):
+            turned = function(*np.roll(points, k, axis=1))
+            allowed = (
+                "whichever is the first of an array: np.vectorize returns whole numbers where its "
+                "first value is one (otypes=[float] mends that)"
+            )
+            check(turned, np.roll(values.ravel(), k), allowed)

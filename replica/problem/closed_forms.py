@@ -1,7 +1,7 @@
 """Closed-form Gaussian moments (mean, first, variance) of the named activations.
 
 Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance is
-arranged so that what is subtracted is never much larger than the result.
+arranged such that no term subtracted is much larger than the result.
 """
 
 from collections.abc import Callable
@@ -20,35 +20,37 @@ from .moments import Moments
 
 
 def _standardised(s: Array, c: Array) -> Array:
-    """s / sqrt(c), with +-inf (and 0 at s = 0) where c = 0."""
+    """The ratio s / sqrt(c); where c = 0 it is +-inf, or 0 at s = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = s / np.sqrt(c)
     return np.asarray(np.where(np.isnan(t), 0.0, t))
 
 
 def _saturated_variance(x: Array, angle: Array) -> Array:
-    """(2/pi) e^{-2 x^2} int_0^angle [expm1(2 x^2 sin a / (1 + sin a)) + 2 sin^2(a/2)] da.
+    """Variance of the remainder of erf and sign, an integral over the angle a.
 
-    For erf and sign, E sigma'(X) sigma'(Y) is known at every correlation t of X and Y, and
-    the variance of the remainder is c int_0^1 (that at t - that at 0) dt; with sin a
-    proportional to t both terms of the integrand are positive.
+        (2/pi) e^{-2 x^2} int_0^angle [expm1(2 x^2 sin a / (1 + sin a)) + 2 sin^2(a/2)] da
+
+    For erf and sign, f(t) = E sigma'(X) sigma'(Y) is known at every correlation t of X and Y, and
+    the variance is c int_0^1 (f(t) - f(0)) dt.  With sin a proportional to t both terms of the
+    integrand are positive.
     """
     edges = np.stack([np.zeros_like(angle), angle], axis=-1)
     a, weights = composite_legendre(48, edges)  # within 1e-12 at all x and angles
     x2 = np.minimum(x**2, 300.0)[..., None]  # beyond this the variance underflows
-    rise = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
-    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * np.vecdot(rise, weights))
+    integrand = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
+    return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * np.vecdot(integrand, weights))
 
 
 def erf_moments(s: Array, c: Array) -> Moments:
-    """erf: mean erf(x) at x = s / sqrt(1 + 2c)."""
+    """Moments of erf; the mean is erf(x) at x = s / sqrt(1 + 2c)."""
     x = s / np.sqrt(1 + 2 * c)
     first = 2 * np.sqrt(c / np.pi / (1 + 2 * c)) * np.exp(-(x**2))
     return Moments(erf(x), first, _saturated_variance(x, np.arcsin(2 * c / (1 + 2 * c))))
 
 
 def sin_moments(s: Array, c: Array) -> Moments:
-    """sin: e^-c [ (sinh c - c) cos^2 s + (cosh c - 1) sin^2 s ] is the variance."""
+    """Moments of sin; the variance is e^-c [ (sinh c - c) cos^2 s + (cosh c - 1) sin^2 s ]."""
     damp = np.exp(-c / 2)
     series = c**3 / 6 * (1 + c**2 / 20 * (1 + c**2 / 42 * (1 + c**2 / 72)))
     sinh_part = np.where(c < 0.3, np.exp(-c) * series, -np.expm1(-2 * c) / 2 - c * np.exp(-c))
@@ -58,7 +60,7 @@ def sin_moments(s: Array, c: Array) -> Moments:
 
 
 def relu_moments(s: Array, c: Array) -> Moments:
-    """relu: with t = s / sqrt(c), the variance over c is even in t; it is evaluated at -|t|."""
+    """Moments of relu; the variance over c is even in t = s / sqrt(c), and evaluated at -|t|."""
     root = np.sqrt(c)
     t = _standardised(s, c)
     mean = s * ndtr(t) + root * gaussian_density(t)
@@ -69,7 +71,7 @@ def relu_moments(s: Array, c: Array) -> Moments:
 
 
 def sign_moments(s: Array, c: Array) -> Moments:
-    """sign: the limit of erf for steep slopes, with t = s / sqrt(c)."""
+    """Moments of sign, the limit of erf for steep slopes; t = s / sqrt(c)."""
     t = _standardised(s, c)
     x = t / np.sqrt(2)
     variance = _saturated_variance(x, np.full_like(x, np.pi / 2))
@@ -77,7 +79,10 @@ def sign_moments(s: Array, c: Array) -> Moments:
 
 
 def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
-    """The function that is values[i] between edges[i - 1] and edges[i], (b + 1,) and (b,)."""
+    """Moments of the step function with values[i] between edges[i - 1] and edges[i].
+
+    Shapes are (b + 1,) for the values and (b,) for the edges.
+    """
     t = _standardised(s[..., None] - edges, c[..., None])
     above, jumps = ndtr(t), np.diff(values)
     mean = values[0] + above @ jumps
@@ -87,8 +92,10 @@ def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
 
 
 def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
-    """sum_k a_k He_k: the variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, all positive; by a
-    rule that is exact for it."""
+    """Moments of sum_k a_k He_k, by a Gauss-Hermite rule that is exact for it.
+
+    The variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, a sum of positive terms.
+    """
     degree = max(coefficients.size - 1, 1)
     z, w = gauss_hermite(degree + 1)
     x = s[..., None] + np.sqrt(c)[..., None] * z
@@ -105,14 +112,17 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
 def hermite_coefficients(
     first: Callable[[Array, Array], Array], degrees: Array, s: ArrayLike, c: ArrayLike
 ) -> Array:
-    """E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) of these ``degrees`` k, (n, *shape of s), by
-    E z sigma as a function ``first`` of (s, c): E He_k sigma is sqrt(c) times the derivative in s
-    of that of degree k - 1, here of a polynomial in t = s / sqrt(c)."""
+    """Hermite coefficients E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!), (n, *shape of s).
+
+    ``degrees`` are the n values of k.  E He_k sigma is sqrt(c) times the derivative in s of
+    E He_{k-1} sigma: derivatives are taken of an interpolating polynomial, in t = s / sqrt(c), of
+    E z sigma, the function ``first`` of (s, c).
+    """
     s, root = np.broadcast_arrays(s, np.sqrt(c))
-    unit, series = np.where(root > 0, root, 1.0), coefficient_matrix(16)
-    weights = np.array([chebval(0.0, chebder(series, k - 1)) for k in degrees])
+    scale, interpolation = np.where(root > 0, root, 1.0), coefficient_matrix(16)
+    weights = np.array([chebval(0.0, chebder(interpolation, k - 1)) for k in degrees])
     weights /= np.sqrt(factorial(degrees))[:, None]
     total = np.zeros((degrees.size, *s.shape))
     for column, x in zip(weights.T, chebpts1(16), strict=True):
-        total += np.multiply.outer(column, first(s + unit * x, unit**2))
+        total += np.multiply.outer(column, first(s + scale * x, scale**2))
     return np.where(root > 0, total, 0.0)

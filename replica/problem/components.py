@@ -1,9 +1,8 @@
-"""Inputs along the spikes and the directions beside them, given the component of their law.
+"""The law of inputs along the spikes and the target's other directions, by components.
 docs/theory.md 3, 19
 
-The first D coordinates of an input have a law of their own, a mixture of Gaussians, or N(0, I) as
-all the others.  With the K spikes u and the K' directions zeta that these coordinates have beside
-them, orthonormal,
+The first D coordinates of an input follow a mixture of Gaussians, or N(0, I) like all others.  The
+K spikes u and the K' directions zeta are orthonormal, and together span these coordinates:
 
     (x_1, ..., x_D) = Gamma kappa + L zeta,   Gamma_dk = e_d . u_k,   L L^T = 1 - Gamma Gamma^T,
 
@@ -11,8 +10,8 @@ and given the component, of standard normal z (K,) and tau (K',),
 
     (kappa, zeta) = mean + slope z + root tau,                                        (19.2)
 
-with a ``root`` that is 0 on kappa: given z, kappa is known and tau is what is not.  Of N(0, I)
-there is one component, z is kappa and tau is zeta.
+with a ``root`` that is 0 on kappa: z determines kappa, and tau is independent of it.  N(0, I) has
+one component, with z = kappa and tau = zeta.
 """
 
 from dataclasses import dataclass
@@ -27,23 +26,23 @@ from scipy.special import softmax
 from solvers.results import Array
 from solvers.rules import Rule
 
-from .geometry import remainder, triangular_root
+from .geometry import complement_root, triangular_root
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import ConditionalMoments
 
 
 class Places(NamedTuple):
-    """Standard normal coordinates along the spikes z (K, N), and components of the inputs (N,)."""
+    """Nodes of the inputs: standard normal z (K, N) of the spikes, and components (N,)."""
 
     z: Array
     component: NDArray[np.int64]
 
-    def at(self, which: Any) -> "Places":
-        """Some of them."""
+    def subset(self, which: Any) -> "Places":
+        """The places at the indices ``which``."""
         return Places(self.z[:, which], self.component[which])
 
     def times(self, slope: Array, tau: Array) -> Array:
-        """slope tau (T, N, ...) for the slopes (J, T, q) of the components and tau (q, N, ...)."""
+        """Products slope tau (T, N, ...), for slopes (J, T, q) and tau (q, N, ...)."""
         if len(slope) == 1:
             return np.tensordot(slope[0], tau, axes=1)
         return np.einsum("ntq,qn...->tn...", slope[self.component], tau)
@@ -57,11 +56,12 @@ class Components:
     ----------
     shares : (J,), some of which may be 0
     mean, slope, root : (J, S), (J, S, K), (J, S, K')
-        Eq. (19.2), with columns of ``root`` such that few of tau enter the target.
+        Arrays of Eq. (19.2).  Columns of ``root`` are chosen such that the target depends on few
+        coordinates of tau.
     basis : (D, S)
-        Gamma and L side by side.
+        The matrix [Gamma, L].
     arguments : (T, S)
-        What the target takes, linear combinations of its coordinates, along them.
+        The target's arguments, as linear combinations of the S directions.
     """
 
     shares: Array
@@ -72,160 +72,178 @@ class Components:
     arguments: Array
 
     @classmethod
-    def of(cls, law: GaussianMixture | None, cosines: Array, combinations: Array) -> "Components":
-        """Those of a ``law`` of the first D coordinates, whose ``cosines`` (D, K) with the spikes
-        are Gamma; the target takes ``combinations`` (T, n) of the first n of these."""
-        spikes, L = cosines.shape[1], remainder(cosines)
+    def from_law(
+        cls, law: GaussianMixture | None, cosines: Array, combinations: Array
+    ) -> "Components":
+        """Components of the ``law`` of the first D coordinates.
+
+        ``cosines`` (D, K) is Gamma.  The target's arguments are ``combinations`` (T, n) of the
+        first n coordinates.
+        """
+        spikes, L = cosines.shape[1], complement_root(cosines)
         basis = np.hstack([cosines, L])
-        S, first = basis.shape[1], basis[: combinations.shape[1]]
-        arguments, size = combinations @ first, np.abs(combinations) @ np.abs(first)
-        arguments = np.where(np.abs(arguments) > 1e-12 * size, arguments, 0.0)  # less is rounding
+        S, target_rows = basis.shape[1], basis[: combinations.shape[1]]
+        arguments, size = combinations @ target_rows, np.abs(combinations) @ np.abs(target_rows)
+        arguments = np.where(np.abs(arguments) > 1e-12 * size, arguments, 0.0)  # or rounding
         shares, mean, factors = np.ones(1), np.zeros((1, S)), [np.eye(S)]
         if law is not None:
             shares, mean = law.fractions, law.means @ basis
-            beyond = null_space(basis)  # of spikes beside all D coordinates
-            roots = [triangular_root(C, 0.0) for C in law.each_covariance]
-            factors = [np.hstack([basis.T @ root, beyond]) for root in roots]
+            outside = null_space(basis)  # parts of the spikes outside the D coordinates
+            roots = [triangular_root(covariance, 0.0) for covariance in law.each_covariance]
+            factors = [np.hstack([basis.T @ root, outside]) for root in roots]
         if law is not None or len(combinations) < combinations.shape[1]:
-            parts = [_conditioned(M, spikes, arguments[:, spikes:]) for M in factors]
-            slope, root = map(np.stack, zip(*parts, strict=True))
-        else:  # of few coordinates, L is triangular
+            pairs = [_slope_and_root(factor, spikes, arguments[:, spikes:]) for factor in factors]
+            slope, root = map(np.stack, zip(*pairs, strict=True))
+        else:  # L is triangular: the target depends on few of tau
             slope, root = factors[0][None, :, :spikes], factors[0][None, :, spikes:]
         return cls(shares, mean, slope, root, basis, arguments)
 
-    def places(self, z: Array) -> Places:
-        """z (K, N) in every component, one component after the other: (K, J N)."""
+    def in_components(self, z: Array) -> Places:
+        """Places of z (K, N) in every component, one component after the other: (K, J N)."""
         J = len(self.shares)
         return Places(np.tile(z, J), np.repeat(np.arange(J), z.shape[1]))
 
-    def given(self, kappa: Array) -> tuple[Places, Array]:
-        """kappa (K, N) in every component as ``places`` has it, and the chances (J, N) of each."""
+    def places_of_kappa(self, kappa: Array) -> tuple[Places, Array]:
+        """Places of kappa (K, N) in every component, and probabilities (J, N) of the components."""
         K, N = kappa.shape
         U, size, V = np.linalg.svd(self.slope[:, :K])
-        # a component without extent along a spike is likely where it is, and nowhere else
+        # a component of zero variance along a spike is probable at its mean only
         size = np.maximum(size, 1e-9)
         z = U.swapaxes(1, 2) @ (kappa - self.mean[:, :K, None]) / size[..., None]
         z = V.swapaxes(1, 2) @ z  # (J, K, N)
-        likely = np.log(self.shares + 1e-300) - np.log(size).sum(axis=1)
-        where = np.repeat(np.arange(len(z)), N)
-        at = Places(z.swapaxes(0, 1).reshape(K, where.size), where)
-        return at, softmax(likely[:, None] - (z**2).sum(axis=1) / 2, axis=0)
+        log_density = np.log(self.shares + 1e-300) - np.log(size).sum(axis=1)
+        component = np.repeat(np.arange(len(z)), N)
+        places = Places(z.swapaxes(0, 1).reshape(K, component.size), component)
+        return places, softmax(log_density[:, None] - (z**2).sum(axis=1) / 2, axis=0)
 
-    def along(self, direction: Array, t: Array, nodes: Array) -> tuple[Places, Array, Array, Array]:
-        """What is known of inputs whose first coordinates have the projection t (N,) on a
-        ``direction`` (D,).  In a component that is t = a + b.z + c.tau, and given it
+    def given_projection(
+        self, direction: Array, t: Array, nodes: Array
+    ) -> tuple[Places, Array, Array, Array]:
+        """Inputs conditional on their projection t (N,) on a ``direction`` (D,).
+
+        In a component t = a + b.z + c.tau, and given t
 
             z ~ N(b (t - a) / v, 1 - b b^T / v),  v = |b|^2 + |c|^2,
-            E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2:
+            E[tau | z, t] = c (t - a - b.z) / |c|^2,  Cov[tau | z, t] = 1 - c c^T / |c|^2.
 
-        the places of Q ``nodes`` of z in each of J components, one component after the other,
-        then one node; the direction of c there (J Q N, K') and the mean of tau along it (J Q N,);
-        and the chances of the components (J, N).
+        Returns
+        -------
+        Places
+            Q ``nodes`` of z for every t, in each of J components: component by component, then node
+            by node.
+        (J Q N, K'), (J Q N,)
+            The unit vector of c, and the mean of tau along it.
+        (J, N)
+            Probabilities of the components.
         """
-        onto = direction @ self.basis
-        away = t - (self.mean @ onto)[:, None]
-        b, c = onto @ self.slope, onto @ self.root  # (J, K), (J, K')
+        coefficients = direction @ self.basis
+        deviation = t - (self.mean @ coefficients)[:, None]
+        b, c = coefficients @ self.slope, coefficients @ self.root  # (J, K), (J, K')
         v = np.maximum((b**2).sum(axis=1) + (c**2).sum(axis=1), 1e-18)
-        c = np.where(np.abs(c) > 1e-9 * np.sqrt(v)[:, None], c, 0.0)  # less is rounding
+        c = np.where(np.abs(c) > 1e-9 * np.sqrt(v)[:, None], c, 0.0)  # smaller is rounding
         length = np.linalg.norm(c, axis=1)
         unit = c / np.where(length > 0, length, 1.0)[:, None]
         # standard normal nodes, shrunk along b
-        part = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
-        shrunk = part * (1 - length / np.sqrt(v))[:, None]
-        centre = b[:, None] * (away / v[:, None])[..., None]  # (J, N, K)
+        projection = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
+        shrunk = projection * (1 - length / np.sqrt(v))[:, None]
+        centre = b[:, None] * (deviation / v[:, None])[..., None]  # (J, N, K)
         z = centre[:, None] + (nodes - shrunk[..., None] * b[:, None])[:, :, None]  # (J, Q, N, K)
-        left = away[:, None] - np.einsum("jqnk,jk->jqn", z, b)
-        depth = left / np.where(length > 0, length, np.inf)[:, None, None]
-        where = np.repeat(np.arange(len(z)), len(nodes) * len(t))
-        size = np.log(self.shares + 1e-300) - np.log(v) / 2
-        chance = softmax(size[:, None] - away**2 / (2 * v[:, None]), axis=0)
-        return Places(z.reshape(-1, z.shape[-1]).T, where), unit[where], depth.ravel(), chance
+        remaining = deviation[:, None] - np.einsum("jqnk,jk->jqn", z, b)
+        tau_mean = remaining / np.where(length > 0, length, np.inf)[:, None, None]
+        component = np.repeat(np.arange(len(z)), len(nodes) * len(t))
+        log_density = np.log(self.shares + 1e-300) - np.log(v) / 2
+        probabilities = softmax(log_density[:, None] - deviation**2 / (2 * v[:, None]), axis=0)
+        places = Places(z.reshape(-1, z.shape[-1]).T, component)
+        return places, unit[component], tau_mean.ravel(), probabilities
 
-    def weights(self, weights: Array) -> Array:
-        """Those (J N,) of ``places`` for quadrature weights (N,)."""
+    def weights_in_components(self, weights: Array) -> Array:
+        """Weights (J N,) of ``in_components`` for quadrature weights (N,)."""
         return np.multiply.outer(self.shares, weights).ravel()
 
-    def on(self, rule: Rule) -> tuple[Places, Array]:
-        """The places and weights of a rule for z, nodes (N,) of one spike or (N, K) of K."""
+    def places_and_weights(self, rule: Rule) -> tuple[Places, Array]:
+        """Places and weights of a rule for z, with nodes (N,) for one spike or (N, K)."""
         z = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
-        return self.places(z), self.weights(rule.weights)
+        return self.in_components(z), self.weights_in_components(rule.weights)
 
-    def special(self, at: Places) -> Array:
-        """Means of (kappa, zeta) at N places, (S, N)."""
-        return _affine(self.mean, self.slope, at)
+    def projection_means(self, places: Places) -> Array:
+        """Means (S, N) of (kappa, zeta) at N places."""
+        return _affine_in_z(self.mean, self.slope, places)
 
     @cached_property
-    def offset(self) -> Array:
-        """Means of the target's arguments, (J, T)."""
+    def argument_offsets(self) -> Array:
+        """Means (J, T) of the target's arguments at z = 0."""
         return self.mean @ self.arguments.T
 
     @cached_property
-    def gamma(self) -> Array:
-        """Slopes of the target's arguments in z, (J, T, K)."""
+    def z_slopes(self) -> Array:
+        """Slopes (J, T, K) of the target's arguments in z."""
         return self.arguments @ self.slope
 
     @cached_property
-    def rest(self) -> Array:
-        """Slopes of the target's arguments in those of tau that enter them, the first q <= T of
-        all, (J, T, q)."""
+    def tau_slopes(self) -> Array:
+        """Slopes (J, T, q) of the target's arguments in tau; they depend on its first q <= T."""
         slopes = (self.arguments @ self.root)[..., : len(self.arguments)]
         size = np.abs(slopes).max(initial=0.0)
-        slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # less is rounding
+        slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # smaller is rounding
         entering = np.flatnonzero(slopes.any(axis=(0, 1)))
         return slopes[..., : entering.max(initial=-1) + 1]
 
-    def centre(self, at: Places) -> Array:
-        """Means of the target's arguments at N places, (T, N)."""
-        return _affine(self.offset, self.gamma, at)
+    def mean_arguments(self, places: Places) -> Array:
+        """Means (T, N) of the target's arguments at N places."""
+        return _affine_in_z(self.argument_offsets, self.z_slopes, places)
 
-    def moments(self, mean: Any, at: Places) -> ConditionalMoments:
-        """h (N,), g (K', N) and spread (N,) of E[y | x] = ``mean`` at N places.  Eq. (3.3)"""
-        N, latent = len(at.component), self.root.shape[2]
+    def moments(self, mean: Any, places: Places) -> ConditionalMoments:
+        """Conditional moments of E[y | x] = ``mean`` at N places, g of shape (K', N).  Eq. (3.3)"""
+        N, latent = len(places.component), self.root.shape[2]
         if isinstance(mean, ClassLabels):
-            return ConditionalMoments(mean(at.component), np.zeros((latent, N)), np.zeros(N))
-        centre = self.centre(at)
-        # averages over z weigh what is known there by its Gaussian weight; by its root here, as
-        # they multiply it by what may grow; from z^2 = 100 on it is 1e-22
-        weight = np.exp(-np.minimum((at.z**2).sum(axis=0), 100.0) / 4)
-        found = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
-        for j, rest in enumerate(self.rest):
-            own = at.component == j
-            if not own.any():
+            return ConditionalMoments(mean(places.component), np.zeros((latent, N)), np.zeros(N))
+        centre = self.mean_arguments(places)
+        # averages over z multiply errors here by the Gaussian weight, and by functions that may
+        # grow: errors are weighed by the root of the Gaussian, 1e-11 from z^2 = 100 on
+        weight = np.exp(-np.minimum((places.z**2).sum(axis=0), 100.0) / 4)
+        moments = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
+        for j, tau_slopes in enumerate(self.tau_slopes):
+            members = places.component == j
+            if not members.any():
                 continue
-            part = mean.conditional_moments(centre[:, own], rest, weight[own])
-            found.h[own], found.spread[own] = part.h, part.spread
-            found.g[: len(part.g), own] = part.g
-        return found
+            found = mean.conditional_moments(centre[:, members], tau_slopes, weight[members])
+            moments.h[members], moments.spread[members] = found.h, found.spread
+            moments.g[: len(found.g), members] = found.g
+        return moments
 
-    def mean_label(self, mean: Any, at: Places, tau: Array) -> Array:
-        """E[y | x] = ``mean``, (N, m), at N places and, at each, m values of tau (q, N, m)."""
+    def mean_label(self, mean: Any, places: Places, tau: Array) -> Array:
+        """Mean labels E[y | x] = ``mean``, (N, m), at N places, with m values of tau (q, N, m)."""
         if isinstance(mean, ClassLabels):
-            return np.broadcast_to(mean(at.component)[:, None], tau.shape[1:])
-        return np.asarray(mean(*(self.centre(at)[..., None] + at.times(self.rest, tau))))
+            return np.broadcast_to(mean(places.component)[:, None], tau.shape[1:])
+        centre = self.mean_arguments(places)[..., None]
+        return np.asarray(mean(*(centre + places.times(self.tau_slopes, tau))))
 
 
-def _affine(mean: Array, slope: Array, at: Places) -> Array:
-    """mean + slope z (S, N) of their components, for (J, S) and (J, S, K)."""
-    return np.asarray(mean[at.component].T + at.times(slope, at.z))
+def _affine_in_z(mean: Array, slope: Array, places: Places) -> Array:
+    """The affine map mean + slope z, (S, N), for mean (J, S) and slope (J, S, K)."""
+    return np.asarray(mean[places.component].T + places.times(slope, places.z))
 
 
-def _conditioned(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]:
-    """Slope (S, K) in z and root (S, K') of a Gaussian ``factor`` g (S,), g ~ N(0, 1), of which the
-    ``spikes`` first coordinates are known: with as few as can be of the columns of ``root`` in
-    L root, L (T, K').  By factors, as of a covariance what is small beside 1 is lost."""
-    first, second = factor[:spikes], factor[spikes:]
+def _slope_and_root(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]:
+    """Slope (S, K) in z and root (S, K') of a Gaussian vector ``factor`` g, g ~ N(0, 1).
+
+    The first coordinates, as many as ``spikes``, are functions of z.  The fewest columns of
+    ``root`` contribute to L root, L (T, K').  Factors are used instead of covariances, in which
+    variances far below 1 would be lost.
+    """
+    spike_rows, zeta_rows = factor[:spikes], factor[spikes:]
     noise = 1e-15 * float((factor**2).sum(axis=1).max())
-    known = triangular_root(first @ first.T, noise)  # kappa_1 is a function of z_1
-    known = np.pad(known, [(0, 0), (0, spikes - known.shape[1])])
-    z = np.linalg.pinv(known) @ first  # of g
-    beside = second @ z.T
-    slope = np.concatenate([known, beside])
-    turn, sizes, _ = np.linalg.svd(second - beside @ z)
-    sizes = np.pad(sizes, (0, len(turn) - len(sizes)))
-    root = (turn * sizes) @ turn.T
-    seen = L @ root
-    entering = triangular_root(seen @ seen.T, noise)  # (T, q)
-    turn = np.linalg.pinv(entering) @ seen
-    turn = np.concatenate([turn, null_space(turn).T]) if len(turn) else np.eye(len(root))
-    root = root @ turn.T
+    spike_root = triangular_root(spike_rows @ spike_rows.T, noise)  # kappa_1 is a function of z_1
+    spike_root = np.pad(spike_root, [(0, 0), (0, spikes - spike_root.shape[1])])
+    z_of_g = np.linalg.pinv(spike_root) @ spike_rows  # of g
+    regression = zeta_rows @ z_of_g.T
+    slope = np.concatenate([spike_root, regression])
+    rotation, sizes, _ = np.linalg.svd(zeta_rows - regression @ z_of_g)
+    sizes = np.pad(sizes, (0, len(rotation) - len(sizes)))
+    root = (rotation * sizes) @ rotation.T
+    argument_slopes = L @ root
+    entering = triangular_root(argument_slopes @ argument_slopes.T, noise)  # (T, q)
+    rows = np.linalg.pinv(entering) @ argument_slopes
+    basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(root))
+    root = root @ basis.T
     return slope, np.concatenate([np.zeros((spikes, len(root))), root])

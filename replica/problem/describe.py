@@ -1,4 +1,4 @@
-"""A problem in plain values, for files, documents and the names of stored results."""
+"""Problems as plain values, for files, documents and the keys of stored results."""
 
 import json
 from dataclasses import MISSING, fields
@@ -13,64 +13,68 @@ from .problem import Problem
 def describe(problem: Problem) -> dict[str, Any]:
     """The fields of a problem as plain values.
 
-    Fields at a default that switches them off are left out.
+    Fields with a default value that switches them off are omitted.
     """
     if problem.rows is not None:
-        width, step = _stated(problem, ("beta", "dimension")), describe(problem.step)
+        width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
         return width | norms | step | {"model": "network"}
-    return _stated(problem, [f.name for f in fields(problem) if f.name != "origin"])
+    return _stated_fields(problem, [f.name for f in fields(problem) if f.name != "origin"])
 
 
-def as_made(problem: Problem) -> dict[str, Any]:
-    """``describe`` of a problem, or of the step that has made it, with its width."""
+def describe_with_step(problem: Problem) -> dict[str, Any]:
+    """Description of a problem, or of the step that made it together with its width."""
     if problem.rows is not None or problem.step is None or problem.step is problem:
         return describe(problem)
-    return describe(problem.step) | _stated(problem, ("beta", "dimension"))
+    return describe(problem.step) | _stated_fields(problem, ("beta", "dimension"))
 
 
-def _stated(problem: Problem, names: Any) -> dict[str, Any]:
-    """Those of the named fields that say something, as plain values."""
+def _stated_fields(problem: Problem, names: Any) -> dict[str, Any]:
+    """The named fields that are not switched off, as plain values."""
     default = {f.name: f.default for f in fields(problem)}
-    # whatever their value, unless that is a law; another field at its default is switched off
+    # included at any value, unless it is a law; another field at its default is switched off
     always = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
     stated = {}
     for name in names:
-        value, usual = getattr(problem, name), default[name]
-        if isinstance(value, Law) and usual is not MISSING:
-            usual = law(name, usual)
-        if (name in always and not isinstance(value, Law)) or value != usual:
-            stated[name] = _plain(value)
+        value, default_value = getattr(problem, name), default[name]
+        if isinstance(value, Law) and default_value is not MISSING:
+            default_value = law(name, default_value)
+        if (name in always and not isinstance(value, Law)) or value != default_value:
+            stated[name] = _plain_value(value)
     return stated
 
 
-def shown(problem: Problem) -> str:
-    """A problem as its ``repr``: what is stated of it, in lines of 96 characters."""
-    known = as_made(problem)
-    if problem.step is not problem:  # what a table takes, whatever made it
-        known |= _stated(problem, ("r", "c", "gamma"))
-    texts = {k: f"{v:.6g}" if isinstance(v, float) else repr(v) for k, v in known.items()}
-    given = ", ".join(f"{name}={value}" for name, value in texts.items())
-    return fill(f"{type(problem).__name__}({given})", 96, subsequent_indent="    ")
+def problem_repr(problem: Problem) -> str:
+    """The ``repr`` of a problem: its description, in lines of 96 characters."""
+    description = describe_with_step(problem)
+    if problem.step is not problem:  # the fields of an sRF that its table depends on
+        description |= _stated_fields(problem, ("r", "c", "gamma"))
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else repr(v) for k, v in description.items()}
+    arguments = ", ".join(f"{name}={value}" for name, value in texts.items())
+    return fill(f"{type(problem).__name__}({arguments})", 96, subsequent_indent="    ")
 
 
-def attributes(described: dict[str, Any]) -> dict[str, str | float]:
-    """A description for NetCDF: what its attributes cannot hold, as JSON text."""
+def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:
+    """A description as attributes of NetCDF: values it does not support become JSON text."""
     return {
         name: json.dumps(value) if isinstance(value, (bool, dict, list, tuple)) else value
         for name, value in described.items()
     }
 
 
-def _plain(value: Any) -> Any:
-    """The value of a field as a name, a number, or lists of numbers."""
+def _plain_value(value: Any) -> Any:
+    """The value of a field as a name, a number, or nested lists of numbers."""
     if isinstance(value, GaussianMixture):
         return value.described
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, Law):
-        of = value.continuous
-        if of is None:
+        frozen = value.continuous  # a name, or a frozen scipy.stats distribution
+        if frozen is None:
             return [list(value.values), list(value.fractions)]
-        return of if isinstance(of, str) else f"{of.dist.name}{of.args}{of.kwds or ''}"
+        return (
+            frozen
+            if isinstance(frozen, str)
+            else f"{frozen.dist.name}{frozen.args}{frozen.kwds or ''}"
+        )
     return getattr(value, "name", value)

@@ -17,9 +17,19 @@ from ..errors import InvalidArgument
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Loadings r (A, K), bulk variances c (A,), biases (A,) and shares (A,) of the groups;
-    cosines gamma (T, K) of the target directions with the spikes; and for each group the ``first``
-    (A,) of those given that are merged in it."""
+    """Groups of neurons and their spikes as arrays.
+
+    Attributes
+    ----------
+    r : (A, K)
+        Loadings.
+    c, bias, fractions : (A,)
+        Bulk variances, biases and shares.
+    gamma : (T, K)
+        Cosines of the target directions with the spikes.
+    first : int (A,)
+        Index of the first of the given groups that are merged in each group.
+    """
 
     r: Array
     c: Array
@@ -29,19 +39,19 @@ class Geometry:
     first: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, r: Any, c: Any, bias: Any, fractions: Any, gamma: Any, directions: int, apart: Any = 0
+    def from_fields(
+        cls, r: Any, c: Any, bias: Any, fractions: Any, gamma: Any, directions: int, key: Any = 0
     ) -> "Geometry":
-        """The geometry of numbers or nested sequences, as a model has them.
+        """Geometry of a model's fields, numbers or nested sequences.
 
         Parameters
         ----------
         r, c, bias, fractions, gamma
             As for :class:`SpikedRandomFeatures`.
         directions : int
-            Of the target, T.
-        apart : float or array (A,)
-            Groups that differ in it are not merged.
+            Number T of target directions.
+        key : float or array (A,)
+            Groups with different values are not merged.
 
         Raises
         ------
@@ -50,24 +60,26 @@ class Geometry:
 
         Examples
         --------
-        >>> groups = Geometry.of(r=[2, 2, 1], c=1, bias=0, fractions=None, gamma=0.9, directions=1)
+        >>> groups = Geometry.from_fields([2, 2, 1], 1, 0, None, gamma=0.9, directions=1)
         >>> groups.r.ravel(), groups.fractions.round(3)
         (array([2., 1.]), array([0.667, 0.333]))
         """
-        rows = _rows(r, c, bias, fractions)
+        rows = _group_rows(r, c, bias, fractions)
         groups, spikes = len(rows), rows.shape[1] - 2
         shares = np.full(groups, 1 / groups) if fractions is None else np.array(fractions)
         if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
-            raise InvalidArgument("fractions", fractions, "one for each group, of sum 1")
-        keys = np.column_stack([rows, np.broadcast_to(apart, groups)])
-        first, shares = _merged(keys, shares)
-        rows, cosines = rows[first], _cosines(gamma, directions, spikes)
+            raise InvalidArgument("fractions", fractions, "a share for each group, of sum 1")
+        keys = np.column_stack([rows, np.broadcast_to(key, groups)])
+        first, shares = _merge_equal_rows(keys, shares)
+        rows, cosines = rows[first], _cosine_matrix(gamma, directions, spikes)
         return cls(rows[:, :-2], rows[:, -2], rows[:, -1], shares, cosines, first)
 
 
-def _rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
-    """Loadings, bulk variance and bias of each group in a row, (A, K + 2), a single value of any
-    of them being that of all groups."""
+def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
+    """Loadings, bulk variance and bias of each group in a row, (A, K + 2).
+
+    A single value of any of them holds for all groups.
+    """
     try:
         loadings = np.array(r, dtype=float)
         variances, biases = np.array(c, dtype=float), np.array(bias, dtype=float)
@@ -75,8 +87,8 @@ def _rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
         loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
         sizes = {len(loadings), variances.size, biases.size, shares.size}
         groups = max(sizes)
-        flat = max(variances.ndim, biases.ndim) <= 1 and loadings.ndim <= 2 and shares.ndim == 1
-        if not loadings.size or sizes - {1, groups} or not flat:
+        fit = max(variances.ndim, biases.ndim) <= 1 and loadings.ndim <= 2 and shares.ndim == 1
+        if not loadings.size or sizes - {1, groups} or not fit:
             raise ValueError
     except ValueError:
         raise InvalidArgument(
@@ -85,12 +97,12 @@ def _rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
             "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
             f"or (A,); c is {c}, bias {bias}, fractions {fractions}",
         ) from None
-    parts = loadings, variances.reshape(-1, 1), biases.reshape(-1, 1)
-    return np.column_stack([np.broadcast_to(part, (groups, *part.shape[1:])) for part in parts])
+    columns = loadings, variances.reshape(-1, 1), biases.reshape(-1, 1)
+    return np.column_stack([np.broadcast_to(x, (groups, *x.shape[1:])) for x in columns])
 
 
-def _cosines(gamma: Any, directions: int, spikes: int) -> Array:
-    """``gamma`` as the matrix (T, K) of cosines between ``directions`` and ``spikes``."""
+def _cosine_matrix(gamma: Any, directions: int, spikes: int) -> Array:
+    """``gamma`` as the matrix (T, K) of cosines of T ``directions`` with K ``spikes``."""
     try:
         cosines = np.atleast_2d(np.array(gamma, dtype=float))
     except ValueError:  # rows of different lengths
@@ -105,45 +117,47 @@ def _cosines(gamma: Any, directions: int, spikes: int) -> Array:
     return cosines
 
 
-def _merged(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
-    """The first of each of the different ``rows`` of positive share, in the order they come, and
-    what those that are equal share together."""
+def _merge_equal_rows(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
+    """Indices of the distinct ``rows`` of positive share, in order, and their total shares."""
     present = np.flatnonzero(shares > 0)
-    # not np.unique of rows: an interrupt inside its comparison of them becomes a TypeError
-    known: dict[tuple[float, ...], int] = {}
-    classes = [known.setdefault(tuple(row), len(known)) for row in rows[present].tolist()]
-    first = np.unique(classes, return_index=True)[1]
-    merged = np.bincount(classes, weights=shares[present])
-    return present[first], merged / merged.sum()
+    # not np.unique of rows: an interrupt inside its comparisons becomes a TypeError
+    index: dict[tuple[float, ...], int] = {}
+    classes = [index.setdefault(tuple(row), len(index)) for row in rows[present].tolist()]
+    first_index = np.unique(classes, return_index=True)[1]
+    totals = np.bincount(classes, weights=shares[present])
+    return present[first_index], totals / totals.sum()
 
 
-def remainder(alignment: Array) -> Array:
-    """L (T, K') with L L^T = 1 - Gamma Gamma^T, one column for each direction that is left; a
-    single column of zeros where none is.  A smooth function of Gamma."""
+def complement_root(alignment: Array) -> Array:
+    """L (T, K') with L L^T = 1 - Gamma Gamma^T: the target's directions orthogonal to the spikes.
+
+    A single column of zeros if the spikes span them all.  L is a smooth function of Gamma.
+    """
     columns = triangular_root(np.eye(len(alignment)) - alignment @ alignment.T)
     return columns if columns.size else np.zeros((len(alignment), 1))
 
 
 def triangular_root(matrix: Array, size: float = 1.0) -> Array:
-    """Cholesky's L (T, K') with L L^T = ``matrix``, positive or singular: without the columns of
-    what the rows before determine.  Every diagonal is known to rounding of itself and of ``size``.
+    """Cholesky factor L (T, K') with L L^T = ``matrix``, which may be singular.
+
+    A pivot below the rounding of its diagonal entry, or of ``size``, has no column.
 
     Examples
     --------
     >>> triangular_root(np.array([[4.0, 2.0], [2.0, 1.0]])).tolist()
     [[2.0], [1.0]]
     """
-    rest, columns = np.array(matrix), []
-    least = 1e-13 * np.maximum(size, np.diagonal(rest))
-    for t in range(len(rest)):
-        if rest[t, t] > least[t]:
-            columns.append(rest[:, t] / np.sqrt(rest[t, t]))
-            rest = rest - np.outer(columns[-1], columns[-1])
-    return np.stack(columns, axis=1) if columns else np.empty((len(rest), 0))
+    remaining, columns = np.array(matrix), []
+    smallest_pivot = 1e-13 * np.maximum(size, np.diagonal(remaining))
+    for t in range(len(remaining)):
+        if remaining[t, t] > smallest_pivot[t]:
+            columns.append(remaining[:, t] / np.sqrt(remaining[t, t]))
+            remaining = remaining - np.outer(columns[-1], columns[-1])
+    return np.stack(columns, axis=1) if columns else np.empty((len(remaining), 0))
 
 
 def symmetric_root(covariances: Array) -> Array:
-    """The symmetric roots of covariances (..., n, n)."""
+    """Symmetric square roots of covariances (..., n, n)."""
     values, vectors = np.linalg.eigh(covariances)
     roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
     return np.asarray((vectors * roots) @ vectors.swapaxes(-1, -2))

@@ -1,6 +1,6 @@
-"""Where a function of one argument bends or jumps, by its values alone, and its slope elsewhere.
+"""Kinks of a function of one argument, found from its values, and its numerical derivative.
 
-A third difference over a length d is of the order d^3 where a function is smooth; d^2, d or 1
+A third difference over a length d is of the order d^3 where a function is smooth, and d^2, d or 1
 where its second derivative, its derivative or the function itself jumps.
 """
 
@@ -13,26 +13,26 @@ from solvers.results import Array
 
 Function = Callable[[Array], Array]
 
-# As far as Gaussian rules reach, in steps of 0.01; not at 0, where odd functions vanish.
-PLACES = np.arange(-1300, 1300) * 0.01 + 1e-4
-LENGTHS = (1e-4, 1e-5)  # of third differences that tell a kink
-NOTHING = 1e-13  # of a third difference, relative to the function around it
+# Grid over the range of Gaussian rules, in steps of 0.01; not at 0, where odd functions vanish.
+GRID = np.arange(-1300, 1300) * 0.01 + 1e-4
+LENGTHS = (1e-4, 1e-5)  # lengths of the third differences that confirm a kink
+ROUNDING = 1e-13  # of a third difference, relative to the function around it
 
 
 def crossings(function: Function, value: float = 0.0) -> list[float]:
-    """Where a function passes a ``value``, to rounding, by bisection."""
-    y = function(PLACES) - value
+    """Points at which a function crosses a ``value``, to rounding, by bisection."""
+    y = function(GRID) - value
     cells = np.flatnonzero(y[:-1] * y[1:] < 0)
-    low, high, above = PLACES[cells], PLACES[cells + 1], y[cells] > 0
+    low, high, above = GRID[cells], GRID[cells + 1], y[cells] > 0
     for _ in range(50):  # down to 1e-17
         middle = (low + high) / 2
-        before = (function(middle) > value) == above
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
+        is_below = (function(middle) > value) == above
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     return [float(place) for place in high]
 
 
 def find_kinks(function: Function) -> tuple[float, ...]:
-    """Where a function, its derivative or its second derivative jumps, by bisection.
+    """Points at which a function, its derivative or its second derivative jumps, by bisection.
 
     Examples
     --------
@@ -41,28 +41,28 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     >>> find_kinks(np.tanh)
     ()
     """
-    window, apart = 0.03, 6  # every place is in three windows; those so far apart share none
-    size = np.abs(_third_difference(function, PLACES, window))
-    scale = np.abs(function(PLACES)).max()
-    beside = np.minimum(np.roll(size, apart), np.roll(size, -apart))
-    suspects = np.flatnonzero((size > 4 * beside) & (size > NOTHING * scale))
+    window, shift = 0.03, 6  # every point is in three windows; windows 6 points apart are disjoint
+    size = np.abs(_third_difference(function, GRID, window))
+    scale = np.abs(function(GRID)).max()
+    neighbours = np.minimum(np.roll(size, shift), np.roll(size, -shift))
+    suspects = np.flatnonzero((size > 4 * neighbours) & (size > ROUNDING * scale))
     found: list[float] = []
     for i in suspects:
-        place = _narrowed(function, PLACES[i], window)
-        new = not any(abs(place - other) < LENGTHS[0] for other in found)
-        if new and abs(place) < PLACES[-1] and _is_kink(function, place):
+        place = _largest_difference(function, GRID[i], window)
+        is_new = not any(abs(place - other) < LENGTHS[0] for other in found)
+        if is_new and abs(place) < GRID[-1] and _is_kink(function, place):
             found.append(place)
-    return tuple(sorted(found)) if len(found) <= 32 else ()  # one with more is left as it is
+    return tuple(sorted(found)) if len(found) <= 32 else ()  # more are of no use
 
 
 def _third_difference(function: Function, start: Array, length: float) -> Array:
-    """Of the values at four equal distances from ``start`` on."""
+    """Third difference of the values at four equidistant points from ``start`` on."""
     y = function(start + length * np.linspace(0, 1, 4).reshape(-1, *np.ones(start.ndim, int)))
     return np.asarray(y[3] - 3 * y[2] + 3 * y[1] - y[0])
 
 
-def _narrowed(function: Function, low: float, width: float) -> float:
-    """The middle of the smallest window, by halves, in which third differences are largest."""
+def _largest_difference(function: Function, low: float, width: float) -> float:
+    """Position of the largest third difference: the window is halved down to rounding."""
     while width > 4e-16 * max(1.0, abs(low)):
         halves = low + width * np.linspace(0, 0.5, 5)
         size = np.abs(_third_difference(function, halves, width / 2))
@@ -71,27 +71,26 @@ def _narrowed(function: Function, low: float, width: float) -> float:
             break
         low, width = float(halves[best]), width / 2
     middle = low + width / 2
-    nice = round(middle, 8) + 0.0
-    return nice if abs(middle - nice) < 1e-11 else middle
+    rounded = round(middle, 8) + 0.0
+    return rounded if abs(middle - rounded) < 1e-11 else middle
 
 
 def _is_kink(function: Function, place: float) -> bool:
-    """Whether third differences across ``place`` fall more slowly than those of a smooth
-    function."""
+    """True if third differences across ``place`` decrease too slowly for a smooth function."""
     long, short = (
         np.abs(_third_difference(function, place - d * np.linspace(0.1, 0.9, 9), d)).max()
         for d in LENGTHS
     )
     around = np.abs(function(place + np.linspace(-1, 1, 21) * LENGTHS[0])).max()
-    # of a smooth function they fall by 1000 between these lengths
-    return bool(short > NOTHING * around and long < 300 * short)
+    # for a smooth function they decrease by 1000 between these lengths
+    return bool(short > ROUNDING * around and long < 300 * short)
 
 
-def difference(function: Function, kinks: Sequence[float], x: Array) -> Array:
-    """The derivative at ``x`` by an eighth-order central difference with error about 1e-13.
+def central_difference(function: Function, kinks: Sequence[float], x: Array) -> Array:
+    """Derivative at ``x`` by an eighth-order central difference, with an error of about 1e-13.
 
-    Its stencil may straddle a kink; quadrature nodes that close to one weigh ~1e-3 * step
-    and the kinked integrals are asked for less accuracy (see ``Activation.slope_moments``).
+    Its stencil may straddle a kink.  Quadrature nodes this close to one weigh about 1e-3 step, and
+    the tolerance of such integrals is larger (``Activation.slope_tolerance``).
     """
     step: Any = 2e-2
     if len(kinks):

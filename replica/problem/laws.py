@@ -1,10 +1,9 @@
 """Laws of a first-step readout or of a bias, as finitely many values with their shares.
 
-A discrete law is taken as it is.  A continuous one is replaced by its own Gauss rule in
-t = arcsinh(value / scale): n values and shares that give all averages of polynomials in t up to the
-degree 2n - 1.  Rows that a step moves by readout / scale of their length are smooth functions of t,
-where as functions of the readout they vary on that scale alone: 12 values of t do for what takes 48
-Gauss-Hermite nodes.
+A continuous law is replaced by its Gauss rule in t = arcsinh(value / scale): n values and shares
+that integrate polynomials in t up to degree 2n - 1 exactly.  A step changes rows by readout / scale
+of their length, so averages vary with the readout on that scale near 0, and slowly far from it; in
+t they are smooth.  12 values of t are as accurate as 48 Gauss-Hermite nodes.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from solvers.rules import Rule, composite_legendre, gauss_rule_of
 from ..errors import InvalidArgument
 from .checks import FINITE, plain_array
 
-# By name: all 1, +-1, N(0, 1), and continuous on the interval of mean 0 and variance 1.
+# Named laws: all 1, +-1, N(0, 1), and the uniform law on an interval with mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
 NOT_UNIFORM = "equal (every value 1) or box (continuous on an interval): uniform meant either"
 DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
@@ -44,32 +43,36 @@ class Law:
     continuous: Any = None
 
     def discretise(self, count: int, scale: float = 1.0) -> tuple[Array, Array]:
-        """Values and shares: all of a discrete law, ``count`` (even) of a continuous one, for
-        functions that vary on the ``scale`` about 0 and more slowly far from it."""
+        """Values and shares: all values of a discrete law, ``count`` (even) of a continuous one.
+
+        The rule is accurate for functions that vary on the ``scale`` near 0, and slowly far away.
+        """
         if self.continuous is None:
             return np.array(self.values), np.array(self.fractions)
-        t, shares = gauss_rule_of(self._measure(scale), count)
+        t, shares = gauss_rule_of(self._fine_rule(scale), count)
         if np.abs(t + t[::-1]).max() <= 1e-9 * np.abs(t).max():  # a symmetric law stays so exactly
             t, shares = (t - t[::-1]) / 2, (shares + shares[::-1]) / 2
         return scale * np.sinh(t), shares
 
-    def _measure(self, scale: float) -> Rule:
-        """A continuous law in t: on panels between quantiles, and short in t, as its density may
-        be infinite at an end or have a kink in the middle."""
+    def _fine_rule(self, scale: float) -> Rule:
+        """Fine rule for a continuous law in t, on short panels between quantiles.
+
+        The density may be infinite at an end or have a kink in the middle.
+        """
         law = self.distribution
-        logits = np.arange(41.0)  # 4e-18 is left out in each tail
+        logits = np.arange(41.0)  # the truncated tails have probability 4e-18 each
         quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
         edges = np.arcsinh(quantiles / scale)
         edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
-        t, weights = (part.ravel() for part in composite_legendre(16, edges))
+        t, weights = (array.ravel() for array in composite_legendre(16, edges))
         density = np.asarray(law.pdf(scale * np.sinh(t)), dtype=float)
-        density[np.isinf(density)] = 0.0  # of nodes that round to an end
+        density[np.isinf(density)] = 0.0  # at nodes that round to an end
         weights = weights * density * np.cosh(t)
         return Rule(t, weights / weights.sum())
 
     @property
     def mean(self) -> float:
-        """Its mean."""
+        """Mean of the law."""
         if self.continuous is None:
             return float(np.array(self.values) @ self.fractions)
         return float(self.distribution.mean())
@@ -87,14 +90,14 @@ class Law:
 
 
 def law(name: str, spec: Any) -> Law:
-    """The law of a readout or a bias that is meant by ``spec``.
+    """The law of a readout or a bias specified by ``spec``.
 
     Parameters
     ----------
     name : str
-        What the argument is called, for the message.
+        Name of the argument, for messages.
     spec : str, float, sequence or scipy.stats distribution
-        A name, the value or values of equal shares, or (values, shares).
+        A name, a value or values with equal shares, or (values, shares).
 
     Raises
     ------
@@ -137,16 +140,16 @@ def law(name: str, spec: Any) -> Law:
     total = fractions.sum()
     shares: dict[float, float] = {}
     for value, share in zip(values.tolist(), (fractions / total).tolist(), strict=True):
-        if share:  # neurons of equal values are of one kind
+        if share:  # equal values are merged
             shares[value] = shares.get(value, 0.0) + share
     return Law(tuple(shares), tuple(shares.values()))
 
 
 def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
-    """Names of laws, one or several, as an array; what is none of ``READOUT_LAWS`` is refused."""
+    """Names of laws as an array; InvalidArgument if one is not among ``READOUT_LAWS``."""
     names = np.atleast_1d(np.asarray(values, dtype=object))
-    for one in names.ravel():
-        if one not in READOUT_LAWS:
-            among = f"among {', '.join(READOUT_LAWS)}, on a grid"
-            raise InvalidArgument(name, one, NOT_UNIFORM if one == "uniform" else among)
+    for law_name in names.ravel():
+        if law_name not in READOUT_LAWS:
+            allowed = f"among {', '.join(READOUT_LAWS)}, on a grid"
+            raise InvalidArgument(name, law_name, NOT_UNIFORM if law_name == "uniform" else allowed)
     return names.ravel().astype(str)

@@ -1,4 +1,4 @@
-"""Laws of inputs that are mixtures of Gaussians, and labels that are those of their components."""
+"""Gaussian mixtures as laws of inputs, and class labels given by their components."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from numpy.random import Generator
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .checks import FINITE, assign, finite_array, plain_array
+from .checks import FINITE, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
 
@@ -21,17 +21,19 @@ class GaussianMixture:
     Parameters
     ----------
     means : array (J, K)
-        On the first K coordinates of the inputs; the others are standard normal, independently.
+        Means of the first K coordinates of the inputs.  The others are independent standard
+        normal.
     covariances : array (J, K, K) or (K, K), optional
-        Of every component, or one for all; identities unless given.
+        Covariance of every component, or one for all.  The default is the identity.
     fractions : array (J,), optional
-        Shares of the components, of any sum; equal unless given.
+        Shares of the components, which are normalised to sum 1.  The default is equal shares.
 
     Raises
     ------
     InvalidArgument
         If shapes do not fit each other, a number is not finite, a covariance is not symmetric and
-        positive semidefinite, or a share is negative.
+        positive semidefinite (up to the rounding of its numbers, single precision too), or a share
+        is negative.
 
     Examples
     --------
@@ -59,16 +61,10 @@ class GaussianMixture:
             axes = 2 if np.ndim(covariances) == 2 else 3
             covariances = finite_array("covariances", covariances, axes)
             if covariances.shape not in ((K, K), (J, K, K)):
-                allowed = f"of shape {(J, K, K)}, or {(K, K)} for all"
+                allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"
                 raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
-            size = np.abs(covariances).max()
-            values = np.linalg.eigvalsh(covariances)
-            # up to the rounding of a matrix that was computed
-            even = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max() <= 1e-8 * size
-            if not even or values.min() < -1e-8 * size:
-                allowed = "symmetric matrices without negative eigenvalues"
-                raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
-            covariances = np.broadcast_to(covariances, (J, K, K))
+            whole = semidefinite(covariances, coarsest(covariances=self.covariances))
+            covariances = np.broadcast_to(whole, (J, K, K))
         assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
     def __repr__(self) -> str:
@@ -76,45 +72,46 @@ class GaussianMixture:
 
     @property
     def dimension(self) -> int:
-        """K."""
+        """The number K of coordinates with a law of their own."""
         return int(self.means.shape[1])
 
     @property
     def described(self) -> dict[str, Any]:
-        """Its parameters in plain values."""
-        known = {"means": self.means, "covariances": self.covariances, "fractions": self.fractions}
-        return {name: value.tolist() for name, value in known.items() if value is not None}
+        """Parameters as plain values."""
+        names = "means", "covariances", "fractions"
+        values = {name: getattr(self, name) for name in names}
+        return {name: value.tolist() for name, value in values.items() if value is not None}
 
     def within(self, dimension: int) -> "GaussianMixture":
-        """The law of all coordinates of inputs of a ``dimension`` of K or more."""
-        more = dimension - self.dimension
-        if more == 0:
+        """The law of the first ``dimension`` coordinates of the inputs, K or more."""
+        added = dimension - self.dimension
+        if added == 0:
             return self
-        if more < 0:
-            allowed = f"of at most {dimension} coordinates, as inputs have"
+        if added < 0:
+            allowed = f"a law of at most {dimension} coordinates, the dimension of inputs"
             raise InvalidArgument("inputs", f"means of {self.dimension}", allowed)
-        means, covariances = np.pad(self.means, ((0, 0), (0, more))), self.covariances
+        means, covariances = np.pad(self.means, ((0, 0), (0, added))), self.covariances
         if covariances is not None:
-            covariances = np.pad(covariances, ((0, 0), (0, more), (0, more)))
-            beyond = range(self.dimension, dimension)
-            covariances[:, beyond, beyond] = 1.0
+            covariances = np.pad(covariances, ((0, 0), (0, added), (0, added)))
+            added_axes = range(self.dimension, dimension)
+            covariances[:, added_axes, added_axes] = 1.0
         return GaussianMixture(means=means, covariances=covariances, fractions=self.fractions)
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (n, K) and their components (n,)."""
+        """Random inputs (n, K) and their components (n,)."""
         component = self.components(samples, rng)
         return self.at(rng.standard_normal((samples, self.dimension)), component), component
 
     def components(self, samples: int, rng: Generator) -> Array:
-        """Those of so many inputs, drawn: (n,) of int."""
+        """Random components, int (n,), of so many ``samples``."""
         return rng.choice(len(self.fractions), samples, p=self.fractions)
 
     def at(self, normals: Array, component: Array) -> Array:
-        """Inputs (n, d) of these components (n,), of standard normal numbers (n, d), d >= K."""
+        """Inputs (n, d) of given components (n,), from standard normal numbers (n, d), d >= K."""
         X, K = normals.copy(), self.dimension
         for j, (mean, root) in enumerate(zip(self.means, self._roots, strict=True)):
-            own = component == j
-            X[own, :K] = mean + X[own, :K] @ root
+            members = component == j
+            X[members, :K] = mean + X[members, :K] @ root
         return X
 
     def __eq__(self, other: object) -> bool:
@@ -125,35 +122,62 @@ class GaussianMixture:
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
-        """What makes two mixtures equal."""
+        """Parameters as hashable values, equal for equal mixtures."""
         arrays = self.means, self.each_covariance, self.fractions
-        return tuple((each.shape, (each + 0.0).tobytes()) for each in arrays)
+        return tuple((array.shape, (array + 0.0).tobytes()) for array in arrays)
 
     @cached_property
     def each_covariance(self) -> Array:
-        """Of every component, (J, K, K)."""
+        """Covariances of all components, (J, K, K)."""
         J, K = self.means.shape
         given = np.eye(K) if self.covariances is None else self.covariances
         return np.broadcast_to(given, (J, K, K))
 
     @cached_property
     def _roots(self) -> Array:
-        """Symmetric roots of the covariances, (J, K, K)."""
+        """Symmetric square roots of the covariances, (J, K, K)."""
         return symmetric_root(self.each_covariance)
+
+
+def semidefinite(covariances: Array, epsilon: float) -> Array:
+    """The ``covariances`` (..., K, K) of numbers with the relative rounding ``epsilon``: of single
+    precision without the negative eigenvalues that it makes, which double precision would see.
+
+    Raises
+    ------
+    InvalidArgument
+        If they are not symmetric and positive semidefinite, up to that rounding.
+    """
+    size, K = np.abs(covariances).max(), covariances.shape[-1]
+    rounding = max(1e-8, K * epsilon)
+    odd = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
+    values, vectors = np.linalg.eigh(covariances)
+    if odd > rounding * size or values.min() < -rounding * size:
+        allowed = "symmetric matrices without negative eigenvalues"
+        raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
+    if rounding == 1e-8:
+        return covariances
+    return np.asarray((vectors * np.maximum(values, 0)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """A target that is the component of the input: component j of J has the label ``values[j]``.
+    """A target with the label ``values[j]`` for inputs of component j of their law: a number, or J
+    of them, 1 in place j and else 0.
 
-    Its one argument is j.
+    It is a function of j instead of the input.
     """
 
-    values: tuple[float, ...]
+    values: tuple[Any, ...]
     name: str
-    dimension: ClassVar[int] = 0  # of the input: none of its directions is asked for
+    dimension: ClassVar[int] = 0  # it depends on no direction of the input
     planes: ClassVar[tuple[Any, ...]] = ()
     kinks: ClassVar[tuple[float, ...]] = ()
+
+    @property
+    def outputs(self) -> int:
+        """Of a network that learns it: one for each of the numbers of a label."""
+        return 1 if np.ndim(self.values) == 1 else len(self.values)
 
     def __call__(self, component: Array) -> Array:
         """The labels of components (n,)."""
@@ -161,7 +185,8 @@ class ClassLabels:
 
 
 def class_labels(spec: str, count: int) -> ClassLabels:
-    """The labels that ``spec``, such as ``"classes:1,-1"``, has for ``count`` components.
+    """Labels for ``count`` components, from a ``spec`` such as ``"classes:1,-1"``; by ``"classes"``
+    alone two are -1 and +1, and more have an output each.
 
     Raises
     ------
@@ -171,9 +196,13 @@ def class_labels(spec: str, count: int) -> ClassLabels:
     --------
     >>> class_labels("classes:1,-1", 2).values
     (1.0, -1.0)
+    >>> class_labels("classes", 2).values, class_labels("classes", 3).outputs
+    ((-1.0, 1.0), 3)
     """
+    if spec == "classes" and count > 1:
+        return ClassLabels((-1.0, 1.0) if count == 2 else tuple(map(tuple, np.eye(count))), spec)
     try:
-        values = tuple(float(part) for part in spec.partition(":")[2].split(","))
+        values = tuple(float(text) for text in spec.partition(":")[2].split(","))
     except ValueError:
         values = ()
     if len(values) != count or not (np.abs(values) <= FINITE).all():

@@ -1,4 +1,4 @@
-"""Averages that the theory asks of an activation and of a target, as arrays.  Eqs. (3.2)-(3.3)"""
+"""Moments of an activation and of a target, as arrays.  Eqs. (3.2)-(3.3)"""
 
 from typing import NamedTuple
 
@@ -6,8 +6,10 @@ from solvers.results import Array
 
 
 class Moments(NamedTuple):
-    """E sigma, E z sigma and Var(sigma - E sigma - z E z sigma) at s + sqrt(c) z, arrays
-    of the shape of s."""
+    """Moments of an activation at s + sqrt(c) z, arrays of the shape of s.
+
+    Mean E sigma, first moment E z sigma, and the variance of sigma - E sigma - z E z sigma.
+    """
 
     mean: Array
     first: Array
@@ -15,8 +17,10 @@ class Moments(NamedTuple):
 
 
 class ConditionalMoments(NamedTuple):
-    """h (N,), g (q, N) and spread = k - h^2 (N,) of a target, or of E[y | x], at N places.
-    Eq. (3.3)"""
+    """Moments of a target, or of E[y | x], conditional on z, at N places.  Eq. (3.3)
+
+    h (N,), g (q, N) and spread = k - h^2 (N,).
+    """
 
     h: Array
     g: Array
@@ -24,9 +28,12 @@ class ConditionalMoments(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """E y, E y^2 and E x y (D,) of a label, E x (D,) and E x x^T (D, D), x being the coordinates of
-    the input that labels may know: all that a first gradient step sees beside the student.
-    Eqs. (2.1), (19.1)"""
+    """Averages of labels y and inputs x on which a first gradient step depends.
+    Eqs. (2.1), (19.1)
+
+    E y, E y^2, E x y (D,), E x (D,) and E x x^T (D, D), with x the D coordinates of the input on
+    which labels may depend.
+    """
 
     mean: float
     power: float

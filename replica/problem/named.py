@@ -1,5 +1,5 @@
 """Activations by name: the registry, sums of Hermite polynomials, expressions in x, and
-``module:function`` where text may name code."""
+``module:function`` where imports are allowed."""
 
 import importlib
 import re
@@ -21,17 +21,17 @@ from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import ACTIVATIONS, Activation
 from .checks import FINITE, finite_array, flag, number
-from .expressions import OWN, Expression, is_expression, near
+from .expressions import YOUR_OWN, Expression, is_expression, similar_name
 from .kinks import find_kinks
 
 
 def hermite(coefficients: ArrayLike) -> Activation:
-    """sum_k a_k He_k with probabilists' Hermite polynomials.
+    """The activation sum_k a_k He_k, with probabilists' Hermite polynomials.
 
     Parameters
     ----------
     coefficients : sequence of float
-        a_0, a_1, ...
+        The coefficients a_0, a_1, ...
 
     Examples
     --------
@@ -41,22 +41,22 @@ def hermite(coefficients: ArrayLike) -> Activation:
     """
     a = finite_array("coefficients", coefficients, 1)
     terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
-    # partial functions rather than lambdas: these can be sent to other processes
+    # partial functions instead of lambdas, as these can be pickled
     return Activation(
-        partial(_series, a),
-        partial(_series, hermite_e.hermeder(a)),
+        partial(_hermite_sum, a),
+        partial(_hermite_sum, hermite_e.hermeder(a)),
         name="+".join(terms).replace("+-", "-") or "0*he0",
         closed_form=partial(closed_forms.hermite_moments, a),
     )
 
 
-def _series(coefficients: Array, x: Array) -> Array:
-    """sum_k ``coefficients[k]`` He_k(x)."""
+def _hermite_sum(coefficients: Array, x: Array) -> Array:
+    """The sum over k of ``coefficients[k]`` He_k(x)."""
     return np.asarray(hermite_e.hermeval(x, coefficients))
 
 
 _NAMED = (
-    # beyond 350 the slope would be 0 by an overflow
+    # clipped, as cosh(x)^2 overflows beyond 350
     Activation(np.tanh, lambda x: 1 / np.cosh(np.clip(x, -350, 350)) ** 2, name="tanh"),
     Activation(
         erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", closed_forms.erf_moments
@@ -90,12 +90,14 @@ _NAMED = (
     Activation(np.abs, np.sign, (0.0,), "abs"),
     Activation(lambda x: x, np.ones_like, name="linear", closed_form=hermite([0, 1]).closed_form),
 )
-ACTIVATIONS.update((one.name, one) for one in _NAMED)
+ACTIVATIONS.update((named.name, named) for named in _NAMED)
 
 
 class Code(str):
-    """Text that may name code to import, as what is typed on a command line may.  Any other text
-    may be anybody's, and imports nothing."""
+    """Trusted text, as typed on a command line, that may name code to import.
+
+    Other text is never imported, as it may come from anybody.
+    """
 
 
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
@@ -109,7 +111,7 @@ def activation(
     *,
     allow_import: bool = False,
 ) -> Activation:
-    """The activation meant by a name, a Hermite sum, an expression or a callable.
+    """The activation specified by a name, a Hermite sum, an expression or a callable.
 
     Parameters
     ----------
@@ -117,17 +119,16 @@ def activation(
         A name (tanh, erf, ...), a sum such as ``"he1+he2/2+0.1*he4"``, an expression in x such as
         ``"relu(x) - 0.1*relu(-x)"``, or any numpy function.
     argument : str
-        The argument's name, for the message.
+        Name of the argument, for messages.
     kinks : tuple of float
-        Where a function that is given as such, or imported, or its derivative jumps; unless
-        given, they are looked for.
+        Points at which a callable, or its derivative, jumps.  By default they are searched for.
     allow_import : bool
         Whether text may be ``"module:function"``, which imports that module and so runs its code.
 
     Raises
     ------
     InvalidArgument
-        If nothing fits; the message lists the names.
+        If ``spec`` is none of these; the message lists the names.
 
     Examples
     --------
@@ -141,35 +142,37 @@ def activation(
     if isinstance(spec, Activation):
         return spec
     if isinstance(spec, str) and ":" in spec:
-        text, function = spec.strip(), imported(spec, argument)
+        text, function = spec.strip(), import_object(spec, argument)
         if isinstance(function, Activation):
             return function
         if not (callable(function) and isinstance(function, Hashable)):
             raise InvalidArgument(argument, text, "the name of a function")
-        return _wrapped(function, text, argument, kinks or None)
+        return _from_function(function, text, argument, kinks or None)
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
-        return _wrapped(spec, getattr(spec, "__name__", "custom"), argument, kinks or None)
+        return _from_function(spec, getattr(spec, "__name__", "custom"), argument, kinks or None)
     raise InvalidArgument(argument, spec, "a name, a function or an Activation")
 
 
 @lru_cache(maxsize=256)
-def _wrapped(
+def _from_function(
     function: Callable[[Array], Array], name: str, argument: str, kinks: tuple[float, ...] | None
 ) -> Activation:
-    """One Activation per function, so that equal problems share their tables; its kinks are looked
-    for if they are None."""
+    """The Activation of a function, cached, so that equal problems share their tables.
+
+    If ``kinks`` is None they are searched for.
+    """
     try:
-        one = Activation(function, kinks=kinks or (), name=name)
-        return replace(one, kinks=find_kinks(one)) if kinks is None else one
+        wrapped = Activation(function, kinks=kinks or (), name=name)
+        return replace(wrapped, kinks=find_kinks(wrapped)) if kinks is None else wrapped
     except InvalidArgument as error:
         raise InvalidArgument(argument, error.value, error.allowed) from None
 
 
 @lru_cache(maxsize=256)
 def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
-    """The activation of that name, or sum of Hermite polynomials, or expression."""
+    """The activation with a name, a sum of Hermite polynomials, or an expression, as ``text``."""
     if text in ACTIVATIONS:
         return ACTIVATIONS[text]
     compact = text.replace(" ", "")
@@ -182,7 +185,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
                 coefficients[int(degree)] += -value if sign == "-" else value
             return hermite(coefficients)
         except (ValueError, ZeroDivisionError):
-            pass  # such as he1/0 or 1.2.3*he1: refused below
+            pass  # he1/0 or 1.2.3*he1, which raise InvalidArgument below
     if is_expression(text):
         function = Expression(text, argument)
         if function.dimension > 1:
@@ -194,44 +197,44 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             affine = np.allclose(y, value + slope * x, rtol=1e-13, atol=0)
         if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
-        return _wrapped(function, text, argument, kinks)
-    raise InvalidArgument(argument, text, _meant(text))
+        return _from_function(function, text, argument, kinks)
+    raise InvalidArgument(argument, text, _hint(text))
 
 
-def _meant(text: str) -> str:
-    """What is allowed in the place of ``text``: what was probably meant, or all."""
+def _hint(text: str) -> str:
+    """Hint for unknown ``text``, for messages: a similar name, or all that is allowed."""
     if text.lower() in ACTIVATIONS:
         return f"{text.lower()}, in small letters"
     if re.search(r"\b[yz]\b", text):
         return "in the variable x, or z1, z2, ... of a target, as in x**2"
-    return near(text) or (
+    return similar_name(text) or (
         f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
-        f"expression such as relu(x) - 0.1*relu(-x), or {OWN}"
+        f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"
     )
 
 
-def names_code(text: Any) -> bool:
-    """Whether ``text`` has the form module:name, of something to import."""
+def is_import_path(text: Any) -> bool:
+    """True if ``text`` has the form module:name of an object to import."""
     parts = text.strip().split(":") if isinstance(text, str) else ()
     return len(parts) == 2 and all(part.isidentifier() for part in ".".join(parts).split("."))
 
 
-def imported(text: str, argument: str) -> Any:
-    """What ``module:name`` names; modules in the working folder are found too.
+def import_object(text: str, argument: str) -> Any:
+    """The object that ``module:name`` names, also of a module in the working folder.
 
     Raises
     ------
     InvalidArgument
-        If it cannot be imported, or is no ``Code``.
+        If it cannot be imported, or ``text`` is not ``Code``.
     """
     module, _, name = text.strip().partition(":")
-    if not names_code(text):
+    if not is_import_path(text):
         raise InvalidArgument(argument, text, "importable as module:function")
     if not isinstance(text, Code):
         allowed = "the function itself, or replica.activation(text, allow_import=True) of the name"
         if argument == "loss":
             allowed = "the Loss itself"
-        raise InvalidArgument(argument, text, f"{allowed}: text imports nothing")
+        raise InvalidArgument(argument, text, f"{allowed}: text is not imported")
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:

@@ -1,7 +1,7 @@
-"""What a step and the features it leads to have in common: what is trained, and on which labels.
+"""The common interface of a GradientStep and of the features it leads to.
 
-Whatever takes a problem (a grid, a bound, an optimum, a simulation) asks it here for its models
-and its labels, and need not know which kind it is.
+Grids, bounds, optima and simulations use a problem through its models and its labels, whichever of
+the two it is.
 """
 
 from abc import ABC, abstractmethod
@@ -22,29 +22,29 @@ from .targets import MultiIndex
 
 
 class RowLaw(Protocol):
-    """The rows of a network after its steps: what a table asks of them."""
+    """Law of the rows of a network after its steps, as tables of moments use it."""
 
     @property
     def row_norms(self) -> bool:
-        """Whether the fluctuation of the rows' norms is kept."""
+        """True if the fluctuation of the rows' norms is included."""
 
     @property
     def gamma(self) -> Any:
-        """Cosines of u, the direction of the gradient, with the coordinates of the inputs."""
+        """Cosines of the gradient's direction u with the coordinates of the inputs."""
 
     @property
-    def apart(self) -> Array:
-        """Groups that differ in this have different rows."""
+    def merge_key(self) -> Array:
+        """Values (A,) for the groups; groups with different values are not merged."""
 
     @property
     def v(self) -> float:
-        """d times the variance of the squared row norms; 0 where it is not kept."""
+        """d times the variance of the squared row norms; 0 if it is not included."""
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Any:
-        """The row covariances of some of the groups."""
+        """Row covariances of the given ``groups``."""
 
-    def agreeing(self, groups: NDArray[np.int64], slopes: Array) -> Array:
-        """Numbers (G, n) in which those of the ``groups`` agree whose rows respond alike."""
+    def kind_invariants(self, groups: NDArray[np.int64], slopes: Array) -> Array:
+        """Invariants (G, n) of ``groups``, equal for groups whose rows have equal responses."""
 
 
 class Problem(ABC):
@@ -55,16 +55,16 @@ class Problem(ABC):
     student : Activation
     target : Activation, MultiIndex or ClassLabels
     inputs : GaussianMixture or None
-        The law of the first coordinates of the inputs, at least those that labels know.
+        Law of the first coordinates of the inputs, including all on which labels depend.
     noise : float
         Variance Delta of the label noise of the readout's data.
     label_noise : LabelNoise or None
     intercept, train_bias : bool
     differentiable : tuple of str
-        The parameters of which the features are smooth functions.
+        Names of the parameters of which the features are smooth functions.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]  # all that derive are dataclasses
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # all subclasses are dataclasses
     differentiable: ClassVar[tuple[str, ...]]
 
     student: Activation | Any
@@ -76,60 +76,64 @@ class Problem(ABC):
     train_bias: bool
 
     def __new__(cls, *_: Any, **given: Any) -> "Problem":
-        """Answer a name that no argument has with the one that was probably meant."""
+        """Raise TypeError for an unknown argument, with the name that was probably meant."""
         known = [field.name for field in fields(cls)]
         for name in given.keys() - set(known):
             hint = meant(name, known)
-            said = f"did you mean {hint}?" if hint else ", ".join(known)
-            raise TypeError(f"{cls.__name__}() has no argument {name!r}: {said}")
+            advice = f"did you mean {hint}?" if hint else ", ".join(known)
+            raise TypeError(f"{cls.__name__}() has no argument {name!r}: {advice}")
         return object.__new__(cls)
 
     @property
     def rows(self) -> RowLaw | None:
-        """The law of the rows of a network after its steps; None of anything else."""
+        """Law of the rows of a network after its steps; None for other problems."""
         return None
 
     @property
     def step(self) -> Any:
-        """The GradientStep that makes the features: a step itself; of a model the one that made it,
-        None of one that was given directly or changed since."""
+        """The GradientStep that makes the features; for a step, the step itself.
+
+        None for a model that was given directly, or changed since.
+        """
         return None
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
-        """The pairs (alpha0, eta) of the steps still to be made."""
+        """Pairs (alpha0, eta) of the steps of a GradientStep; empty for a model."""
         return ()
 
     @property
     def directions(self) -> int:
-        """D, coordinates of the inputs that have a law of their own, or that the target sees."""
+        """Number D of coordinates on which the law of the inputs, or the target, depends."""
         return int(self.target.dimension if self.inputs is None else self.inputs.dimension)
 
     @cached_property
     def labels(self) -> LabelLaw:
-        """The law of the labels of the readout's data."""
+        """Law of the labels of the readout's data."""
         return LabelLaw(self.target, self.noise, self.label_noise)
 
     @property
     @abstractmethod
     def varying(self) -> list[str]:
-        """The fields that may vary on a grid."""
+        """Names of the fields that may vary on a grid."""
 
     @abstractmethod
     def model(self, *, beta: float | None = None, **values: Any) -> Any:
-        """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields; of width
-        ``beta``, which a model has of its own and a step must be given."""
+        """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields.
+
+        The width ``beta`` is required for a step, and optional for a model, which has one.
+        """
 
     def refuse_channel(self) -> None:
-        """Refuse labels that are +-1 at random where only ridge regression's equations serve."""
+        """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
         if self.labels.channel:
             raise InvalidArgument(
-                "label_noise", self.label_noise.name, "one that is added to the target, here"
+                "label_noise", self.label_noise.name, "noise that is added to the target, here"
             )
 
 
 def check_noise(problem: Any) -> None:
-    """Refuse Gaussian noise on labels that are +-1 at random."""
+    """Raise InvalidArgument for Gaussian noise on random labels +-1."""
     added = problem.label_noise
     for name in ("noise", "step_noise") if added is not None and added.binary else ():
         if np.any(getattr(problem, name, None) or 0.0):
@@ -138,18 +142,18 @@ def check_noise(problem: Any) -> None:
 
 
 def check_problem(problem: Any) -> None:
-    """Refuse what is neither a step nor a model."""
+    """Raise InvalidArgument unless ``problem`` is a step or a model."""
     if not isinstance(problem, Problem):
-        raise InvalidArgument("problem", problem, "a GradientStep or a model made of one")
+        raise InvalidArgument("problem", problem, "a GradientStep, or a model made by one")
 
 
 def check_step(problem: Any, argument: str = "step") -> None:
-    """Refuse what has no learning rate."""
+    """Raise InvalidArgument unless ``problem`` is a step, or a model made by one."""
     if not isinstance(problem, Problem) or problem.step is None:
-        raise InvalidArgument(argument, problem, "a GradientStep, or a model that one has made")
+        raise InvalidArgument(argument, problem, "a GradientStep, or a model made by one")
 
 
 def check_width(problem: Problem, beta: float | None) -> None:
-    """Refuse a width beside that of a model."""
+    """Raise InvalidArgument for a width ``beta`` given in addition to a model's."""
     if beta is not None and not problem.schedule:
         raise InvalidArgument("beta", beta, "left out: a model has its own")

@@ -1,9 +1,9 @@
-"""Spiked random features (sRF): what the steps leave of the network, with a readout to fit.
+"""Spiked random features (sRF): the first layer after the steps, with a readout to fit.
 
 Rows of group b of the first layer are sqrt(c_b) w_i + sum_k r_bk u_k, w_i uniform on the sphere,
 u_k orthonormal spikes with cosines gamma_tk = w_t . u_k to the target's directions
-(docs/theory.md 2).  In a network the w_i have the covariance that its own steps give them (15): the
-``origin`` of the model has their law.
+(docs/theory.md 2).  In a network the w_i have a covariance that results from its steps
+(docs/theory.md 15); the ``origin`` of the model holds their law.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -16,26 +16,27 @@ from ..errors import InvalidArgument
 from .activation import Activation
 from .checks import FINITE, SQUARABLE, assign, flag, number, numbers
 from .components import Components
-from .describe import shown
+from .describe import problem_repr
 from .geometry import Geometry
 from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
 from .problem import Problem, RowLaw, check_noise
-from .targets import MultiIndex, on_inputs
+from .targets import MultiIndex, parse_target
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a model comes from.
+    """Origin of a model: the step that made it.
 
     Attributes
     ----------
     step : GradientStep
     features : SpikedRandomFeatures
-        What it makes; a model of this origin differs from them in width and dimension alone.
+        Features after the step; models of this origin differ from them in width and dimension
+        only.
     rows : NetworkRows or None
-        The law of the rows of a network; of an sRF there is none, as its bulk is isotropic.
+        Law of the rows of a network; None for an sRF, whose bulk is isotropic.
     """
 
     step: Problem
@@ -45,7 +46,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SpikedRandomFeatures(Problem):
-    """Spiked random features: the network after its step, with fresh readout data to fit.
+    """Spiked random features: the network after its step, with a readout fitted to fresh data.
 
     With A groups of neurons, K spikes and T target directions (docs/theory.md 2, 4):
 
@@ -54,15 +55,15 @@ class SpikedRandomFeatures(Problem):
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.
     target : str, callable, Activation, MultiIndex or ClassLabels
-        sigma_*, of one direction (T = 1) or several; "classes:1,-1", with ``inputs``, has a label
-        for each of their components.
+        sigma_*, a function of one direction (T = 1) or several; "classes:1,-1" gives a label for
+        each component of ``inputs``.
     r : float, or array (A,) or (A, K)
         Loadings of the spikes in the rows of each group (0: random features).
     c : float or array (A,)
-        Bulk variance of each group, positive: what the spikes leave of w_i . w_i.
+        Bulk variance of each group, positive: |w_i|^2 orthogonal to the spikes.
     gamma : float, or array (K,) or (T, K)
-        Cosines between target directions and spikes; with ``inputs``, of each of their D
-        coordinates, (D,) or (D, K).
+        Cosines of the target directions with the spikes; with ``inputs``, of their D coordinates,
+        (D,) or (D, K).
     beta : float
         Width over input dimension, p/d.
     noise : float
@@ -77,31 +78,31 @@ class SpikedRandomFeatures(Problem):
         Whether one bias common to all neurons is trained with the readout: it is added to
         ``bias`` and minimises the training objective.
     dimension : float
-        Input dimension d at which the penalty on the overlaps m, of order m^2 / p, is kept; inf
-        for the limit, where m is free.  The limit is far where groups have nearly dependent
-        mu_0, as with a continuous law of the readout, and m is large, or where lam is not much less
-        than n.  Other effects of order 1/d are not in it.  They are a few times 1/d: the
-        fluctuation of m, largest for the logistic loss, and, of a network, what the gradient of its
-        first output leaves of the mean row.  docs/readout.md
+        Input dimension d, for the penalty on the overlaps m, of order m^2 / p; inf for the limit,
+        without this penalty.  Results are far from the limit where m is large, as with groups of
+        nearly dependent mu_0 (a continuous law of the readout), and where lam is not much less
+        than n.  Other effects, of a few times 1/d, are not included: the fluctuation of m, largest
+        for the logistic loss, and in a network the mean row after the gradient of its initial
+        output.  docs/readout.md
     feature_noise : float
         Variance of independent noise in every feature.
     law_error : float
-        What more groups would change of the features' averages where they stand for a continuous
-        law, relative.  In the limit d -> inf, where m is free along functions however small, an
-        error of a point may change by 1e-4 to 1e-3 of itself while this is 1e-6.
+        Relative change of the features' averages with more groups, if groups discretise a
+        continuous law.  In the limit d -> inf, where m has no penalty, test errors may change by
+        1e-4 to 1e-3 of their value while this is 1e-6.
     label_noise : str or LabelNoise, optional
-        What labels add to target and noise: heavier tails, or signs, see
+        Law of the labels given the target: noise with heavier tails, or random signs; see
         :func:`replica.problem.label_noise`.
     inputs : GaussianMixture, optional
-        Law of the first coordinates of the inputs, those of the target among them; the others are
-        standard normal, as all are unless given.  docs/theory.md 19
+        Law of the first coordinates of the inputs, including those of the target.  All other
+        coordinates are standard normal.  docs/theory.md 19
     resolved : int
-        How many of the spikes, the first, have loadings that are those of the rows themselves,
-        bulk included: along these the readout has no overlap of its own.  docs/theory.md 19
+        Number of leading spikes along which row overlaps are exact, so that no theta is needed.
+        docs/theory.md 19
     origin : Origin, optional
-        The step that made the model and, of a network, the law of its rows, as
-        :meth:`replica.GradientStep.srf` and :meth:`replica.GradientStep.network` give them.  An sRF
-        of which other fields than the width and the dimension are changed has none.
+        The step that made the model and, for a network, the law of its rows.  It is set by
+        :meth:`replica.GradientStep.srf` and :meth:`replica.GradientStep.network`, and dropped when
+        a field of an sRF other than width or dimension is changed.
 
     Raises
     ------
@@ -136,22 +137,22 @@ class SpikedRandomFeatures(Problem):
     origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        shares, least = None, -SQUARABLE
-        of, inputs = on_inputs(self.target, self.inputs)
+        shares, lowest = None, -SQUARABLE
+        target, inputs = parse_target(self.target, self.inputs)
         if self.fractions is not None:
             shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
         assign(
             self,
             student=activation(self.student, "student"),
-            target=of,
+            target=target,
             inputs=inputs,
-            r=numbers("r", self.r, least, "a finite number, or an array of them"),
+            r=numbers("r", self.r, lowest, "a finite number, or an array of them"),
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
-            gamma=numbers("gamma", self.gamma, least, "a cosine in [-1, 1], or an array of them"),
+            gamma=numbers("gamma", self.gamma, lowest, "a cosine in [-1, 1], or an array of them"),
             beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
             noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             fractions=shares,
-            bias=numbers("bias", self.bias, least, "a finite number, or an array of them"),
+            bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
             intercept=flag("intercept", self.intercept),
             train_bias=flag("train_bias", self.train_bias),
             dimension=number(
@@ -170,50 +171,54 @@ class SpikedRandomFeatures(Problem):
         assign(self, resolved=int(resolved))
 
     def _check_origin(self) -> None:
-        """Forget an origin that makes other fields than these; of a network refuse them, as its
-        rows would not fit them."""
+        """Drop the origin if fields differ from its features; for a network, raise InvalidArgument.
+
+        The law of a network's rows would not fit the changed fields.
+        """
         if self.origin is None:
             return
         if not isinstance(self.origin, Origin):
             raise InvalidArgument("origin", self.origin, "left out: GradientStep.srf gives it")
-        made = self.origin.features
+        features = self.origin.features
         names = [f.name for f in fields(self) if f.name not in ("beta", "dimension", "origin")]
-        changed = [name for name in names if getattr(self, name) != getattr(made, name)]
+        changed = [name for name in names if getattr(self, name) != getattr(features, name)]
         if changed and self.rows is not None:
-            allowed = "as the step makes it: of a network, change the step (or take its srf)"
+            allowed = (
+                "unchanged: in a network it follows from the step; change that, or take its srf"
+            )
             raise InvalidArgument(changed[0], getattr(self, changed[0]), allowed)
         if changed:
             assign(self, origin=None)
 
     @cached_property
     def geometry(self) -> Geometry:
-        """The groups and spikes as arrays, groups of equal neurons merged.
+        """Groups of neurons and spikes as arrays, with equal groups merged.
 
-        Of a network, u is the direction of the gradient also where the spike vanishes.
+        In a network u is the direction of the gradient, also if the spike vanishes.
 
         Raises
         ------
         InvalidArgument
             If shapes do not fit each other.
         """
-        return Geometry.of(
+        return Geometry.from_fields(
             r=self.r,
             c=self.c,
             bias=self.bias,
             fractions=self.fractions,
             gamma=self.gamma if self.rows is None else self.rows.gamma,
             directions=self.directions,
-            apart=0.0 if self.rows is None else self.rows.apart,
+            key=0.0 if self.rows is None else self.rows.merge_key,
         )
 
     @cached_property
     def components(self) -> Components:
-        """The law of the inputs along spikes and target."""
-        return Components.of(self.inputs, self.geometry.gamma, self.labels.combinations)
+        """Law of the inputs along the spikes and the target's directions."""
+        return Components.from_law(self.inputs, self.geometry.gamma, self.labels.combinations)
 
     @property
     def rows(self) -> RowLaw | None:
-        """The law of the rows of a network; None of an sRF, whose bulk is isotropic."""
+        """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
 
     @property
@@ -222,56 +227,60 @@ class SpikedRandomFeatures(Problem):
         return None if self.origin is None else self.origin.step
 
     def __repr__(self) -> str:
-        return shown(self)
+        return problem_repr(self)
 
     @property
     def srf(self) -> "SpikedRandomFeatures":
-        """The published model: the same spike and bulk variance, rows without covariance."""
+        """The sRF with the same spike and bulk variance: rows without covariance."""
         if self.origin is None or self.rows is None:
             return self
         return replace(self, origin=replace(self.origin, rows=None))
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields, and those of the step that made the model; of a network, whose spike
-        and bulk are the step's, beside these its width and its dimension."""
-        own = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        """Names of the numeric fields, and of fields of the step that made the model.
+
+        For a network, whose spike and bulk follow from the step: width, dimension, and the step's.
+        """
+        names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         if self.step is None:
-            return [*own, "student"]
-        own = ["beta", "dimension"] if self.rows is not None else own
-        return list(dict.fromkeys([*own, *self.step.varying]))
+            return [*names, "student"]
+        names = ["beta", "dimension"] if self.rows is not None else names
+        return list(dict.fromkeys([*names, *self.step.varying]))
 
     def model(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
-        """The model with other ``values`` of ``varying`` fields: first those of its step.
+        """The model with other ``values`` of ``varying`` fields.
+
+        Fields of the step are changed first, and the step is taken again.
 
         Raises
         ------
         InvalidArgument
-            If a field is none that may vary.
+            If a field may not vary.
         """
         for name, value in values.items():
             if name not in self.varying:
-                allowed = f"left out here: what may vary is {', '.join(self.varying)}"
+                allowed = f"left out: the fields that may vary are {', '.join(self.varying)}"
                 raise InvalidArgument(name, value, allowed)
-        made, beta = self, self.beta if beta is None else beta
+        base, beta = self, self.beta if beta is None else beta
         names = self.step.varying if self.step is not None else []
-        if of_step := {name: values.pop(name) for name in names if name in values}:
+        if step_values := {name: values.pop(name) for name in names if name in values}:
             if self.rows is not None:
-                of_step = {"model": "network", "row_norms": self.rows.row_norms} | of_step
-            made = self.step.model(beta=beta, **of_step)
-        own = {"beta": beta, "dimension": self.dimension, **values}
-        changed: Any = {name: x for name, x in own.items() if x != getattr(made, name)}
-        return replace(made, **changed) if changed else made
+                step_values = {"model": "network", "row_norms": self.rows.row_norms} | step_values
+            base = self.step.model(beta=beta, **step_values)
+        new_values = {"beta": beta, "dimension": self.dimension, **values}
+        changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
+        return replace(base, **changes) if changes else base
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
-        """This model with ``bias`` added to all neurons, for good unless one is still trained."""
+        """This model with ``bias`` added to all neurons, and by default no trained bias."""
         return replace(self, bias=np.asarray(self.bias) + bias, train_bias=train_bias)
 
 
-Model = SpikedRandomFeatures  # as the equations call it
+Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
 def check_model(model: Any) -> None:
-    """Refuse what is not a model."""
+    """Raise InvalidArgument unless ``model`` is a SpikedRandomFeatures."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")

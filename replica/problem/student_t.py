@@ -1,4 +1,4 @@
-"""Student's t as a mixture of Gaussians, which everything Gaussian takes in closed form.
+"""Student's t as a finite mixture of Gaussians, so that averages have closed forms.
 
     t = sqrt(u) z,  z ~ N(0, 1),  u = nu / chi^2_nu,  x = log u of density exp(-(nu/2)(x + e^-x)),
 
@@ -17,9 +17,10 @@ from solvers.results import Array
 def mixture(nu: float) -> tuple[Array, Array]:
     """Variances and shares of the Gaussians.
 
-    The rule's error on the sum of the shares, abs(Gamma(nu/2 + 2 pi i / step)) / Gamma(nu/2), says
-    which step to take.  The last Gaussian has the share and the variance of all that are left out,
-    so that E t^2 is exact; they are less than 1e-8 of E abs(t).
+    The step is the largest for which the error of the sum of the shares,
+    abs(Gamma(nu/2 + 2 pi i / step)) / Gamma(nu/2), is below the tolerance.  The last Gaussian has
+    the share and the variance of the truncated tail, less than 1e-8 of E abs(t), so that E t^2 is
+    exact.
 
     Examples
     --------
@@ -30,26 +31,27 @@ def mixture(nu: float) -> tuple[Array, Array]:
     51 3.0
     76 11.0
     """
-    least = np.log(1e-8)  # of averages over t: losses are known to 1e-6
-    half = min(nu, 1e9) / 2  # from there on t is a Gaussian
+    log_tolerance = np.log(1e-8)  # tolerance on averages over t: losses are solved to 1e-6
+    half = min(nu, 1e9) / 2  # beyond 1e9 t is a Gaussian
     steps = np.linspace(1.5, 0.2, 1301) / np.sqrt(half)
-    error = (loggamma(half + 2j * np.pi / steps) - loggamma(half)).real
-    step = steps[np.argmax(error <= least)]  # the largest that is small enough
+    log_error = (loggamma(half + 2j * np.pi / steps) - loggamma(half)).real
+    step = steps[np.argmax(log_error <= log_tolerance)]  # the largest that meets the tolerance
     x = step * np.arange(-50, 150)
-    likely = -half * (x + np.expm1(-x))
-    kept = np.maximum(likely, likely + x / 2) > least
-    variances, shares = np.exp(x[kept]), np.exp(likely[kept])
-    # beyond the last, shares and shares times variances fall geometrically
-    share, power = (1 - np.exp(-step * (half - k)) for k in (0, 1))
-    shares[-1] /= share
-    variances[-1] *= share / power
+    log_density = -half * (x + np.expm1(-x))
+    included = np.maximum(log_density, log_density + x / 2) > log_tolerance
+    variances, shares = np.exp(x[included]), np.exp(log_density[included])
+    # shares, and shares times variances, of the tail decrease geometrically
+    tail_share, tail_power = (1 - np.exp(-step * (half - k)) for k in (0, 1))
+    shares[-1] /= tail_share
+    variances[-1] *= tail_share / tail_power
     shares /= shares.sum()
     return variances * (nu / (nu - 2) / (shares @ variances)), shares
 
 
 def missing_moment(nu: float, k: float) -> float:
-    """E abs(t)^k, k > 2, less that of the mixture, which leaves the farthest tail out; infinite for
-    k >= nu.
+    """Error of E abs(t)^k, k > 2, of the mixture, whose tail is truncated: exact less mixture.
+
+    Infinite for k >= nu.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def missing_moment(nu: float, k: float) -> float:
     if k >= nu:
         return np.inf
     variances, shares = mixture(nu)
-    # E u^(k/2), and E abs(z)^k
+    # power: E u^(k/2), normal: E abs(z)^k
     power = np.exp(loggamma((nu - k) / 2) - loggamma(nu / 2) + k / 2 * np.log(nu / 2))
     normal = 2 ** (k / 2) * gamma((k + 1) / 2) / np.sqrt(np.pi)
     return float(normal * (power - shares @ variances ** (k / 2)))

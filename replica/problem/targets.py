@@ -1,7 +1,7 @@
 """Targets of several directions: sigma_*(z_1, ..., z_T) of orthonormal projections of x.
 
-Given the projections of an input on the spikes, the T arguments are known up to L tau, with
-tau ~ N(0, 1) in q directions that are left (``components``): Eq. (3.3).
+Given the projections of an input on the spikes, the T arguments are their means plus L tau, with
+tau ~ N(0, 1) in the q remaining directions (``components``): Eq. (3.3).
 """
 
 import operator
@@ -31,9 +31,9 @@ from .checks import FINITE, assign, called, check_elementwise, number
 from .expressions import Expression, is_expression
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments
-from .named import activation, imported
+from .named import activation, import_object
 
-# Nodes a panel in one to three directions, with panels split at planes; of four they are too many.
+# Nodes per panel in one to three directions, with panels split at planes; four take too many nodes.
 SPLIT_SIZES = {1: (18, 36, 72, 144), 2: (12, 18, 27, 40), 3: (8, 12, 18, 24)}
 
 
@@ -46,17 +46,17 @@ class MultiIndex:
     function : callable (z_1, ..., z_T) -> array
         Elementwise in T arrays of one shape.
     dimension : int
-        T, 1 or more.
+        The number T of directions, 1 or more.
     name : str
-        Used in messages and labels.
+        Name for messages and figures.
     planes : sequence of (v, t)
-        Where it bends or jumps: v.z = t, with v of ``dimension`` numbers.
+        Planes v.z = t of kinks and jumps, with v of ``dimension`` numbers.
 
     Raises
     ------
     InvalidArgument
-        If the function does not return finite numbers of its arguments' shape, or a plane is
-        none.
+        If the function does not return finite numbers of its arguments' shape, or ``planes`` are
+        not planes.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class MultiIndex:
     1.128379167096
     """
 
-    kinks: ClassVar[tuple[float, ...]] = ()  # points, of a function of one direction
+    kinks: ClassVar[tuple[float, ...]] = ()  # as of a function of one direction
 
     function: Callable[..., Array]
     dimension: int
@@ -86,7 +86,7 @@ class MultiIndex:
             assign(self, dimension=0)
         if not 1 <= self.dimension <= largest:
             raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
-        assign(self, planes=_checked(self.planes, self.dimension))
+        assign(self, planes=_checked_planes(self.planes, self.dimension))
         check_elementwise("target", self.name, self.function, self.dimension)
 
     def __repr__(self) -> str:
@@ -100,40 +100,42 @@ class MultiIndex:
         return values
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
-        """h (N,), g (q, N) and spread (N,) at arguments ``centre`` (T, N) + L tau, L (T, q), for
-        averages over the N that ``weight`` (N,) squared bounds.  Eq. (3.3)"""
+        """Conditional moments at arguments ``centre`` (T, N) + L tau, L (T, q).  Eq. (3.3)
+
+        Errors are relative to ``weight`` (N,), the root of the Gaussian weight of each place.
+        """
         shapes = centre.shape, L.shape
-        # models that differ in a bias or their dimension ask for the same, which may take seconds
-        return _known_moments(self, shapes, centre.tobytes(), L.tobytes(), weight.tobytes())
+        # cached: they take seconds, and models that differ in a bias or dimension share them
+        return _cached_moments(self, shapes, centre.tobytes(), L.tobytes(), weight.tobytes())
 
     def _moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
-        """The same, computed."""
-        sizes, across = np.linalg.svd(L)[1:]
+        """Conditional moments, without cache."""
+        sizes, V = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
         rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))
-        # parts of tau that the arguments depend on, (k, q), of its coordinates where these serve
-        parts = across[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
-        if not len(parts):
+        # rows (k, q): the combinations of tau that the arguments depend on, coordinates if possible
+        tau_rows = V[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
+        if not len(tau_rows):
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((L.shape[1], h.size)), np.zeros_like(h))
-        L = L @ parts.T
+        L = L @ tau_rows.T
 
-        def integrated(columns: slice) -> Array:
-            here = centre[:, columns]
+        def integrate(columns: slice) -> Array:
+            block_centre = centre[:, columns]
 
             def averages(rule_at: RuleAt) -> Array:
-                # 2^18 values of the function at once: 2 MiB, kept in the cache
-                size = max(1, 2**18 // rule_at(here[:, :1]).weights.shape[-1])
-                parts = []
-                for start in range(0, here.shape[1], size):
+                # 2^18 values of the function in a block: 2 MiB, which fit in the cache
+                size = max(1, 2**18 // rule_at(block_centre[:, :1]).weights.shape[-1])
+                tau_rows = []
+                for start in range(0, block_centre.shape[1], size):
                     check_time()
-                    block = here[:, start : start + size]
+                    block = block_centre[:, start : start + size]
                     rule = rule_at(block)
                     z = block[..., None] + np.moveaxis(rule.nodes @ L.T, -1, 0).reshape(
                         len(L), -1, rule.weights.shape[-1]
                     )
-                    parts.append(_moments(self(*z), rule))
-                return np.concatenate(parts, axis=1) * weight[columns]
+                    tau_rows.append(_moments_on_rule(self(*z), rule))
+                return np.concatenate(tau_rows, axis=1) * weight[columns]
 
             try:
                 return expectation_tensor(averages, L.shape[1], self.rules(L)) / weight[columns]
@@ -143,59 +145,61 @@ class MultiIndex:
                     f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
                 ) from None
 
-        # one rule for 64 places: more of them cost less each, fewer need no finer one
-        found = [integrated(slice(start, start + 64)) for start in range(0, len(weight), 64)]
-        h, spread, *first = np.concatenate(found, axis=1)
-        return ConditionalMoments(h, parts.T @ np.array(first), spread)
+        # blocks of 64 places with one rule: larger ones need finer rules, smaller ones cost more
+        blocks = [integrate(slice(start, start + 64)) for start in range(0, len(weight), 64)]
+        h, spread, *tau_moments = np.concatenate(blocks, axis=1)
+        return ConditionalMoments(h, tau_rows.T @ np.array(tau_moments), spread)
 
     def rules(self, L: Array) -> Iterator["RuleAt"]:
-        """Rules of growing size for tau at a centre (T, N): one for all centres, or one for each
-        where planes pass it at different distances."""
+        """Rules of growing size for tau, as functions of the centre (T, N).
+
+        With planes, the rule depends on their distances from the centre.
+        """
         normals = np.array([v for v, _ in self.planes]).reshape(-1, len(L)) @ L
-        seen = np.linalg.norm(normals, axis=1) > 1e-9  # the others are crossed by no tau
-        if not seen.any() or L.shape[1] not in SPLIT_SIZES:
+        crossing = np.linalg.norm(normals, axis=1) > 1e-9  # other planes are parallel to all of tau
+        if not crossing.any() or L.shape[1] not in SPLIT_SIZES:
             for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
-                yield partial(_fixed, rule)
+                yield partial(_constant_rule, rule)
             return
-        along = null_space(normals[seen])  # all planes: there it is smooth
-        across = null_space(along.T) if along.size else np.eye(len(along))
+        parallel = null_space(
+            normals[crossing]
+        )  # parallel to all planes: the target is smooth there
+        transverse = null_space(parallel.T) if parallel.size else np.eye(len(parallel))
         for n in SPLIT_SIZES[L.shape[1]]:
 
-            def at(centre: Array, n: int = n) -> Rule:
+            def split_rule(centre: Array, n: int = n) -> Rule:
                 offsets = np.stack([t - v @ centre for v, t in self.planes], axis=-1)
-                rule = split_at_planes(n, normals[seen] @ across, offsets[:, seen])
-                if not along.size:
+                rule = split_at_planes(n, normals[crossing] @ transverse, offsets[:, crossing])
+                if not parallel.size:
                     return rule
-                nodes, weights = trapezoid_tensor(2 * n, along.shape[1])
-                nodes = (rule.nodes @ across.T)[..., None, :] + nodes @ along.T
+                nodes, weights = trapezoid_tensor(2 * n, parallel.shape[1])
+                nodes = (rule.nodes @ transverse.T)[..., None, :] + nodes @ parallel.T
                 shape = (*rule.weights.shape[:-1], -1)
                 weights = (rule.weights[..., None] * weights).reshape(shape)
-                return Rule(nodes.reshape(*shape, len(along)), weights)
+                return Rule(nodes.reshape(*shape, len(parallel)), weights)
 
-            yield at
+            yield split_rule
 
 
-def _fixed(rule: Rule, centre: Array) -> Rule:
-    """The same rule at any centre."""
+def _constant_rule(rule: Rule, centre: Array) -> Rule:
+    """The ``rule``, whatever the centre."""
     return rule
 
 
 @lru_cache(maxsize=16)
-def _known_moments(
+def _cached_moments(
     target: MultiIndex, shapes: tuple[Any, Any], centre: bytes, L: bytes, weight: bytes
 ) -> ConditionalMoments:
-    """Conditional moments of a target, known by the content of what they depend on."""
-    places, mixed = (
-        np.frombuffer(x).reshape(of) for x, of in zip((centre, L), shapes, strict=True)
-    )
-    return target._moments(places, mixed, np.frombuffer(weight))
+    """Conditional moments of a target, cached by the contents of the arrays."""
+    centres, slopes = map(np.reshape, map(np.frombuffer, (centre, L)), shapes)
+    return target._moments(centres, slopes, np.frombuffer(weight))
 
 
-RuleAt = Callable[[Array], Rule]  # of a centre (T, N): nodes (M, K') or (N, M, K')
+RuleAt = Callable[[Array], Rule]  # centre (T, N) -> nodes (M, K') or (N, M, K')
 
 
-def _checked(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:
-    """The planes as (v, t) with v of length 1."""
+def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:
+    """Checked planes (v, t) with v of length 1."""
     allowed = f"pairs (v, t), with v of {dimension} numbers, not all 0"
     checked = []
     try:
@@ -210,22 +214,26 @@ def _checked(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], floa
     return tuple(checked)
 
 
-def _moments(y: Array, rule: Rule) -> Array:
-    """E y, Var y and E tau_k y of values (..., M) at the nodes of a rule, (2 + K', ...)."""
+def _moments_on_rule(y: Array, rule: Rule) -> Array:
+    """Moments E y, Var y, E tau_k y, (2 + K', ...), of values (..., M) at the nodes of a rule."""
     weighted = y * rule.weights
     mean = weighted.sum(axis=-1)
-    first = (weighted[..., None, :] @ rule.nodes)[..., 0, :]
-    rest = y - mean[..., None]
-    rest *= rest
-    return np.stack([mean, np.vecdot(rest, rule.weights), *np.moveaxis(first, -1, 0)])
+    tau_moments = (weighted[..., None, :] @ rule.nodes)[..., 0, :]
+    deviation = y - mean[..., None]
+    deviation *= deviation
+    return np.stack([mean, np.vecdot(deviation, rule.weights), *np.moveaxis(tau_moments, -1, 0)])
 
 
 Target = Activation | MultiIndex | ClassLabels
 
 
-def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
-    """The target meant by ``spec``, or labels of the components of ``inputs``; and that law of all
-    coordinates that the target sees.
+def parse_target(
+    spec: Any, inputs: Any, *, outputs: bool = False
+) -> tuple[Target, GaussianMixture | None]:
+    """The target specified by ``spec``, and the law of all coordinates on which it depends.
+
+    "classes:..." specifies labels of the components of ``inputs``, of several ``outputs`` only if
+    these are allowed.
 
     Raises
     ------
@@ -233,38 +241,41 @@ def on_inputs(spec: Any, inputs: Any) -> tuple[Target, GaussianMixture | None]:
     """
     if inputs is not None and not isinstance(inputs, GaussianMixture):
         raise InvalidArgument("inputs", inputs, "a GaussianMixture")
-    if isinstance(spec, ClassLabels) or str(spec).strip().startswith("classes:"):
+    if isinstance(spec, ClassLabels) or str(spec).strip().split(":")[0] == "classes":
         if inputs is None:
             allowed = "given with inputs, a GaussianMixture, whose components have these labels"
             raise InvalidArgument("target", getattr(spec, "name", spec), allowed)
         count = len(inputs.means)
-        of = class_labels(spec.strip(), count) if isinstance(spec, str) else spec
-        if len(of.values) != count:
-            raise InvalidArgument("target", of.name, f"a label for each of {count} components")
-        return of, inputs
-    single = target(spec)
-    if inputs is not None and inputs.dimension < single.dimension:
-        inputs = inputs.within(single.dimension)
-    return single, inputs
+        labels = class_labels(spec.strip(), count) if isinstance(spec, str) else spec
+        if len(labels.values) != count:
+            raise InvalidArgument("target", labels.name, f"a label for each of {count} components")
+        if labels.outputs > 1 and not outputs:
+            allowed = f"classes:y1,... with {count} numbers here (a FirstLayer has several outputs)"
+            raise InvalidArgument("target", labels.name, allowed)
+        return labels, inputs
+    found_target = target(spec)
+    if inputs is not None and inputs.dimension < found_target.dimension:
+        inputs = inputs.within(found_target.dimension)
+    return found_target, inputs
 
 
 def target(spec: Any) -> Activation | MultiIndex:
-    """The target meant by ``spec``: a MultiIndex as it is, text that mentions z1, z2, ... as an
-    expression in them, anything else as an activation."""
+    """The target specified by ``spec``: a MultiIndex, an expression in z1, z2, ..., or whatever
+    specifies an activation."""
     if isinstance(spec, MultiIndex):
         return spec
     if isinstance(spec, str) and is_expression(spec):
-        return _expressed(spec.strip())
+        return _expression_target(spec.strip())
     if isinstance(spec, str) and ":" in spec:
-        named = imported(spec, "target")
+        named = import_object(spec, "target")
         if isinstance(named, MultiIndex):
             return named
     return activation(spec, "target")
 
 
 @lru_cache(maxsize=256)
-def _expressed(text: str) -> Activation | MultiIndex:
-    """One target for each text, so that equal problems share their tables."""
+def _expression_target(text: str) -> Activation | MultiIndex:
+    """The target of an expression, cached, so that equal problems share their tables."""
     function = Expression(text)
     if function.dimension == 1:
         return activation(text, "target")
@@ -272,21 +283,22 @@ def _expressed(text: str) -> Activation | MultiIndex:
 
 
 def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:
-    """The target meant by ``spec`` as a function of r arrays; a plain function, or one that
-    is imported, has ``dimension`` of them.
+    """The target specified by ``spec`` as a function of r arrays.
+
+    A plain or imported function has r = ``dimension`` arguments.
 
     Raises
     ------
     InvalidArgument
-        If ``dimension`` is not that of a target which has its own.
+        If ``dimension`` differs from the dimension of a target that has one.
     """
     if dimension is not None:
         dimension = int(number("dimension", dimension, 1, 64, "a number of arguments"))
         if isinstance(spec, str) and ":" in spec:
-            spec = imported(spec, "target")
+            spec = import_object(spec, "target")
         if not isinstance(spec, (str, MultiIndex, Activation)):
             return MultiIndex(spec, dimension, getattr(spec, "__name__", "multi-index"))
-    of = target(spec)
-    if dimension not in (None, of.dimension):
-        raise InvalidArgument("dimension", dimension, f"{of.dimension} for {of.name}")
-    return of if isinstance(of, MultiIndex) else MultiIndex(of, 1, of.name)
+    found = target(spec)
+    if dimension not in (None, found.dimension):
+        raise InvalidArgument("dimension", dimension, f"{found.dimension} for {found.name}")
+    return found if isinstance(found, MultiIndex) else MultiIndex(found, 1, found.name)

@@ -1,4 +1,4 @@
-"""What every spectrum has: a density on intervals, an atom at 0, and outliers."""
+"""A spectrum as a density on intervals, an atom at 0, and outliers."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -10,16 +10,18 @@ from solvers.results import Array, Status
 
 from ..display import Displayed
 from ..plotting import plot_spectrum
-from .edges import SMALLEST_X, place_of
+from .edges import SMALLEST_X, x_at_angle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SAME_POWER = 0.02  # what two powers may differ by
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SpectralDensity(Displayed):
-    """The spectrum of Phi^T Phi / n, (p, p): ``Spectrum`` and ``LayerSpectrum`` say what of, and
-    what the attributes are."""
+    """The spectrum of Phi^T Phi / n, (p, p); ``Spectrum`` and ``LayerSpectrum`` document the
+    attributes."""
 
     edges: Array
     sharp: NDArray[np.bool_]
@@ -31,87 +33,124 @@ class SpectralDensity(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether quadrature error and mass met their tolerances."""
+        """True if the quadrature error and the mass meet their tolerances."""
         return self.status == Status.CONVERGED
 
     @property
     def notes(self) -> list[str]:
-        """What a figure says beside the density."""
-        return [f"atom at 0: {self.atom:.3g}"] if self.atom else []
+        """Lines of text for the legend of a figure."""
+        atom = [f"atom at 0: {self.atom:.3g}"] if self.atom else []
+        return atom + ["density diverges at 0"] * self.diverges
 
     def outliers_at(self, width: int | None) -> Array:
-        """Where the outliers of features of that ``width`` p are, (O,): of a given layer those of
-        its own; of a limit, none where they depend on p, and that is not known."""
+        """Positions (O,) of the outliers for features of ``width`` p."""
         return self.outliers
 
-    def _judged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
-        """The same with what it is known to: the ``change`` from coarser rules, and what its mass
-        lacks of what it should be."""
-        lacking = abs(self.moment(0) - mass)
-        status = Status.CONVERGED if lacking <= mass_tol else Status.MASS
-        if np.isnan(lacking):  # somewhere no density was found
+    def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
+        """This spectrum with quadrature_error, mass_error and status.
+
+        Parameters
+        ----------
+        mass : float
+            Exact mass of the density.
+        change : float
+            Change of the density from the next coarser rule.
+        mass_tol, quadrature_tol : float
+        """
+        mass_error = abs(self.moment(0) - mass)
+        status = Status.CONVERGED if mass_error <= mass_tol else Status.MASS
+        if np.isnan(mass_error):  # somewhere no density was found
             status = Status.NOT_FINITE
         elif not change <= quadrature_tol:
             status = Status.QUADRATURE
-        return replace(self, quadrature_error=change, mass_error=lacking, status=status)
+        return replace(self, quadrature_error=change, mass_error=mass_error, status=status)
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
-        """The density, :func:`replica.plotting.plot_spectrum`."""
+        """Plot of the density, by :func:`replica.plotting.plot_spectrum`."""
         return plot_spectrum(self, ax, eigenvalues=eigenvalues)
 
     def density(self, x: ArrayLike) -> Array:
-        """Density of the eigenvalues at real x of any shape, of mass 1 less atom and outliers; 0
-        outside the edges, NaN where it was not found."""
+        """Density of the eigenvalues at real x of any shape; its mass is 1 less atom and outliers.
+
+        0 outside the edges, infinite at 0 where it diverges, NaN where no solution was found.
+        """
         x = np.asarray(x, dtype=float)
         density = np.where(np.isnan(x), np.nan, 0.0)
         for interval, (low, high) in enumerate(self.edges):
             inside = (x > max(low, SMALLEST_X * high)) & (x < high)
             if inside.any():
                 density[inside] = self._density(x[inside], interval)
+            below = (low == 0) & (x >= 0) & (x <= SMALLEST_X * high)
+            if below.any():
+                least, own, power = self._towards_zero(interval)
+                with np.errstate(divide="ignore"):
+                    density[below] = own * (x[below] / least) ** power
         return density
+
+    def _towards_zero(self, interval: int) -> tuple[float, float, float]:
+        """The least x of an interval at which the density is solved for, that density, and the
+        power of x that it follows below; a density of 0 where it has no such power: at 2 and 20
+        times that x, and at 200 and 2000 times it, it has the same."""
+        low, high = self.edges[interval]
+        x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
+        y = np.zeros(4) if low else self._density(x[1:], interval)
+        if np.isnan(y).any():  # somewhere no density was found
+            return float(x[0]), np.nan, 0.0
+        power, above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
+        if power <= -1 or abs(above - power) > SAME_POWER:  # the first has no mass
+            return float(x[0]), 0.0, 0.0
+        return float(x[0]), float(y[0] * 0.5**power), float(power)
+
+    @property
+    def diverges(self) -> bool:
+        """Whether the density grows beyond all bounds towards 0."""
+        return any(self._towards_zero(k)[2] < 0 for k in range(len(self.edges)))
 
     def _density(self, x: Array, interval: int) -> Array:
         """The density at x (n,) inside one of the intervals."""
         raise NotImplementedError
 
     def grid(self, interval: int, points: int) -> Array:
-        """``points`` places in one of the intervals, denser towards its edges."""
-        return place_of(angles(points), *self.edges[interval])
+        """Grid of so many ``points`` in one of the intervals, denser towards its edges."""
+        return x_at_angle(even_angles(points), *self.edges[interval])
 
     def moment(self, k: int) -> float:
         """Integral of x^k times the density, k >= 0; the mass of the bulk for k = 0.
 
-        In the angle that makes the square roots at the edges smooth; adaptively, as a density
-        may all but vanish beyond what looks like an edge.
+        Adaptive quadrature in the angle of ``angle_of``, in which square roots at the edges are
+        smooth.  It is adaptive as a density may nearly vanish inside an interval.
         """
-        return sum(self._moment(k, low, high) for low, high in self.edges)
+        least = [self._towards_zero(i) for i in range(len(self.edges))]
+        below = (y * x ** (k + 1) / (power + k + 1) for x, y, power in least)
+        return sum(self._moment(k, low, high) for low, high in self.edges) + sum(below)
 
     def _moment(self, k: int, low: float, high: float) -> float:
-        """The part of ``moment`` from the interval between ``low`` and ``high``."""
+        """Contribution to ``moment`` of the interval between ``low`` and ``high``."""
         from scipy.integrate import cubature
 
         stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
 
         def integrand(angle: Array) -> Array:
-            x = place_of(angle[:, 0], low, high)
+            x = x_at_angle(angle[:, 0], low, high)
             return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
 
         tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
-        # twice the subdivisions that an edge takes
+        # a square-root edge takes half as many subdivisions
         integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
         return float(integral.estimate)
 
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        known = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
-        return known | {"status": status}
+        facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
+        diverges = {"density": "diverges at 0"} if self.diverges else {}
+        return facts | diverges | {"status": status}
 
     def _rows(self) -> list[dict[str, float]]:
         x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
         columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
-        return [{"x": place, "density": density} for place, density in columns]
+        return [{"x": position, "density": density} for position, density in columns]
 
 
-def angles(count: int) -> Array:
-    """So many, evenly between the edges of an interval: of ``angle_of``."""
+def even_angles(count: int) -> Array:
+    """Evenly spaced angles (count,) of ``angle_of`` between the edges of an interval."""
     return (np.arange(count) + 0.5) * np.pi / count

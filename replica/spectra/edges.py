@@ -1,4 +1,4 @@
-"""Where the spectrum begins and ends.  docs/theory.md 9.
+"""Edges of the spectrum.  docs/theory.md 9.
 
 Outside the spectrum V is real and z a smooth function of s along the curve of real solutions;
 an edge is where the curve turns back, dz/ds = 0.  There the Jacobian of (4.1)-(4.4) is singular
@@ -26,12 +26,14 @@ NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts 
 
 
 def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The intervals (n, 2) that carry the density, and which of their ends are sharp, from
-    x times the density, ``mass``, on a grid of increasing x."""
+    """Intervals (n, 2) of positive density, and whether their ends are sharp edges, (n, 2).
+
+    ``mass`` is x times the density on a grid of increasing x.
+    """
     x, mass = _refine_at_dips(resolvent, x, mass)
     inside = mass > NEGLIGIBLE_MASS
-    ends = np.flatnonzero(inside[1:] != inside[:-1])
-    edges, sharp = _edges_in_cells(resolvent, x[ends], x[ends + 1], inside[ends])
+    cells = np.flatnonzero(inside[1:] != inside[:-1])
+    edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], inside[cells])
     if inside[0]:
         edges, sharp = np.append(0.0, edges), np.append(False, sharp)
     if inside[-1]:
@@ -40,37 +42,41 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
 
 
 def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
-    """x times the density at x (P,), where the solution is U (P, D) if it is known."""
-    found = resolvent.at(x.astype(complex)) if U is None else U
+    """Mass per unit of log x, x times the density, at x (P,), from solutions U (P, D) if given."""
+    found = resolvent.solutions(x.astype(complex)) if U is None else U
     density = resolvent.transform(found).imag / np.pi
     return np.asarray(x * np.nan_to_num(density))
 
 
-def scan(table: Table, alpha: float) -> Array:
-    """A logarithmic grid of x, 14 points a decade: from 14 decades below what is the largest
-    possible eigenvalue of an sRF to beyond the largest one here."""
+def logarithmic_grid(table: Table, alpha: float) -> Array:
+    """Logarithmic grid of x over the whole spectrum, 14 points a decade.
+
+    From 14 decades below a bound on the largest eigenvalue of an sRF, to a bound for these rows.
+    """
     rows = table.covariance
-    top = _bound(table, alpha, table.c if rows is None else _largest_variance(rows))
-    if not top:
+    high = _bulk_bound(table, alpha, table.c if rows is None else _covariance_bound(rows))
+    if not high:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bound(table, alpha, table.c) * 10.0**-14
-    return np.geomspace(low, top, int(np.ceil(np.log10(top / low) * 14)) + 1)
+    low = _bulk_bound(table, alpha, table.c) * 10.0**-14
+    return np.geomspace(low, high, int(np.ceil(np.log10(high / low) * 14)) + 1)
 
 
-def _largest_variance(rows: Rows) -> Array:
-    """Rows of each group have in no direction more variance than this, (A,)."""
+def _covariance_bound(rows: Rows) -> Array:
+    """Upper bound (A,) on the largest eigenvalue of the row covariance of each group."""
     bound = np.ones(rows.groups)
-    for b in reversed(rows.batches):
-        widest = (1 + b.alpha**-0.5) ** 2  # of the mean of x x^T, and weighted
-        own, passed = (np.abs(t).max(axis=1, initial=0.0) * widest for t in (b.t11, b.t12))
-        bound = (1 + passed) ** 2 * bound + own
+    for batch in reversed(rows.batches):
+        widest = (1 + batch.alpha**-0.5) ** 2  # bound on |(1/n) sum x x^T|
+        noise, gain = (np.abs(t).max(axis=1, initial=0.0) * widest for t in (batch.t11, batch.t12))
+        bound = (1 + gain) ** 2 * bound + noise
     return bound
 
 
-def _bound(table: Table, alpha: float, c: Array | float) -> float:
-    """An upper bound on the bulk for rows of variance ``c``, of all groups or (A,): norms of the
-    linear and the remaining part of the features, each its largest size over kappa times that of
-    a matrix of independent entries."""
+def _bulk_bound(table: Table, alpha: float, c: Array | float) -> float:
+    """Upper bound on the bulk for rows of variance ``c``, a number or (A,).
+
+    The norms of the linear and of the nonlinear part of the features add up; each is its largest
+    size over kappa times the norm of a matrix of independent entries.
+    """
     linear = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
     linear *= (1 + 1 / np.sqrt(alpha)) * (1 + np.sqrt(table.beta))
     rest = np.sqrt(table.mu2sq.max()) * (1 + np.sqrt(table.beta / alpha))
@@ -78,16 +84,18 @@ def _bound(table: Table, alpha: float, c: Array | float) -> float:
 
 
 def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
-    """The grid made three times six times finer where the density dips: a gap may be narrower than
-    its cells."""
+    """Grid and mass with cells divided by six, three times, at every minimum of the density.
+
+    A gap of the spectrum may be narrower than the first cells.
+    """
     for _ in range(3):
         dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
         dips = dips[mass[dips] > NEGLIGIBLE_MASS]
         if not dips.size:
             break
         cells = np.concatenate([dips - 1, dips])
-        new = np.geomspace(x[cells], x[cells + 1], 7)[1:-1].ravel()
-        mass, x = np.append(mass, mass_per_log(resolvent, new)), np.append(x, new)
+        added = np.geomspace(x[cells], x[cells + 1], 7)[1:-1].ravel()
+        mass, x = np.append(mass, mass_per_log(resolvent, added)), np.append(x, added)
         order = np.argsort(x)
         x, mass = x[order], mass[order]
     return x, mass
@@ -96,75 +104,79 @@ def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array,
 def _edges_in_cells(
     resolvent: Resolvent, low: Array, high: Array, low_inside: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The edge in every cell (low, high), of which ``low_inside`` says whether the lower end
-    carries density."""
+    """The edge in every cell (low, high), and whether it is sharp.
+
+    ``low_inside`` is true where the lower end of the cell carries density.
+    """
     edge = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
-    for _ in range(4):  # into 16 parts each time: five more digits where the edge is not sharp
+    for _ in range(4):  # cells are divided by 16 each time: five digits where no edge is sharp
         cells = np.flatnonzero(np.isnan(edge))
-        turn = turning_point(resolvent, np.where(low_inside, high, low)[cells])
-        edge[cells] = np.where((turn >= low[cells]) & (turn <= high[cells]), turn, np.nan)
+        turning = turning_point(resolvent, np.where(low_inside, high, low)[cells])
+        edge[cells] = np.where((turning >= low[cells]) & (turning <= high[cells]), turning, np.nan)
         cells = np.flatnonzero(np.isnan(edge))
         if not cells.size:
             break
         x = np.geomspace(low[cells], high[cells], 17, axis=1)
         inside = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
-        same = inside.reshape(len(cells), -1) == low_inside[cells, None]
-        last = np.logical_and.accumulate(same, axis=1).sum(axis=1)
-        each = np.arange(len(cells))
-        low[cells], high[cells] = x[each, last], x[each, last + 1]
+        unchanged = inside.reshape(len(cells), -1) == low_inside[cells, None]
+        switch = np.logical_and.accumulate(unchanged, axis=1).sum(axis=1)
+        index = np.arange(len(cells))
+        low[cells], high[cells] = x[index, switch], x[index, switch + 1]
     sharp = ~np.isnan(edge)
     return np.where(sharp, edge, np.sqrt(low * high)), sharp
 
 
 def turning_point(resolvent: Resolvent, x: Array) -> Array:
-    """z where dz/ds = 0 on the curve of real solutions through x (P,), outside the spectrum;
-    NaN where none is found or 1 + V(kappa) changes sign on the way."""
-    V, z = resolvent.at(x.astype(complex)), x.astype(complex)
+    """Point z with dz/ds = 0 on the curve of real solutions through x (P,) outside the spectrum.
+
+    NaN where none is found or 1 + V(kappa) changes sign.
+    """
+    V, z = resolvent.solutions(x.astype(complex)), x.astype(complex)
     s = resolvent.transform(V)
-    with np.errstate(all="ignore"):  # some rows may have no such point, and run away
-        V, z, slope, curve = _on_curve(resolvent, V, z, s)
-        for _ in range(12):  # some six do where there is an edge in the cell
-            # at most half of the way to s = 0, where z has gone to infinity
-            step = np.clip((-slope / curve).real, -np.abs(s) / 2, np.abs(s) / 2)
+    with np.errstate(all="ignore"):  # points without a turning point diverge
+        V, z, slope, curvature = _solution_at_transform(resolvent, V, z, s)
+        for _ in range(12):  # six are enough where the cell has an edge
+            # at most half of the distance to s = 0, where z is infinite
+            step = np.clip((-slope / curvature).real, -np.abs(s) / 2, np.abs(s) / 2)
             moving = np.abs(step) > 1e-12 * np.abs(s)
             if not moving.any():
                 break
             s = s + np.where(np.isfinite(step), step, 0.0)
-            V, z, slope, curve = _on_curve(resolvent, V, z, s)
-        good = np.abs(slope) * np.abs(s) < 1e-6 * np.abs(z)
-        good &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
-    return np.where(good, z.real, np.nan)
+            V, z, slope, curvature = _solution_at_transform(resolvent, V, z, s)
+        accepted = np.abs(slope) * np.abs(s) < 1e-6 * np.abs(z)
+        accepted &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
+    return np.where(accepted, z.real, np.nan)
 
 
-def _on_curve(
+def _solution_at_transform(
     resolvent: Resolvent, V: Array, z: Array, s: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """V and z where the transform is s, with dz/ds and d^2z/ds^2, from close guesses."""
+    """V and z where the transform is s, with dz/ds and d^2z/ds^2, by Newton from guesses V, z."""
     for _ in range(8):
-        system = _bordered(resolvent, V, z)
+        system = _bordered_system(resolvent, V, z)
         residual = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
         step = solve_rows(system, -residual)
         V, z = V + step[:, :-1], z + step[:, -1]
         if not (np.abs(step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
             break
-    unit = np.zeros_like(residual)
-    unit[:, -1] = 1
-    tangent = solve_rows(_bordered(resolvent, V, z), unit)
-    # the system's change along the tangent, by a difference, gives the second derivative
-    reach = (1e-5 * np.abs(s))[:, None]
-    ahead = _bordered(resolvent, V + reach * tangent[:, :-1], z + reach[:, 0] * tangent[:, -1])
-    curve = (solve_rows(ahead, unit) - tangent)[:, -1] / reach[:, 0]
-    return V, z, tangent[:, -1], curve
+    last_unit = np.zeros_like(residual)
+    last_unit[:, -1] = 1
+    tangent = solve_rows(_bordered_system(resolvent, V, z), last_unit)
+    # second derivative: finite difference of the system along the tangent
+    h = (1e-5 * np.abs(s))[:, None]
+    ahead = _bordered_system(resolvent, V + h * tangent[:, :-1], z + h[:, 0] * tangent[:, -1])
+    curvature = (solve_rows(ahead, last_unit) - tangent)[:, -1] / h[:, 0]
+    return V, z, tangent[:, -1], curvature
 
 
-def _bordered(resolvent: Resolvent, V: Array, z: Array) -> Array:
-    """Derivatives of the equations and of s in (V, z), (P, D + 1, D + 1)."""
+def _bordered_system(resolvent: Resolvent, V: Array, z: Array) -> Array:
+    """Bordered Jacobian (P, D + 1, D + 1): derivatives of the equations and of s in (V, z)."""
     value, slope = resolvent.residual(V, z)
-    along = resolvent.residual(V, z + 1)[0] - value  # linear in z
+    z_derivative = resolvent.residual(V, z + 1)[0] - value  # linear in z
     D = V.shape[1]
     matrix = np.zeros((len(V), D + 1, D + 1), dtype=complex)
-    matrix[:, :D, :D], matrix[:, :D, D] = slope, along
+    matrix[:, :D, :D], matrix[:, :D, D] = slope, z_derivative
     matrix[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
     return matrix
 
@@ -175,7 +187,7 @@ def angle_of(x: Array, low: float, high: float) -> Array:
     return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
 
 
-def place_of(angle: Array, low: float, high: float) -> Array:
-    """x (P,) at angles of ``angle_of``."""
+def x_at_angle(angle: Array, low: float, high: float) -> Array:
+    """The inverse of ``angle_of``: x (P,) at angles (P,)."""
     a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
     return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))

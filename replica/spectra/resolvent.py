@@ -1,4 +1,4 @@
-"""The saddle point at complex penalty: the resolvent of the features.
+"""The resolvent of the features: the saddle point at complex penalty.
 docs/theory.md 9, [C] App. F.
 
 With lam = -(alpha/beta) z, (4.1)-(4.4) give the Stieltjes transform of Phi^T Phi / n at z,
@@ -6,9 +6,9 @@ With lam = -(alpha/beta) z, (4.1)-(4.4) give the Stieltjes transform of Phi^T Ph
     s(z) = (1/p) tr (Phi^T Phi / n - z)^-1 = (alpha/beta) sum_b V_2^b.            (9.1)
 
 Of the many complex roots the right one is that of positive V at z < 0, where ``Responses.solve``
-finds it, continued along an arc |z| = const through the upper half-plane: there s and every
-V_2^b have a positive imaginary part, and down to the axis itself nothing singular happens but at
-the edges of the spectrum.
+finds it, continued along an arc |z| = const through the upper half-plane.  There s and every
+V_2^b have a positive imaginary part, and on the real axis the only singularities are the edges of
+the spectrum.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from solvers.results import Array
 
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
-AT_ONCE = 2**19  # derivatives, or averages over a batch, of several points
+AT_ONCE = 2**19  # numbers in the largest array of a block of points
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Resolvent:
     Attributes
     ----------
     real : Responses
-        On real kappa: for z < 0 and the signs of 1 + V.
+        Features on real kappa, for z < 0 and for the signs of 1 + V.
     responses : Responses
-        The same features where z is off the negative axis: on a contour where there is one.
+        Features for other z: on a contour for kappa, where there is one.
     alpha : float
     """
 
@@ -45,79 +45,86 @@ class Resolvent:
 
     @property
     def ratio(self) -> float:
-        """alpha / beta = n / p."""
+        """Samples over width, alpha / beta = n / p."""
         return self.alpha / self.real.beta
 
     def transform(self, U: Array) -> Array:
-        """s (P,); the last coordinates are V_2.  Eq. (9.1)"""
+        """Stieltjes transforms s (P,), as the last coordinates of U are V_2.  Eq. (9.1)"""
         return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
 
     def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.  Raises
-        ``GivenUp`` past the deadline."""
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.
+
+        Raises ``GivenUp`` past the deadline.
+        """
         check_time()
         return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
 
     def admissible(self, U: Array) -> NDArray[np.bool_]:
-        """Whether Im V_2 >= 0 in every group, up to rounding: a Stieltjes transform is a Herglotz
-        function, whose imaginary part has the sign of that of z."""
+        """True (P,) where Im V_2 >= 0 in every group, up to rounding.
+
+        A Stieltjes transform is a Herglotz function: its imaginary part has the sign of Im z.
+        """
         second = U[:, -self.responses.groups :]
         return np.asarray((second.imag >= -1e-9 * np.abs(second)).all(axis=1))
 
-    def solve(self, z: Array) -> Array:
-        """U (P, D) at z (P,) with Im z >= 0, z != 0; NaN where it is not found."""
+    def by_continuation(self, z: Array) -> Array:
+        """Solutions U (P, D) at z (P,), Im z >= 0, z != 0, by continuation; NaN where it fails."""
         radius, angle = np.abs(z), np.angle(z)
         alpha = np.full(len(z), self.alpha)
-        first = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
+        V = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
 
         def path(t: Array, rows: NDArray[np.int64]) -> Array:
             """z on the arc, from the negative axis at t = 0 to the end at t = 1."""
-            turned = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
-            return np.where(t >= 1, z[rows], turned)
+            on_arc = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
+            return np.where(t >= 1, z[rows], on_arc)
 
         return follow_root(
             self.residual,
-            self.real.analytic.to_analytic(first, alpha).astype(complex),
+            self.real.analytic.to_analytic(V, alpha).astype(complex),
             path,
             self.admissible,
             size=self.responses.magnitude,
         )
 
-    def at(self, z: Array, start: Array | None = None) -> Array:
-        """U (P, D) at z with Im z >= 0, from guesses where they serve; NaN where none is found.
+    def solutions(self, z: Array, start: Array | None = None) -> Array:
+        """Solutions U (P, D) at z (P,), Im z >= 0, by Newton from ``start`` or by continuation.
 
-        In blocks: matrices of derivatives, and what they are made of, take up to some 100 MB.
+        NaN where both fail.  Points are solved in blocks, as the derivatives take up to 100 MB.
         """
         rows = self.responses.table.covariance
         nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
-        most = max(1, AT_ONCE // max(len(self.real.signed) ** 2, nodes))
-        if len(z) > most:
-            blocks = np.split(np.arange(len(z)), range(most, len(z), most))
+        block_size = max(1, AT_ONCE // max(len(self.real.signed) ** 2, nodes))
+        if len(z) > block_size:
+            blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
             starts = [None if start is None else start[block] for block in blocks]
-            return np.concatenate([self.at(z[b], U) for b, U in zip(blocks, starts, strict=True)])
+            pairs = zip(blocks, starts, strict=True)
+            return np.concatenate([self.solutions(z[block], U) for block, U in pairs])
         if start is None:
-            return self.solve(z)
+            return self.by_continuation(z)
         size = self.responses.magnitude
         value, settled, _ = newton_complex(
             lambda U, rows: self.residual(U, z[rows]), start, reach=0.3, size=size
         )
         settled &= np.isfinite(value).all(axis=1) & self.admissible(value)
         if not settled.all():
-            value[~settled] = self.solve(z[~settled])
+            value[~settled] = self.by_continuation(z[~settled])
         return value
 
     def one_sign(self, U: Array) -> NDArray[np.bool_]:
-        """Whether 1 + V(kappa) has one sign over all kappa, for real U (P, D).
+        """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real U (P, D).
 
-        Outside the spectrum it has: where it changes sign, a sample of that kappa makes an
-        eigenvalue of its own.
+        So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
+        isolated eigenvalue.
         """
         total = 1 + self.responses.from_analytic(U).real @ self.real.coefficients
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, U: Array) -> Array:
-        """Zeros of 1 + V between the real line and the contour, (P,): none, or the contour is
-        of no use at this z."""
+        """Number of zeros of 1 + V between the real line and the contour, (P,).
+
+        The contour is valid at z only if there are none.
+        """
         turns, V = [], self.responses.from_analytic(U)
         for responses in (self.real, self.responses):
             angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)

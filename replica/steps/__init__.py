@@ -1,9 +1,9 @@
-"""What giant gradient steps make of a network, and what they learn."""
+"""Giant gradient steps: the network after them, and the directions that it learns."""
 
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep
-from .network import MODELS, Network, NetworkRows, unsuited
-from .row_samples import FirstSample, first_sample
+from .network import MODELS, Network, NetworkRows, reason_not_covered
+from .row_samples import FirstSampleWeights, first_sample_weights
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
@@ -12,7 +12,7 @@ __all__ = [
     "MODELS",
     "THRESHOLD",
     "AfterStep",
-    "FirstSample",
+    "FirstSampleWeights",
     "GradientStep",
     "Network",
     "NetworkRows",
@@ -20,7 +20,7 @@ __all__ = [
     "Staircase",
     "after_each_step",
     "features_at_dimension",
-    "first_sample",
+    "first_sample_weights",
+    "reason_not_covered",
     "staircase",
-    "unsuited",
 ]

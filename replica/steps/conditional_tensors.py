@@ -1,11 +1,11 @@
-"""Hermite tensors of a target given what is known of its argument.  docs/theory.md 11, [D]
+"""Hermite tensors of a target, conditional on known directions.  docs/theory.md 11, [D]
 
-With U the directions known, the first rows of a basis, the target g(z) has the tensors
+With U the known directions, the first rows of a basis, the target g(z) has the tensors
 
     T_k(z_U) = E[He_k(P z) g(z) | z_U],   P the projection on the complement of U,        (11.1)
 
 and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one tensor rule along the
-rows of the basis.  Where inputs have another law, there is M_1 alone, as ``staircase`` has it.
+rows of the basis.  For inputs of another law than N(0, I) only M_1 is defined; see ``staircase``.
 """
 
 from functools import partial, reduce
@@ -25,22 +25,22 @@ from ..problem import Components, GaussianMixture, LabelLaw, Target
 
 
 class ConditionalTensors(NamedTuple):
-    """Averages of a target g of inputs of r coordinates, some directions of them known.
+    """Averages of a target g of r coordinates, conditional on its known directions.
 
     Attributes
     ----------
     basis : (r, r)
         Orthonormal rows, the known directions U first.
     moments : list of (m, m)
-        M_k / k! on the m other rows of ``basis``, k = 1, 2, ...
+        M_k / k!, k = 1, 2, ..., on the m rows of ``basis`` after U.
     explained : float
         Share of the variance of g that functions of z_U explain.
     mean, variance : float
-        Of g.
+        Mean and variance of g.
     coefficients : (n, ..., n)
-        E prod_i He_{m_i}(z_i) g at the indices m, where nothing is known.
+        E prod_i He_{m_i}(z_i) g at the indices m, if no direction is known.
     error : float
-        Change of the averages from a smaller rule, relative to the variance.
+        Change of the averages from the next smaller rule, relative to the variance.
     """
 
     basis: Array
@@ -52,15 +52,15 @@ class ConditionalTensors(NamedTuple):
     error: float = np.inf
 
     def tensor(self, k: int) -> Array:
-        """C_k, where nothing is known."""
+        """The Hermite tensor C_k, if no direction is known."""
         return hermite_tensor(self.coefficients, len(self.basis), k)
 
 
 def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> ConditionalTensors:
-    """The tensors of ``g`` given its projections on the first ``known`` rows of ``basis`` (r, r).
+    """Tensors of ``g`` conditional on the first ``known`` rows of ``basis`` (r, r).
 
-    Two families of rules are tried at growing sizes, as neither serves all functions, and the
-    averages that change least from one size to the next are taken.
+    Gauss-Hermite and trapezoidal rules are tried at growing sizes, as neither is accurate for all
+    functions.  The averages that change least from one size to the next are returned.
 
     Raises
     ------
@@ -69,26 +69,26 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
     QuadratureError
         If the averages cannot be integrated to 1 % of the variance.
     """
-    found: list[ConditionalTensors] = []
+    candidates: list[ConditionalTensors] = []
     previous: dict[str, ConditionalTensors] = {}
     for n in TENSOR_SIZES[g.dimension]:
-        even = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
-        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", even)):
-            tensors = _on_rule(g, rule, basis, known, degree)
+        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
+        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", evenly_spaced)):
+            tensors = _tensor_sums(g, rule, basis, known, degree)
             _refuse_constant(g, tensors.mean, tensors.variance)
             if family in previous:
-                tensors = tensors._replace(error=_change(previous[family], tensors))
-                if tensors.error <= 1e-11:  # not far above the rounding of sums of so many terms
+                tensors = tensors._replace(error=_largest_change(previous[family], tensors))
+                if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
                     return tensors
-                found.append(tensors)
+                candidates.append(tensors)
             previous[family] = tensors
-    return _known_enough(min(found, key=lambda tensors: tensors.error), g, g.dimension)
+    return _checked_error(min(candidates, key=lambda tensors: tensors.error), g, g.dimension)
 
 
 def conditional_means(
     g: Target, basis: Array, known: int, inputs: GaussianMixture
 ) -> ConditionalTensors:
-    """The same of inputs whose law is a mixture, to the degree 1.  Eq. (11.2)
+    """Tensors of degree 1 for inputs with a Gaussian mixture as their law.  Eq. (11.2)
 
     Raises
     ------
@@ -99,55 +99,60 @@ def conditional_means(
         directions at once.
     """
     law, r = LabelLaw(g), len(basis)
-    parts, alone = (
-        Components.of(inputs, known, law.combinations)
+    components, marginal = (
+        Components.from_law(inputs, known, law.combinations)
         for known in (basis[:known].T, np.zeros((r, 0)))
     )
-    h, _, spread = alone.moments(law.combined_mean, alone.places(np.zeros((0, 1))))
-    mean = float(alone.shares @ h)
-    variance = float(alone.shares @ (spread + (h - mean) ** 2))
+    h, _, spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
+    mean = float(marginal.shares @ h)
+    variance = float(marginal.shares @ (spread + (h - mean) ** 2))
     _refuse_constant(g, mean, variance, " on these inputs")
     C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
     C[*np.zeros((r, 1), dtype=int)], C[*np.eye(r, dtype=int)] = (
         mean,
         law.averages(inputs).first,
     )
-    found = partial(ConditionalTensors, parts.basis.T, mean=mean, variance=variance, coefficients=C)
+    make_tensors = partial(
+        ConditionalTensors, components.basis.T, mean=mean, variance=variance, coefficients=C
+    )
 
-    def on(rule: Rule) -> ConditionalTensors:
-        at, weights = parts.on(rule)
-        at, chance = parts.given(parts.special(at)[:known])  # each node in every component
-        h, g_rest, _ = parts.moments(law.combined_mean, at)
-        rest = parts.special(at)[known:]
-        slopes = np.einsum("nak,kn->an", parts.root[at.component, known:], g_rest)
-        seen, u, v = (
+    def tensors_by_rule(rule: Rule) -> ConditionalTensors:
+        places, weights = components.places_and_weights(rule)
+        # every node, in every component
+        places, chance = components.places_of_kappa(components.projection_means(places)[:known])
+        h, g_rest, _ = components.moments(law.combined_mean, places)
+        coordinates = components.projection_means(places)[known:]
+        slopes = np.einsum("nak,kn->an", components.root[places.component, known:], g_rest)
+        conditional_mean, u, v = (
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
-            for x in (h, rest, h * rest + slopes)
+            for x in (h, coordinates, h * coordinates + slopes)
         )
         M = (weights * v) @ v.T + (variance + mean**2) * (weights * u) @ u.T
-        return found(moments=[M], explained=float(weights @ (seen - mean) ** 2) / variance)
+        explained = float(weights @ (conditional_mean - mean) ** 2) / variance
+        return make_tensors(moments=[M], explained=explained)
 
-    if known == r and g.dimension:  # the component that a class is of may not be known yet
-        return found(moments=[], explained=1.0, error=0.0)
+    # class labels, of dimension 0, depend on the component, which may not be known from z
+    if known == r and g.dimension:
+        return make_tensors(moments=[], explained=1.0, error=0.0)
     if not known:
-        return on(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
-    # values of the target at once, in seconds
-    most = 2**19 / len(alone.shares) ** 2
-    sizes = {k: [n for n in each if n**k <= most] or each[:2] for k, each in TENSOR_SIZES.items()}
-    settled = settle(trapezoid_tensors(known, sizes), on, _change, 1e-7)
-    return _known_enough(settled.value._replace(error=settled.change), g, known)
+        return tensors_by_rule(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
+    # number of target values of a rule that takes seconds
+    max_nodes = 2**19 / len(marginal.shares) ** 2
+    sizes = {k: [n for n in ns if n**k <= max_nodes] or ns[:2] for k, ns in TENSOR_SIZES.items()}
+    settled = settle(trapezoid_tensors(known, sizes), tensors_by_rule, _largest_change, 1e-7)
+    return _checked_error(settled.value._replace(error=settled.change), g, known)
 
 
 def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -> None:
-    """Refuse a target without a variance, but for rounding, or with an infinite one."""
+    """Refuse a target whose variance is zero, up to rounding, or infinite."""
     if not np.isfinite(mean * mean + variance):
-        raise InvalidArgument("target", g.name, f"of a finite variance{where}")
+        raise InvalidArgument("target", g.name, f"a function of finite variance{where}")
     if variance <= 1e-24 * mean**2:
         raise InvalidArgument("target", g.name, f"a function that is not constant{where}")
 
 
-def _known_enough(found: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
-    """The tensors, or an error where they are not known to 1 % of the variance."""
+def _checked_error(found: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
+    """Return the tensors; raise QuadratureError if their error exceeds 1 % of the variance."""
     if not found.error <= 1e-2:
         raise QuadratureError(
             f"target {g.name}: averages over {directions} Gaussian directions are known to "
@@ -156,39 +161,44 @@ def _known_enough(found: ConditionalTensors, g: Target, directions: int) -> Cond
     return found
 
 
-def _change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
-    """Largest change of an average, relative to the variance."""
+def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
+    """Largest change of an average between two rules, relative to the variance."""
     pairs = zip(coarse.moments, fine.moments, strict=True)
     changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
 
 
-def _on_rule(g: Target, rule: Rule, basis: Array, known: int, degree: int) -> ConditionalTensors:
-    """The tensors by the tensor product of ``rule`` along the rows of ``basis``."""
+def _tensor_sums(
+    g: Target, rule: Rule, basis: Array, known: int, degree: int
+) -> ConditionalTensors:
+    """Tensors by the tensor product of ``rule`` along the rows of ``basis``."""
     r, n = g.dimension, rule.weights.size
-    y = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    values = g(*np.tensordot(basis.T, y, axes=1))
+    nodes = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
+    values = g(*np.tensordot(basis.T, nodes, axes=1))
     hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
     coefficients = values
-    for _ in range(r - known):  # axis after axis: nodes of y_i become degrees 0, 1, ... in it
+    for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
         coefficients = np.tensordot(coefficients, hermite, axes=(known, 1))
     weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    at = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
-    every = reduce(np.multiply.outer, [rule.weights] * r)
-    mean = float((every * values).sum())
-    variance = float((every * (values - mean) ** 2).sum())
-    given = at.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
-    explained = float(weights @ given**2) / (variance or 1.0)
-    moments, free = [], r - known
-    for k in range(1, degree + 1) if free else ():
-        T = hermite_tensor(at, free, k).reshape(n**known, free, -1)
+    conditional = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
+    all_weights = reduce(np.multiply.outer, [rule.weights] * r)
+    mean = float((all_weights * values).sum())
+    variance = float((all_weights * (values - mean) ** 2).sum())
+    deviation = conditional.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
+    explained = float(weights @ deviation**2) / (variance or 1.0)
+    moments, unknown = [], r - known
+    for k in range(1, degree + 1) if unknown else ():
+        T = hermite_tensor(conditional, unknown, k).reshape(n**known, unknown, -1)
         moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
     return ConditionalTensors(basis, moments, explained, mean, variance, coefficients)
 
 
 def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:
-    """C_k, (..., r, ..., r) with k axes, from the ``coefficients`` E prod_i He_{m_i}(z_i) g at the
-    indices m of an array (..., degree + 1, ..., degree + 1) with r axes."""
+    """Hermite tensor C_k, (..., r, ..., r) with k axes of size r.
+
+    The ``coefficients`` (..., degree + 1, ..., degree + 1), with r axes, are
+    E prod_i He_{m_i}(z_i) g at the indices m.
+    """
     axes = np.indices((r,) * k, dtype=np.int8)
     return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(r))]

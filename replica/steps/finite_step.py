@@ -1,12 +1,12 @@
 """One giant step at a finite dimension, on inputs whose structure grows with it.
 docs/theory.md 12, 19
 
-Where a mixture has directions of a variance that grows with the dimension n, or rows are so short
-that the step moves them by as much as they are long there, a row's own overlaps with these
-directions, E, are no small change of its bulk: every row has loadings of its own.  Groups of
-neurons are then nodes of a Gaussian rule for these overlaps, w0, and of the law of the readout; the
-step acts on each of them, on E and along one direction beside it, of the gradient's noise and the
-rest of the target.  Equation (19.7).
+E is the span of the directions in which the inputs differ from N(0, I).  Where variances in E grow
+with the dimension n, or the step changes a row in E by as much as its length there, the initial
+overlaps w0 of a row with E are not small.  Every row then has loadings of its own.  Groups of
+neurons are nodes of a Gaussian rule for w0, times values of the readout.  The step acts on each
+group: on E, and along one more direction, of the gradient's noise and the rest of the target.
+Equation (19.7).
 """
 
 from dataclasses import replace
@@ -22,29 +22,39 @@ from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
 from .several_steps import slope_statistics
 from .step import Step
 
-MOST_GROUPS = 500  # a minute a point
-KAPPA_NODES = 40  # a direction of E, for averages over a batch
+MOST_GROUPS = 500  # one point takes a minute
+KAPPA_NODES = 40  # nodes in each direction of E, for averages over a batch
 
 
 class _Batch(NamedTuple):
-    """A sample of the step at N nodes: weights (N,), its coordinates on E (K, N), the mean label h
-    and e^2 (N,), and the mean of the label times the coordinates beside E (K', N)."""
+    """Samples of the step on N nodes of their coordinates on E.
+
+    Attributes
+    ----------
+    weights : (N,)
+    kappa : (K, N)
+        Coordinates on E.
+    h, square : (N,)
+        Means of the label and of the squared residual.
+    outside : (K', N)
+        Mean of the label times the coordinates outside E.
+    """
 
     weights: Array
     kappa: Array
     h: Array
     square: Array
-    beside: Array
+    outside: Array
 
 
 def features_at_dimension(
     step: Step, *, beta: float, dimension: float, row_nodes: int = 5, readout_nodes: int = 3
 ) -> SpikedRandomFeatures:
-    """The sRF of a single step at a finite dimension n, with a group for every node of the rows'
-    own overlaps with the structure of the inputs.  Eqs. (19.7)-(19.8)
+    """The sRF after a single step at a finite dimension n.  Eqs. (19.7)-(19.8)
 
-    Rows are drawn from N(0, I / tr), tr being the trace of E x x^T of the inputs: such are those
-    of Demir and Doğan, [M], whose scaling this is the closed form of.
+    It has a group of neurons for every node of a row's initial overlaps with the structured
+    directions of the inputs.  Rows are drawn from N(0, I / tr), with tr the trace of E x x^T: the
+    scaling of Demir and Doğan, [M].
 
     Parameters
     ----------
@@ -53,15 +63,15 @@ def features_at_dimension(
     beta : float
         Width over dimension, k/n.
     dimension : float
-        n.
+        Input dimension n.
     row_nodes, readout_nodes : int
-        Of the rules for a row's overlap with each direction of the structure, and for a continuous
+        Nodes of the rules for a row's overlap with each structured direction, and for a continuous
         law of the readout.
 
     Raises
     ------
     InvalidArgument
-        If the step has no ``inputs``, several steps, biases, or a readout of another mean; or if
+        If there are no ``inputs``, several steps, biases, or a readout whose mean is not 0; or if
         there would be more than 500 groups.
 
     Examples
@@ -81,10 +91,10 @@ def features_at_dimension(
     if step.inputs is None:
         raise InvalidArgument("inputs", None, "a GaussianMixture, whose structure is resolved")
     if step.steps or step.bias.values != (0.0,) or abs(step.readout.mean) > 1e-9:
-        allowed = "a readout of mean 0, in a single step, without biases"
+        allowed = "of mean 0, in a single step without biases"
         raise InvalidArgument("readout", step.readout.values or step.readout.continuous, allowed)
     structure = structured_directions(step.inputs)
-    D, K = step.known, structure.shape[1]
+    D, K = step.known_dimension, structure.shape[1]
     directions = np.pad(structure, ((0, D - len(structure)), (0, 0)))
     gaussian = step.readout.continuous == "gaussian"
     discretise = gauss_hermite if gaussian else step.readout.discretise
@@ -95,19 +105,19 @@ def features_at_dimension(
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
     power = float(shares @ values**2) / (n * beta)
-    batch = _batch(step, directions, power)
-    moved = [
-        _moved(step, batch, w0, step.eta * values, n / trace, (n - K) / trace)
+    batch = _averaged_batch(step, directions, power)
+    updates = [
+        _rows_after_step(step, batch, w0, step.eta * values, n / trace, (n - K) / trace)
         for w0 in rows.nodes / np.sqrt(trace)
     ]
-    loadings, variances = (np.concatenate(part) for part in zip(*moved, strict=True))
+    loadings, variances = (np.concatenate(arrays) for arrays in zip(*updates, strict=True))
     fractions = np.multiply.outer(rows.weights, shares).ravel()
-    # the unit vector that what rows have beside E is along, but for little
-    beside = loadings[:, K:]
-    values, vectors = np.linalg.eigh((beside.T * fractions) @ beside)
-    along = vectors[:, -1] * np.sign(vectors[0, -1] or 1.0)
-    u = along if values[-1] > 0 else np.eye(len(along))[0]
-    cosines = Components.of(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
+    # leading direction of the loadings outside E: the rest is small
+    outside = loadings[:, K:]
+    values, vectors = np.linalg.eigh((outside.T * fractions) @ outside)
+    direction = vectors[:, -1] * np.sign(vectors[0, -1] or 1.0)
+    u = direction if values[-1] > 0 else np.eye(len(direction))[0]
+    cosines = Components.from_law(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(D), r=0.0, c=1.0),
         r=np.column_stack([loadings[:, :K], loadings[:, K:] @ u]),
@@ -121,46 +131,56 @@ def features_at_dimension(
 
 
 def structured_directions(law: GaussianMixture) -> Array:
-    """Orthonormal columns (D, K) that span all that differs from N(0, I): the first is what the
-    first coordinate has of it."""
-    apart = [*law.means, *(law.each_covariance - np.eye(law.dimension)).reshape(-1, law.dimension)]
-    vectors, sizes, _ = np.linalg.svd(np.array(apart).T, full_matrices=False)
+    """Orthonormal columns (D, K) that span the directions in which a ``law`` differs from N(0, I).
+
+    The first is the projection of the first coordinate, along which targets may have a kink.
+    """
+    span = [*law.means, *(law.each_covariance - np.eye(law.dimension)).reshape(-1, law.dimension)]
+    vectors, sizes, _ = np.linalg.svd(np.array(span).T, full_matrices=False)
     vectors = vectors[:, sizes > 1e-12 * max(sizes[0], 1e-300)]
-    first = vectors @ vectors[:1].T  # of the first coordinate, where targets may have a kink
-    if np.linalg.norm(first) > 1e-9:
-        first = first / np.linalg.norm(first)
-        others = np.linalg.svd(vectors - first @ (first.T @ vectors))[0][:, : vectors.shape[1] - 1]
-        vectors = np.hstack([first, others])
+    axis = vectors @ vectors[:1].T  # projection of the first coordinate
+    if np.linalg.norm(axis) > 1e-9:
+        axis = axis / np.linalg.norm(axis)
+        others = np.linalg.svd(vectors - axis @ (axis.T @ vectors))[0][:, : vectors.shape[1] - 1]
+        vectors = np.hstack([axis, others])
     return np.asarray(vectors * np.where(vectors[0] < 0, -1.0, 1.0))
 
 
-def _batch(step: Step, directions: Array, readout: float) -> _Batch:
-    """The sample of the step given its coordinates on E, for a mean square ``readout`` over k."""
+def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
+    """Samples of the step on nodes of their coordinates on E.
+
+    ``readout`` is the mean square of the readout, over the width k.
+    """
     K, labels = directions.shape[1], step.labels_at(0)
-    of = Components.of(step.inputs, directions, labels.combinations)
-    places, weights = of.on(tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K))
-    h, g, spread = of.moments(labels.combined_mean, places)
-    kappa, mean = np.split(of.special(places), [K])
-    beside = mean * h + np.einsum("nkl,ln->kn", of.root[:, K:][places.component], g)
-    # the first output, of random signs, is part of what the batch has for noise
+    components = Components.from_law(step.inputs, directions, labels.combinations)
+    rule = tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K)
+    places, weights = components.places_and_weights(rule)
+    h, g, spread = components.moments(labels.combined_mean, places)
+    kappa, mean = np.split(components.projection_means(places), [K])
+    outside = mean * h + np.einsum("nkl,ln->kn", components.root[:, K:][places.component], g)
+    # the initial output, of random sign, acts as label noise
     power = step.student.moments(0.0, 1.0)
     noise = float(power.mean**2 + power.first**2 + power.variance) * readout
-    return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, beside)
+    return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, outside)
 
 
-def _moved(
-    step: Step, of: _Batch, w0: Array, push: Array, b2: float, c0: float
+def _rows_after_step(
+    step: Step, batch: _Batch, w0: Array, push: Array, b2: float, c0: float
 ) -> tuple[Array, Array]:
-    """Loadings (V, K + 1 + K') of rows that start from ``w0`` on E, for V rates times readouts
-    ``push``: on E, along the gradient's noise and beside E; and their bulk variances (V,).
-    Eqs. (19.6)-(19.7)"""
-    alpha0, kept, shift = step.alpha0, step.kept(0), w0 @ of.kappa
+    """Loadings (V, K + 1 + K') and bulk variances (V,) of rows that start from ``w0`` on E.
+
+    The V values of ``push`` are learning rates times readouts.  Loadings are on E, along the
+    gradient's noise, and outside E.  Variances of the initial bulk are ``b2``, with means over E,
+    and ``c0``.  Eqs. (19.6)-(19.7)
+    """
+    alpha0, decay_factor, shift = step.alpha0, step.decay_factor(0), w0 @ batch.kappa
     g1 = step.student.slope_moments_at(shift, b2)[0]
     g2, variance = slope_statistics(step.student, shift, b2)
-    w = of.weights
-    noise = np.sqrt((of.square * g1**2) @ w / alpha0)
-    spike = np.concatenate([(of.kappa * of.h * g1) @ w, [noise], (of.beside * g1) @ w])
-    r = kept * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
-    stretch, own = (of.h * g2) @ w, (of.square * g2**2) @ w / alpha0
-    fresh = (of.square * (variance - b2 * g2**2)) @ w / alpha0
-    return r, c0 * ((kept + push * stretch) ** 2 + push**2 * own) + push**2 * fresh
+    w = batch.weights
+    noise = np.sqrt((batch.square * g1**2) @ w / alpha0)
+    spike = np.concatenate([(batch.kappa * batch.h * g1) @ w, [noise], (batch.outside * g1) @ w])
+    r = decay_factor * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
+    stretch, common_square = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
+    independent = (batch.square * (variance - b2 * g2**2)) @ w / alpha0
+    scale = (decay_factor + push * stretch) ** 2 + push**2 * common_square
+    return r, c0 * scale + push**2 * independent

@@ -1,4 +1,4 @@
-"""A network before its giant gradient steps, and the models that the steps make of it."""
+"""The GradientStep: a network before its giant steps, with methods for the models after them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,35 +19,37 @@ class GradientStep(Step):
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.
     target : str, callable, Activation, MultiIndex or ClassLabels
-        sigma_*, of one direction or several; with ``inputs``, of their first coordinates, or
-        "classes:1,-1", a label for each component.
+        sigma_*, a function of one direction or several; with ``inputs``, of their first
+        coordinates, or "classes:1,-1", a label for each component.
     alpha0 : float
         Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
     eta : float
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
     steps : sequence of pairs (alpha0, eta)
-        In the place of alpha0 and eta: several steps, each on a fresh batch.  docs/theory.md 10
+        Several steps, each on a fresh batch, instead of alpha0 and eta.  docs/theory.md 10
     noise : float
         Variance Delta of the label noise, in the steps and in the readout's data.
     step_noise : float, optional
-        That of the steps' data, where it differs; a sequence has one for each step.
+        Variance of the label noise of the steps' data, if different; or a sequence, one for each
+        step.
     step_target : as ``target``, optional
-        Target of the steps' data, where it differs, on the same coordinates; or a sequence of them.
+        Target of the steps' data, if different, on the same coordinates; or a sequence, one for
+        each step.
     decay : float
-        Weight decay: the part that a step takes off the rows, below 1; or a sequence.
-        docs/theory.md 19
+        Weight decay: the share by which a step shrinks the rows, below 1; or a sequence, one for
+        each step.  docs/theory.md 19
     inputs : GaussianMixture, optional
-        Law of the first coordinates of the inputs; the others are standard normal, as all are
-        unless given.  docs/theory.md 19
+        Law of the first coordinates of the inputs.  All other coordinates are standard normal.
+        docs/theory.md 19
     readout : float, sequence, (values, fractions), name or scipy.stats distribution
-        Law of the first-step readout times sqrt(p): "equal" (all 1) unless given;
+        Law of the first-step readout times sqrt(p).  The default is "equal" (all 1);
         "rademacher" (+-1), "gaussian" and "box" (continuous on an interval) have mean 0 and
         variance 1.
     bias : float, sequence or (values, fractions)
         Law of the untrained biases, independent of the readout.
     initialisation : {"sphere", "gaussian"}
-        Rows before the steps: uniform on the unit sphere, or N(0, I/d).  What differs are the
-        norms, which only the network itself sees.
+        Law of the rows before the steps: uniform on the unit sphere, or N(0, I/d).  Only the
+        row norms differ, on which the sRF does not depend.
     intercept, train_bias : bool
         As for :class:`SpikedRandomFeatures`.
     label_noise : str or LabelNoise, optional
@@ -93,20 +95,21 @@ class GradientStep(Step):
         beta : float
             Width over input dimension, p/d.
         row_norms : bool
-            Whether the fluctuation of the rows' norms is kept.
+            Whether the fluctuation of the rows' norms is included.
 
         Raises
         ------
         InvalidArgument
-            Where it does not apply: see :func:`replica.Network`.
+            If this theory does not cover the step: see :func:`replica.Network`.
         """
         return Network(step=self, beta=beta, row_norms=row_norms)
 
     def model(
         self, *, beta: float | None = None, row_norms: bool = True, **values: Any
     ) -> SpikedRandomFeatures:
-        """The sRF of width ``beta``, or the network if that is the ``model``, after the step with
-        other ``values`` of ``varying`` fields; the network as :meth:`network` makes it.
+        """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields.
+
+        With ``model="network"``, the model of :meth:`network` instead.
 
         Raises
         ------
@@ -114,8 +117,8 @@ class GradientStep(Step):
             If beta is missing.
         """
         if beta is None:
-            raise InvalidArgument("beta", beta, "given, the width p/d: beta=1 where p = d")
+            raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
         theory = choice("model", values.pop("model", "srf"), MODELS)
-        step = self.at(beta, values)
+        step = self.with_values(beta, values)
         network = theory == "network"
         return step.network(beta=beta, row_norms=row_norms) if network else step.srf(beta=beta)

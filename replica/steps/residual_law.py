@@ -1,9 +1,9 @@
 """The law of the residual of a sample, rho = y - mu_0(kappa), on few nodes.  docs/theory.md 16, 18
 
-At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on panels
-that are halved until averages settle, those of one direction within those of another.  It is
-carried, with the moments of the input along the directions that the labels know, to nodes that all
-kappa share (``residual_nodes``): block after block, as there may be millions of nodes of tau.
+At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on nested
+panels that are halved until averages converge.  The values are then interpolated to nodes shared by
+all kappa (``residual_nodes``), together with the moments of the input along the directions known to
+labels.  This is done in blocks, as there may be millions of nodes of tau.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,29 +20,35 @@ from solvers.rules import Rule, trapezoid_tensor
 from ..problem import Components, GaussianMixture, LabelLaw
 from .residual_nodes import Block, on_few_nodes
 from .step import Step
-from .tau_panels import SHORTEST, Nest, TauNodes
+from .tau_panels import NEGLIGIBLE, NestedPanels, TauNodes
 
-AT_ONCE = 2**14  # nodes of tau, whose numbers stay in the processor's cache
+AT_ONCE = 2**14  # nodes of tau in a block, which fits in the processor's cache
 
 
 class ResidualLaw(NamedTuple):
-    """The law of rho given kappa: nodes rho (N, m), or (1, m) for all kappa, with the weights
-    (D + 1, D + 1, N, m) of E x_a x_b f(rho), x = (1, projections)."""
+    """The law of rho given kappa.
+
+    Attributes
+    ----------
+    rho : (N, m), or (1, m) for all kappa
+    weights : (D + 1, D + 1, N, m)
+        Weights of E x_a x_b f(rho), x = (1, projections).
+    """
 
     rho: Array
     weights: Array
 
 
 class KnownInputs(NamedTuple):
-    """What the batch of a step sees of its inputs, given kappa, the projection on the spike u.
+    """Inputs of the batch of a step on the directions known to labels, given kappa = u . x.
 
     Attributes
     ----------
     law : GaussianMixture or None
     components : Components
-        On u and the directions zeta that the D coordinates which labels know have beside it.
+        Components of the law on u and zeta; with u, zeta spans the D coordinates known to labels.
     known : (D or D + 1, S)
-        These coordinates and the direction of the rest of u, where u has one, in u and zeta.
+        These coordinates, and the part of u outside them if there is one, in the basis u, zeta.
     """
 
     law: GaussianMixture | None
@@ -51,77 +57,96 @@ class KnownInputs(NamedTuple):
 
 
 def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
-    """Of the batch of step t, whose rows have their spike along ``unit``, of which the first D
-    coordinates are those of the inputs."""
-    D, length = step.known, np.linalg.norm(unit[step.known :])
+    """Known inputs of the batch of step t, for a spike along ``unit``.
+
+    The first D coordinates of ``unit`` are coordinates of the inputs.
+    """
+    D, length = step.known_dimension, np.linalg.norm(unit[step.known_dimension :])
     gamma = unit[:D, None]
-    components = Components.of(step.inputs, gamma, step.labels_at(t).combinations)
+    components = Components.from_law(step.inputs, gamma, step.labels_at(t).combinations)
     known = components.basis
-    if length > SHORTEST:  # zeta has a direction of that length
-        rest = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
-        known = np.vstack([known, rest])
+    if length > NEGLIGIBLE:  # u has a part outside the D coordinates
+        u_outside = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
+        known = np.vstack([known, u_outside])
     return KnownInputs(step.inputs, components, known)
 
 
-def residuals(
+def law_of_residuals(
     labels: LabelLaw, inputs: KnownInputs, rule: Rule, offset: Array, root: float, level: int
 ) -> ResidualLaw:
-    """The law of rho = y - ``offset`` (N,), or (1,), at the N nodes of ``rule`` for z in all
-    components of the inputs.  Eq. (19.5)
+    """The law of rho = y - ``offset`` at the N nodes of ``rule`` for z in all components.
+    Eq. (19.5)
 
-    Averages vary with rho on a scale 1 / root: the pencil has 1 / (1 + x root^2 rho^2), x <= 1.
+    ``offset`` is (N,) or (1,).  Averages vary with rho on the scale 1 / root: the pencil contains
+    1 / (1 + x root^2 rho^2), x <= 1.
 
     Raises
     ------
     QuadratureError
         If the target varies too quickly.
     """
-    of = inputs.components
-    places, weights = of.on(rule)
+    components = inputs.components
+    places, weights = components.places_and_weights(rule)
     offset = np.broadcast_to(offset, weights.shape)
-    power, q = labels.averages(inputs.law).power, of.rest.shape[2]
-    # where nothing of tau enters
-    plain = of.mean_label(labels.combined_mean, places, np.zeros((q, *weights.shape, 1)))[:, 0]
-    parts = []
-    for j, L in enumerate(of.rest):
-        own = np.flatnonzero(places.component == j)
-        centre, L = of.centre(places.at(own)), L[:, L.any(axis=0)]
-        some = Some(labels, power, centre, L, plain[own], offset[own], root)
-        parts.append((own, some, _over_tau(some, level)))
+    power, q = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
+    # mean label if the target does not depend on tau
+    no_tau = np.zeros((q, *weights.shape, 1))
+    plain = components.mean_label(labels.combined_mean, places, no_tau)[:, 0]
+    integrals = []
+    for j, L in enumerate(components.tau_slopes):
+        members = np.flatnonzero(places.component == j)
+        centre, L = components.mean_arguments(places.subset(members)), L[:, L.any(axis=0)]
+        at_places = LabelsAtPlaces(labels, power, centre, L, plain[members], offset[members], root)
+        integrals.append((members, at_places, _tau_integral(at_places, level)))
 
-    x = np.concatenate([np.ones((1, len(weights))), inputs.known @ of.special(places)])
-    first, second = np.triu_indices(len(x))
-    # of the other directions the mean and the covariance given tau
-    seen = inputs.known @ of.root
-    apart = np.ones((len(seen), 1, seen.shape[2]))
-    apart[:, 0, :q] = ~of.rest.any(axis=1)
-    left = np.pad((seen * apart) @ seen.swapaxes(1, 2), [(0, 0), (1, 0), (1, 0)])[:, first, second]
+    means = inputs.known @ components.projection_means(places)
+    x = np.concatenate([np.ones((1, len(weights))), means])
+    row, column = np.triu_indices(len(x))
+    # means and covariances of the other directions given tau
+    known_slopes = inputs.known @ components.root
+    independent = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
+    independent[:, 0, :q] = ~components.tau_slopes.any(axis=1)
+    covariance = (known_slopes * independent) @ known_slopes.swapaxes(1, 2)
+    covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row, column]
 
     def blocks() -> Iterator[Block]:
-        for j, (own, some, (*_, nodes)) in enumerate(parts):
-            along = seen[j][:, :q][:, of.rest[j].any(axis=0)]
-            for at, tau, more in nodes:
+        for j, (members, at_places, (*_, nodes)) in enumerate(integrals):
+            tau_slopes = known_slopes[j][:, :q][:, components.tau_slopes[j].any(axis=0)]
+            for members_at, tau, weight in nodes:
                 check_time()
-                here = x[:, own[at]]
-                here[1:] += along @ tau
-                moments = here[first] * here[second]
-                moments += left[j][:, None]
-                moments *= weights[own[at]] * more
-                yield Block(own[at], some.residual(at, tau), moments)
+                projections = x[:, members[members_at]]
+                projections[1:] += tau_slopes @ tau
+                moments = projections[row] * projections[column]
+                moments += covariance[j][:, None]
+                moments *= weights[members[members_at]] * weight
+                yield Block(members[members_at], at_places.residual(members_at, tau), moments)
 
-    lows, highs, _ = zip(*(over_tau for *_, over_tau in parts), strict=True)
-    one = not of.rest.any() and not any(variance for variance, _ in labels.gaussians)
-    ends = None if one else (min(lows), max(highs))
-    rho, moments = on_few_nodes(labels, offset, ends, blocks(), len(first), root, level)
+    lows, highs, _ = zip(*(integral for *_, integral in integrals), strict=True)
+    noisy = any(variance for variance, _ in labels.gaussians)
+    ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
+    rho, moments = on_few_nodes(labels, offset, ends, blocks(), len(row), root, level)
     matrix = np.empty((len(x), len(x), *moments.shape[1:]))
-    matrix[first, second] = matrix[second, first] = moments
+    matrix[row, column] = matrix[column, row] = moments
     return ResidualLaw(rho, matrix)
 
 
-class Some(NamedTuple):
-    """Labels, of that ``power`` E y^2, at N places of one component: E[y | z] at the arguments
-    ``centre`` (T, N) + L tau, L (T, q), or ``plain`` (N,) where there is no tau; and the ``offset``
-    (N,) and the scale 1 / ``root`` of their residuals."""
+class LabelsAtPlaces(NamedTuple):
+    """Labels at N places of one component of the inputs.
+
+    Attributes
+    ----------
+    labels : LabelLaw
+    power : float
+        E y^2.
+    centre, L : (T, N), (T, q)
+        The arguments of the target are centre + L tau.
+    plain : (N,)
+        E[y | z] if there is no tau.
+    offset : (N,)
+        Output that the residual subtracts.
+    root : float
+        Averages vary with rho on the scale 1 / root.
+    """
 
     labels: LabelLaw
     power: float
@@ -132,84 +157,89 @@ class Some(NamedTuple):
     root: float
 
     def residual(self, at: NDArray[np.int64], tau: Array) -> Array:
-        """E[y | z] less the offset at n of the places, with tau (q, n)."""
+        """E[y | z] - offset at n of the places, with tau (q, n)."""
         if not self.L.shape[1]:
             return np.asarray(self.plain[at] - self.offset[at])
         mean = self.labels.combined_mean(*(self.centre[:, at] + self.L @ tau))
         return np.asarray(mean - self.offset[at])
 
 
-class OverTau(NamedTuple):
-    """The nodes of tau at all places, in blocks, and the smallest and largest residual there."""
+class TauIntegral(NamedTuple):
+    """Nodes of tau at all places, in blocks, and the smallest and largest residual on them."""
 
     low: float
     high: float
     nodes: Iterator[TauNodes]
 
 
-def _over_tau(of: Some, level: int) -> OverTau:
-    """Nodes of tau: along several of them, on finer and finer levels, by the target's own rules
-    while these have few nodes a direction, then on panels."""
-    q = of.L.shape[1]
+def _tau_integral(at_places: LabelsAtPlaces, level: int) -> TauIntegral:
+    """Nodes of tau for a ``level`` of refinement.
+
+    One direction of tau is integrated on panels.  Several are integrated by the target's own rules,
+    while these have at most 128 nodes a direction, then on panels.
+    """
+    q = at_places.L.shape[1]
     if not q:
-        return _by_rule(of, lambda centre: Rule(np.zeros((1, 0)), np.ones(1)))
+        return _nodes_by_rule(at_places, lambda centre: Rule(np.zeros((1, 0)), np.ones(1)))
     if q == 1:
-        return _on_panels(of, 10.0 ** -min(8 + level, 13))
-    # panels have no more than 128 nodes a direction
-    own = takewhile(
-        lambda rule: rule(of.centre[:, :1]).weights.shape[-1] <= 128**q,
-        of.labels.combined_mean.rules(of.L),
+        return _nodes_on_panels(at_places, 10.0 ** -min(8 + level, 13))
+    # panels need at most 128 nodes a direction
+    rules = takewhile(
+        lambda rule: rule(at_places.centre[:, :1]).weights.shape[-1] <= 128**q,
+        at_places.labels.combined_mean.rules(at_places.L),
     )
-    few = list(islice(own, level + 1))
-    if len(few) > level:
-        return _by_rule(of, few[level])
-    # left by Gauss's rule; Kronrod's, the one used, is far better
-    return _on_panels(of, 10.0 ** -min(6 + level - len(few), 8))
+    coarse_rules = list(islice(rules, level + 1))
+    if len(coarse_rules) > level:
+        return _nodes_by_rule(at_places, coarse_rules[level])
+    # tolerance for Gauss's rule; Kronrod's rule, which is used, is far more accurate
+    return _nodes_on_panels(at_places, 10.0 ** -min(6 + level - len(coarse_rules), 8))
 
 
-def _by_rule(of: Some, rule_at: Callable[[Array], Rule]) -> OverTau:
-    """The same nodes at all places, or those that a rule has at each."""
-    N, M = of.centre.shape[1], rule_at(of.centre[:, :1]).weights.shape[-1]
-    some = max(1, AT_ONCE // M)
+def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauIntegral:
+    """Nodes of tau by the rule ``rule_at`` of every place, which may be the same for all."""
+    N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
+    block = max(1, AT_ONCE // M)
 
     def nodes() -> Iterator[TauNodes]:
-        for at in np.split(np.arange(N), range(some, N, some)):
-            tau, weights = rule_at(of.centre[:, at])
-            tau = np.broadcast_to(tau, (len(at), *tau.shape[-2:]))
-            weights = np.broadcast_to(weights, (len(at), M))
-            for part in (slice(k, k + AT_ONCE) for k in range(0, M, AT_ONCE)):
-                more = weights[:, part]
-                own = tau[:, part].reshape(more.size, tau.shape[2]).T
-                yield np.repeat(at, more.shape[1]), own, more.ravel()
+        for index in np.split(np.arange(N), range(block, N, block)):
+            tau, weights = rule_at(at_places.centre[:, index])
+            tau = np.broadcast_to(tau, (len(index), *tau.shape[-2:]))
+            weights = np.broadcast_to(weights, (len(index), M))
+            for columns in (slice(k, k + AT_ONCE) for k in range(0, M, AT_ONCE)):
+                block_weights = weights[:, columns]
+                block_tau = tau[:, columns].reshape(block_weights.size, tau.shape[2]).T
+                yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()
 
     low, high = np.inf, -np.inf
-    for at, tau, _ in nodes():
+    for index, tau, _ in nodes():
         check_time()
-        rho = of.residual(at, tau)
+        rho = at_places.residual(index, tau)
         low, high = min(low, rho.min()), max(high, rho.max())
-    return OverTau(low, high, nodes())
+    return TauIntegral(low, high, nodes())
 
 
-def _on_panels(of: Some, tol: float) -> OverTau:
-    """Nodes on panels that are halved until averages settle to ``tol``."""
-    labels, offset, noise = of.labels, of.offset, min(v for v, _ in of.labels.gaussians)
-    root = of.root / np.sqrt(1 + of.root**2 * noise)  # averages over the noise vary no faster
-    # of labels that grow, moments far out in kappa are large, and known to their own rounding
-    few, fourth = trapezoid_tensor(24, of.L.shape[1]), np.zeros(len(offset))
-    for at, tau, weights in _by_rule(of, lambda centre: few).nodes:
-        fourth += np.bincount(at, weights * of.residual(at, tau) ** 4, len(offset))
-    size = np.maximum(np.sqrt(of.power) + np.abs(offset).max(), fourth**0.25)
+def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
+    """Nodes of tau on panels that are halved until averages converge to ``tol``."""
+    labels, offset = at_places.labels, at_places.offset
+    noise = min(variance for variance, _ in labels.gaussians)
+    root = at_places.root / np.sqrt(1 + at_places.root**2 * noise)  # noise smooths averages
+    # the tolerance is relative to the moments, which are large in the tails of growing labels
+    coarse_rule, fourth = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
+    for index, tau, weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
+        fourth += np.bincount(index, weights * at_places.residual(index, tau) ** 4, len(offset))
+    size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), fourth**0.25)
     low, high = np.inf, -np.inf
 
     def averages(z: Array, owner: NDArray[np.int64]) -> Array:
-        """Such as the pencil takes, and those that a moment of rho does."""
+        """Averages that represent the pencil's, and moments of rho."""
         nonlocal low, high
         rho = labels.combined_mean(*z) - offset[owner, None]
         low, high = min(low, rho.min()), max(high, rho.max())
         inverse, power = 1 / (1 + (root * rho) ** 2), (rho / size[owner, None]) ** 2
         return np.stack([inverse, root * rho * inverse, power, power**2])
 
-    each = np.arange(len(offset))
-    nest = Nest(averages, labels, each, of.centre, of.L, np.full(len(offset), tol))
-    panels, _ = nest.adapted()
-    return OverTau(low, high, nest.nodes(panels))
+    all_places = np.arange(len(offset))
+    tols = np.full(len(offset), tol)
+    nested = NestedPanels(averages, labels, all_places, at_places.centre, at_places.L, tols)
+    panels, _ = nested.adapted()
+    return TauIntegral(low, high, nested.nodes(panels))

@@ -1,7 +1,7 @@
-"""Nodes for the residual of a sample, and what label noise adds to it.  docs/theory.md 16, 18
+"""Nodes for the residual rho of a sample, and the label noise on them.  docs/theory.md 16, 18
 
-Averages of smooth functions of rho are carried from its values to few nodes, on which the noise is
-a matrix.
+Averages of smooth functions of rho over many values are replaced by averages over few nodes, by
+interpolation.  Label noise acts on the weights of the nodes as a matrix.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,17 @@ from solvers.rules import HALF_WIDTH, gaussian_density, trapezoid
 
 from ..problem import LabelLaw
 
-RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # on a panel, on finer levels
-# Noise over the square of 1 / root, from which a rule for rho needs fewer nodes than one for the
+RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # nodes on a panel, by level
+# Noise variance times root^2 above which a rule for rho needs fewer nodes than a rule for the
 # noise.
 WIDE_NOISE = 0.5
 
 
 class Nodes(NamedTuple):
-    """Panels of ``length`` in arcsinh(root rho), from ``low`` on, each with ``points`` Chebyshev
-    nodes that interpolate smooth functions of rho."""
+    """Chebyshev nodes on panels in u = arcsinh(root rho), to interpolate smooth functions of rho.
+
+    The panels start at u = ``low``; each has the same ``length`` and number of ``points``.
+    """
 
     root: float
     low: float
@@ -39,15 +41,14 @@ class Nodes(NamedTuple):
         place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
         return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
 
-    def empty(self, kinds: int, N: int) -> Array:
-        """Room for weights on these nodes at N places."""
+    def zero_moments(self, kinds: int, N: int) -> Array:
+        """Zero Chebyshev moments of weights at N places."""
         return np.zeros((kinds, N * self.panels, self.points))
 
-    def add(self, total: Array, owner: NDArray[np.int64], rho: Array, weights: Array) -> None:
-        """Add to the ``total`` weights of places ``owner`` (n,) on these nodes those (l, n) at
-        ``rho`` (n,).
+    def add_to(self, total: Array, owner: NDArray[np.int64], rho: Array, weights: Array) -> None:
+        """Add weights (l, n) at ``rho`` (n,) to the Chebyshev moments ``total`` at ``owner``.
 
-        Panels keep the rounding of large values out of the small weights of the tails.
+        With several panels, rounding of large weights does not reach the small ones of the tails.
         """
         place = (np.arcsinh(self.root * rho) - self.low) / self.length
         panel = np.clip(place.astype(int), 0, self.panels - 1)
@@ -56,23 +57,25 @@ class Nodes(NamedTuple):
         basis = chebvander(2 * (place - panel)[order] - 1, self.points - 1)
         _accumulate(total, key[order], weights[:, order], basis)
 
-    def carried(self, total: Array) -> Array:
-        """The ``total`` weights (l, N, m) of the same averages of smooth functions."""
+    def weights_on_nodes(self, total: Array) -> Array:
+        """Weights (l, N, m) on the nodes with the Chebyshev moments ``total``."""
         on_nodes = total @ coefficient_matrix(self.points)
         return np.asarray(on_nodes.reshape(len(total), -1, self.panels * self.points))
 
 
 def _accumulate(total: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
-    """Add ``weights`` (l, n) times ``basis`` (n, p) to the ``total`` (l, M, p) at each ``key``
-    (n,), in order."""
+    """Add ``weights`` (l, n) times ``basis`` (n, p) to ``total`` (l, M, p) at the sorted ``key``
+    (n,)."""
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
         total[:, key[start]] += weights[:, start:end] @ basis[start:end]
 
 
 class Block(NamedTuple):
-    """Residuals rho (n,), but for the labels' noise, of places ``owner`` (n,), in order, with
-    moments (l, n) as weights."""
+    """Residuals rho (n,) without label noise, of places ``owner`` (n,), which are sorted.
+
+    The moments (l, n) are their weights.
+    """
 
     owner: NDArray[np.int64]
     rho: Array
@@ -88,9 +91,11 @@ def on_few_nodes(
     root: float,
     level: int,
 ) -> tuple[Array, Array]:
-    """Nodes rho (1, m), or (N, m), of N places with this ``offset`` (N,), and the weights there
-    (``kinds``, N, m), of all ``blocks`` with the labels' noise: of residuals between ``ends``, or
-    (None) of one at each place, without noise."""
+    """Few nodes rho, (1, m) or (N, m), and weights (``kinds``, N, m) for all ``blocks``.
+
+    Label noise is added to the residuals, which lie between ``ends``.  If ``ends`` is None, every
+    one of the N places has a single residual, and there is no noise.
+    """
     N, widest = len(offset), max(variance for variance, _ in labels.gaussians)
     if labels.channel:
         moments = np.zeros((kinds, N, 2))
@@ -99,61 +104,62 @@ def on_few_nodes(
             _accumulate(moments, owner, weights, np.stack([1 + mean, 1 - mean], axis=1) / 2)
         return np.stack([1 - offset, -1 - offset], axis=1), moments
     if ends is None:
-        values, moments = np.zeros((N, 1)), np.zeros((kinds, N, 1))
+        single_rho, moments = np.zeros((N, 1)), np.zeros((kinds, N, 1))
         for owner, rho, weights in blocks:
-            values[owner, 0], moments[:, owner, 0] = rho, weights
-        return values, moments
+            single_rho[owner, 0], moments[:, owner, 0] = rho, weights
+        return single_rho, moments
     low, high = ends
-    plain = _nodes(low, high, root, RHO_NODES[level])
-    total = plain.empty(kinds, N)
+    noiseless_nodes = _nodes_between(low, high, root, RHO_NODES[level])
+    total = noiseless_nodes.zero_moments(kinds, N)
     for block in blocks:
-        plain.add(total, *block)
-    carried = plain.carried(total)
+        noiseless_nodes.add_to(total, *block)
+    noiseless_weights = noiseless_nodes.weights_on_nodes(total)
     if not widest:
-        return plain.rho[None], carried
+        return noiseless_nodes.rho[None], noiseless_weights
     margin = HALF_WIDTH * np.sqrt(widest)
-    nodes = _nodes(low - margin, high + margin, root, RHO_NODES[level])
-    blur = sum(
-        share * _blur(nodes, plain.rho, variance, root, level)
+    nodes = _nodes_between(low - margin, high + margin, root, RHO_NODES[level])
+    noise_matrix = sum(
+        share * _noise_matrix(nodes, noiseless_nodes.rho, variance, root, level)
         for variance, share in labels.gaussians
     )
-    return nodes.rho[None], carried @ blur
+    return nodes.rho[None], noiseless_weights @ noise_matrix
 
 
-def _nodes(low: float, high: float, root: float, count: int) -> Nodes:
-    """Nodes for functions of the scale 1 / root, between two values."""
-    # more than one panel, as tails have tiny weights, which are lost in rounding on longer ones
+def _nodes_between(low: float, high: float, root: float, count: int) -> Nodes:
+    """Nodes between two values of rho, for functions that vary on the scale 1 / root."""
+    # several panels: on a long one, rounding would hide the tiny weights of the tails
     root = max(root, 5.0 / max(-low, high, 1e-300))
     low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
     panels = max(1, int(np.ceil((high - low) / 1.5)))
     return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
 
 
-def _blur(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
-    """Weights (M, m) on ``nodes`` of each of ``mean`` (M,) + Gaussian ``noise`` (a variance)."""
-    deviation, blur = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
-    # functions vary on the scale 1 / root near 0 alone
-    near = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))
-    for which, values in ((near, _by_density), (~near, _by_values)):
-        if which.any():
-            rho, weights = values(mean[which], deviation, root, level)
-            total, owner = nodes.empty(1, len(rho)), np.repeat(np.arange(len(rho)), rho.shape[1])
-            nodes.add(total, owner, rho.ravel(), weights.reshape(1, -1))
-            blur[which] = nodes.carried(total)[0]
-    return blur
+def _noise_matrix(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
+    """Weights (M, m) on ``nodes`` of Gaussians around ``mean`` (M,) with the variance ``noise``."""
+    deviation, matrix = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
+    # functions vary on the scale 1 / root near 0 only
+    by_density = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))
+    for chosen, make_rule in ((by_density, _rule_in_rho), (~by_density, _rule_in_noise)):
+        if chosen.any():
+            rho, weights = make_rule(mean[chosen], deviation, root, level)
+            total = nodes.zero_moments(1, len(rho))
+            owner = np.repeat(np.arange(len(rho)), rho.shape[1])
+            nodes.add_to(total, owner, rho.ravel(), weights.reshape(1, -1))
+            matrix[chosen] = nodes.weights_on_nodes(total)[0]
+    return matrix
 
 
-def _by_values(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
-    """Values and weights (M, n) of each of ``mean`` (M,) and a Gaussian of that ``deviation``: by
-    values of the Gaussian."""
+def _rule_in_noise(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
+    """Trapezoidal rule (M, n) in the noise, for Gaussians of a ``deviation`` around ``mean``
+    (M,)."""
     scale = min(root * deviation, np.sqrt(WIDE_NOISE))
-    xi, w = trapezoid(int((22 + 50 * scale) * (1 + level / 8)) if deviation else 1)
+    xi, weights = trapezoid(int((22 + 50 * scale) * (1 + level / 8)) if deviation else 1)
     rho = mean[:, None] + deviation * xi
-    return rho, np.broadcast_to(w, rho.shape)
+    return rho, np.broadcast_to(weights, rho.shape)
 
 
-def _by_density(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
-    """The same by its density, on values that are evenly spaced in arcsinh(root rho)."""
+def _rule_in_rho(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
+    """Trapezoidal rule (M, n) in arcsinh(root rho), for the same Gaussians, by their density."""
     margin = HALF_WIDTH * deviation
     low, high = np.arcsinh(root * np.array([mean.min() - margin, mean.max() + margin]))
     narrowest = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)

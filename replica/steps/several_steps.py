@@ -1,15 +1,14 @@
 """Several giant steps, each on a fresh batch: (alpha_t, eta_t) -> (r, c, gamma) after each.
 docs/theory.md 10 (ext).
 
-Before step t every row is r u + sqrt(c) w_i: a spike r u that all rows share, u unit with
-cosines gamma to the target's directions, and a bulk of variance c.  The gradient adds to the
-spike a part along u, a part along the target's other directions and a noise common to all rows;
-it rescales the bulk and adds independent noise to it.  The result is again of this form, so that
-one recursion serves every step.  At initialisation r = 0, c = 1 and gamma = 0: the spike is
-empty, the whole target is in the other directions, and the first step is that of docs/theory.md 2.
+Before step t every row is r u + sqrt(c) w_i: a spike r u common to all rows, u unit with cosines
+gamma to the target's directions, and a bulk of variance c.  The gradient adds to the spike a part
+along u, a part along the target's other directions and a noise common to all rows.  It rescales the
+bulk and adds independent noise to it.  The rows are again of this form, so every step is the same
+recursion.  At initialisation r = 0, c = 1 and gamma = 0, and the first step is docs/theory.md 2.
 
-The bulk is taken as isotropic and independent of the batches before, as in docs/theory.md 2; in the
-network it keeps a row covariance (docs/theory.md 15), which several steps accumulate.
+The bulk is assumed isotropic and independent of earlier batches, as in docs/theory.md 2.  In the
+network it has a row covariance (docs/theory.md 15), to which every step adds.
 """
 
 import warnings
@@ -25,7 +24,7 @@ from solvers.settle import largest_change, settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, remainder
+from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, complement_root
 from .one_step import GROUPS, features_after_one_step
 from .step import Step, check_is_step
 
@@ -45,11 +44,11 @@ class AfterStep:
     c : float
         Bulk variance.
     gamma : tuple of D floats
-        Cosines of the spike with the directions that labels know: those of the targets, or of
+        Cosines of the spike with the directions of the targets, or with the coordinates of
         ``inputs``.
     weight_cosines, gradient_cosines : tuple of D floats
-        Cosines with these directions of a row, and of the step it has just made; 0
-        where that is none.
+        Cosines with these directions of a row, and of its change in this step; 0 if it does not
+        change.
     quadrature_error : float
         Relative change of the averages of Eq. (10.1) at the last refinement of their rule.
     """
@@ -70,8 +69,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     Parameters
     ----------
     step : GradientStep
-        With one value of the readout and one of the bias; any number of steps, of target
-        directions, any activation and noise.
+        Any step or steps with one value of the readout and one of the bias.
 
     Raises
     ------
@@ -105,16 +103,18 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
                 "every group of neurons has a spike of its own, which the theory does not follow "
                 "beyond the first step (validation.trajectory simulates it)",
             )
-    step.student.slope_moments(step.bias.values[0])  # refuses a jump
+    step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
 
 def features_after_steps(
     step: Step, tol: float = 1e-6, most: int = GROUPS[-1]
 ) -> SpikedRandomFeatures:
-    """The features of width 1 after the last step of ``step``, one or several, with a warning where
-    the ``most`` groups are too few for the readout's law: losses other than the square are solved
-    to 1e-6."""
+    """The sRF of width beta = 1 after the last of one or several steps.
+
+    Warns if ``most`` groups are too few for the readout's law.  The default ``tol`` is the accuracy
+    of losses other than the square.
+    """
     if step.steps:
         last, bias = after_each_step(step)[-1], step.bias.values[0]
         return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=bias)
@@ -130,21 +130,23 @@ def features_after_steps(
 
 @lru_cache(maxsize=64)
 def _all_steps(step: Step) -> tuple[AfterStep, ...]:
-    """The rows after the first step, the second and so on.  Eqs. (10.1)-(10.3)"""
-    r, c, gamma, rows = 0.0, 1.0, np.zeros(step.known), []
+    """Rows after every step, in order.  Eqs. (10.1)-(10.3)"""
+    r, c, gamma, results = 0.0, 1.0, np.zeros(step.known_dimension), []
     for t, (alpha0, eta) in enumerate(step.schedule):
-        # the moments that Eq. (10.1) averages are those of the rows' table
-        now = _state(step, step.labels_at(t), r, c, gamma)
-        (a_u, delta, common, own, *rest), error = _settled_averages(step, now)
-        a_zeta, n_c, n_i, kept = np.array(rest), common / alpha0, own / alpha0, step.kept(t)
-        towards = a_u * gamma + remainder(gamma[:, None]) @ a_zeta  # the gradient's cosines ...
-        length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)  # ... times this
-        push = eta * step.readout.values[0]
+        # Eq. (10.1) averages moments of the table of the current rows
+        model = _rows_as_model(step, step.labels_at(t), r, c, gamma)
+        (a_u, delta, common, independent, *orthogonal), error = _converged_averages(step, model)
+        a_zeta, n_c, n_i = np.array(orthogonal), common / alpha0, independent / alpha0
+        decay_factor = step.decay_factor(t)
+        # the gradient, as its length times its cosines
+        gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
+        length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        rate = eta * step.readout.values[0]
         # Eq. (10.2)
-        cosines_by_length = kept * r * gamma + push * towards
-        r = float(np.sqrt((kept * r + push * a_u) ** 2 + push**2 * (a_zeta @ a_zeta + n_c)))
+        cosines_by_length = decay_factor * r * gamma + rate * gradient
+        r = float(np.sqrt((decay_factor * r + rate * a_u) ** 2 + rate**2 * (a_zeta @ a_zeta + n_c)))
         gamma = cosines_by_length / r if r else np.zeros_like(gamma)
-        c = float(c * (kept + push * delta) ** 2 + push**2 * n_i)  # Eq. (10.3), c = s^2 + nu
+        c = float(c * (decay_factor + rate * delta) ** 2 + rate**2 * n_i)  # Eq. (10.3)
         after = AfterStep(
             alpha0=alpha0,
             eta=eta,
@@ -152,19 +154,20 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
             c=c,
             gamma=tuple(gamma.tolist()),
             weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
-            gradient_cosines=tuple((np.sign(push) * towards / (length or 1.0)).tolist()),
+            gradient_cosines=tuple((np.sign(rate) * gradient / (length or 1.0)).tolist()),
             quadrature_error=error,
         )
-        rows.append(after)
-    return tuple(rows)
+        results.append(after)
+    return tuple(results)
 
 
-def _state(step: Step, labels: LabelLaw, r: float, c: float, gamma: Array) -> SpikedRandomFeatures:
-    """Rows before a step as a model of these ``labels``, on all coordinates that those of some step
-    know."""
+def _rows_as_model(
+    step: Step, labels: LabelLaw, r: float, c: float, gamma: Array
+) -> SpikedRandomFeatures:
+    """Rows before a step as an sRF with these ``labels``, on coordinates of all targets."""
     target, inputs, bias = labels.target, step.inputs, step.bias.values[0]
-    if target.dimension < step.known and inputs is None:
-        inputs = GaussianMixture(means=np.zeros((1, step.known)))
+    if target.dimension < step.known_dimension and inputs is None:
+        inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
     return SpikedRandomFeatures(
         student=step.student,
         target=target,
@@ -178,15 +181,17 @@ def _state(step: Step, labels: LabelLaw, r: float, c: float, gamma: Array) -> Sp
     )
 
 
-def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, float]:
-    """The averages of Eq. (10.1) over the rows ``now``, and their change, relative to the largest,
-    at the last refinement of the rule for kappa."""
-    averages = partial(_averages, step, now)
-    if not now.r:  # nothing depends on kappa
+def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, float]:
+    """Averages of Eq. (10.1) over the ``rows``, and their last change, relative to the largest.
+
+    The rule for kappa is refined until they converge.
+    """
+    averages = partial(_averages, step, rows)
+    if not rows.r:  # nothing depends on kappa
         return averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
-    tol = 1e-11  # each step passes its errors on to the next
-    settled = settle(rules(now), averages, largest_change, tol)
+    tol = 1e-11  # errors accumulate over the steps
+    settled = settle(rules(rows), averages, largest_change, tol)
     if not settled.converged:
         raise QuadratureError(
             f"the averages over kappa after a step did not settle to {tol:g} "
@@ -195,23 +200,26 @@ def _settled_averages(step: Step, now: SpikedRandomFeatures) -> tuple[Array, flo
     return settled.value, settled.change
 
 
-def _averages(step: Step, now: SpikedRandomFeatures, rule: Rule) -> Array:
-    """The averages of Eq. (10.1) over the rows ``now`` by ``rule`` for kappa: a_u along the spike,
-    the stretch delta of the bulk, alpha_t times the noises n_c, common to all rows, and n_i, of
-    each row's own, and a_zeta across the spike (K' of them)."""
-    table = tabulate(now, rule)
-    m2, v1 = slope_statistics(step.student, now.geometry.r[0] @ table.kappa + now.bias, now.c)
-    mu1, w = table.mu1[0], table.weights
+def _averages(step: Step, rows: SpikedRandomFeatures, rule: Rule) -> Array:
+    """Averages of Eq. (10.1) over the ``rows`` by ``rule`` for kappa.
+
+    a_u along the spike, the scaling delta of the bulk, alpha_t n_c of the noise common to all rows,
+    alpha_t n_i of the noise independent for each row, and the K' a_zeta orthogonal to the spike.
+    """
+    table = tabulate(rows, rule)
+    m2, v1 = slope_statistics(step.student, rows.geometry.r[0] @ table.kappa + rows.bias, rows.c)
+    mu1, weights = table.mu1[0], table.weights
     rho = table.h - step.readout.values[0] * table.offsets[0]
-    rho2 = rho**2 + now.labels.conditional_variance(table.h, table.spread)
-    numbers = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ w
-    # of the force on a sample, rho mu_1, along the spike and across it
-    force = table.per_part(w) * (table.target_parts - step.readout.values[0] * table.regressors[0])
+    rho2 = rho**2 + rows.labels.conditional_variance(table.h, table.spread)
+    along_spike = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ weights
+    # averages of rho mu_1 along the spike and orthogonal to it
+    residual = table.target_parts - step.readout.values[0] * table.regressors[0]
+    force = table.per_part(weights) * residual
     a_u, *a_zeta = force @ table.regressors[1:].T
-    return np.array([a_u, *numbers, *a_zeta])
+    return np.array([a_u, *along_spike, *a_zeta])
 
 
 def slope_statistics(student: Activation, shift: Array, c: float) -> tuple[Array, Array]:
-    """E sigma'' and Var sigma' at shift + sqrt(c) z, arrays like ``shift``.  Eq. (10.1)"""
-    first, rest = student.slope_moments_at(shift, c)[[1, 4]]
-    return first / np.sqrt(c), first**2 + rest
+    """Moments E sigma'' and Var sigma' of (10.1) at ``shift`` + sqrt(c) z, shaped as ``shift``."""
+    slope_moment, rest = student.slope_moments_at(shift, c)[[1, 4]]
+    return slope_moment / np.sqrt(c), slope_moment**2 + rest

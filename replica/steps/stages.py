@@ -1,4 +1,5 @@
-"""What giant steps learn of a target, stage by stage.  docs/theory.md 11"""
+"""Stages of the staircase: the directions of a target that giant steps learn.
+docs/theory.md 11"""
 
 import itertools
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The directions that one step adds, one of ``stages`` of :func:`replica.staircase`.
+    """Directions learned in one step, one of the ``stages`` of :func:`replica.staircase`.
 
     Attributes
     ----------
@@ -29,9 +30,9 @@ class Stage:
     directions : (m, r)
         New orthonormal directions, the strongest first.
     strengths : (m,)
-        Their eigenvalues of M_k / k!, parts of E g^2.
+        Eigenvalues of M_k / k! for these directions, contributions to E g^2.
     explained : float
-        Share of the variance of g that functions of all directions learned so far can explain.
+        Share of the variance of g that functions of all directions learned so far explain.
     """
 
     leap: int
@@ -42,28 +43,30 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(Displayed):
-    """What is learned of a target, stage by stage, of :func:`replica.staircase`.
+    """The staircase of a target: the directions learned, stage by stage.
+
+    Returned by :func:`replica.staircase`.
 
     Attributes
     ----------
     target : MultiIndex, Activation or ClassLabels
     inputs : GaussianMixture or None
-        Their law; None stands for N(0, I).
+        Law of the inputs; None stands for N(0, I).
     student : Activation or None
-        Whose neurons learn it; None stands for one that sees all degrees, such as one with biases.
+        Activation of the neurons; None stands for one with all Hermite degrees, as with biases.
     degree : int
         Highest degree of the tensors.
     mean, variance : float
-        Of g(z).
+        Mean and variance of g(z).
     tensors : tuple of arrays (), (r,), (r, r), ...
-        C_0 to C_degree; of other ``inputs`` E g and E z g.
+        C_0 to C_degree; with ``inputs``, E g and E z g.
     stages : tuple of Stage
-        In the order they are learned; empty where the target is of a higher degree.
+        Stages in the order they are learned; empty if the leap of the target is above ``degree``.
     error : float
         Estimated quadrature error of the averages, relative to the variance.
     resolution : float
-        Share of the variance below which a connection cannot be told from zero: the larger of
-        the threshold and 10 ``error``.
+        Share of the variance below which a connection counts as zero: the larger of the threshold
+        and 10 ``error``.
     """
 
     target: Target
@@ -86,30 +89,32 @@ class Staircase(Displayed):
 
     @property
     def dimension(self) -> int:
-        """r, of the target or, unless these are N(0, I), of the inputs' law."""
+        """The number r of directions of the target or, if given, of the law of the inputs."""
         return len(self.tensors[1])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """What each step adds, :func:`replica.plotting.plot_staircase`."""
+        """Plot of the stages, by :func:`replica.plotting.plot_staircase`."""
         return plot_staircase(self, ax)
 
     def _facts(self) -> dict[str, Any]:
         stages = [f"n ~ d^{stage.leap}: {stage.explained:.3g}" for stage in self.stages]
-        met = f"{len(self.directions)} of {self.dimension} directions"
-        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing", "met": met}
+        learned = f"{len(self.directions)} of {self.dimension} directions"
+        return {"leap": self.leap, "explained": "; then ".join(stages) or "nothing", "met": learned}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {"step": step, "leap": stage.leap, "strength": strength, "explained": stage.explained}
-            | {f"z{i}": part for i, part in enumerate(direction.tolist(), start=1)}
+            | {f"z{i}": coordinate for i, coordinate in enumerate(direction.tolist(), start=1)}
             for step, stage in enumerate(self.stages, start=1)
             for direction, strength in zip(stage.directions, stage.strengths.tolist(), strict=True)
         ]
 
     @property
     def powers(self) -> Array:
-        """Share of the variance at each degree 0 (which has none) to ``degree``:
-        the squared norm of C_k over k!; of other inputs than N(0, I), NaN."""
+        """Share of the variance at each Hermite degree, 0 to ``degree``: |C_k|^2 / k!.
+
+        The share of degree 0 is 0.  NaN if ``inputs`` are given.
+        """
         if self.inputs is not None:
             return np.full(self.degree + 1, np.nan)
         norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
@@ -117,26 +122,28 @@ class Staircase(Displayed):
 
     @property
     def leap(self) -> int | None:
-        """Leap index, the first k >= 1 with C_k != 0; None above ``degree``.  For one direction
-        this is the information exponent."""
+        """Leap index, the first k >= 1 with C_k != 0; None above ``degree``.
+
+        For one direction it is the information exponent.
+        """
         return self.stages[0].leap if self.stages else None
 
     @property
     def directions(self) -> Array:
-        """All directions that the stages learn, (m, r) with orthonormal rows."""
-        return _rows(self.stages, self.dimension)
+        """Directions of all stages, orthonormal rows (m, r)."""
+        return _stacked_directions(self.stages, self.dimension)
 
     @property
     def linear_stages(self) -> int:
-        """Stages reached with n = Theta(d) in every step."""
+        """Number of stages reached with n = Theta(d) samples in every step."""
         return len(list(itertools.takewhile(lambda stage: stage.leap == 1, self.stages)))
 
     @property
     def learned(self) -> Array:
-        """Directions learned with n = Theta(d) in every step, (m, r)."""
-        return _rows(self.stages[: self.linear_stages], self.dimension)
+        """Directions (m, r) learned with n = Theta(d) samples in every step."""
+        return _stacked_directions(self.stages[: self.linear_stages], self.dimension)
 
 
-def _rows(stages: tuple[Stage, ...], r: int) -> Array:
-    """The directions of the ``stages`` as rows, (m, r)."""
+def _stacked_directions(stages: tuple[Stage, ...], r: int) -> Array:
+    """Directions of the ``stages`` as rows (m, r)."""
     return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])

@@ -1,7 +1,7 @@
-"""What is trained in one giant step or several: the fields of a :class:`GradientStep`, checked.
+"""The checked fields of a :class:`GradientStep`: a network, and its training in giant steps.
 
-What the steps make of a network (``one_step``, ``several_steps``, ``network``) is computed from
-these fields alone; :class:`GradientStep` adds the methods that return it.
+The models after the steps (``one_step``, ``several_steps``, ``network``) are computed from these
+fields; :class:`GradientStep` adds the methods that return them.
 """
 
 from collections.abc import Mapping
@@ -33,20 +33,21 @@ from ..problem import (
     label_noise,
     law,
     number,
-    on_inputs,
-    shown,
+    parse_target,
+    problem_repr,
 )
 
+ETA_RANGE = "0 or more (eta/p)"
+MISSING_ETA = "given: the learning rate over the width, eta/p"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Step(Problem):
-    """A network before its steps and the laws of all it is trained with; :class:`GradientStep`
-    documents the fields.
+    """A network before its steps, and the laws of its training data.
 
-    A field with a ``help`` text is an option of the command line; so it is of those of
-    :class:`SpikedRandomFeatures`, which shares the texts of the fields that both have.
+    :class:`GradientStep` documents the fields.  A field with a ``help`` text is an option of the
+    command line, also where :class:`SpikedRandomFeatures` has the field.
     """
 
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
@@ -116,26 +117,29 @@ class Step(Problem):
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)
         if bias.continuous is not None:
-            raise InvalidArgument("bias", self.bias, "of finitely many values")
+            raise InvalidArgument("bias", self.bias, "a law with finitely many values")
         schedule = self._checked_schedule()
         alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
-        of, inputs = on_inputs(self.target, self.inputs)
+        target, inputs = parse_target(self.target, self.inputs)
         count = len(schedule)
         step_target, step_noise = self.step_target, self.step_noise
         if step_target is not None:
-            pairs = [on_inputs(each, inputs) for each in _each("step_target", step_target, count)]
+            specs = _per_step("step_target", step_target, count)
+            pairs = [parse_target(spec, inputs) for spec in specs]
             step_target, laws = zip(*pairs, strict=True)
             inputs = max(laws, key=lambda law: 0 if law is None else law.dimension)
             step_target = step_target if len(step_target) > 1 else step_target[0]
         if step_noise is not None:
-            step_noise = _numbers("step_noise", step_noise, count, FINITE, "0 or more (a variance)")
+            step_noise = _numbers_per_step(
+                "step_noise", step_noise, count, FINITE, "0 or more (a variance)"
+            )
         assign(
             self,
             student=activation(self.student, "student"),
-            target=of,
+            target=target,
             inputs=inputs,
             step_target=step_target,
-            decay=_numbers("decay", self.decay, count, 1, "0 or more and less than 1"),
+            decay=_numbers_per_step("decay", self.decay, count, 1, "0 or more and less than 1"),
             alpha0=alpha0,
             eta=eta,
             steps=schedule if len(schedule) > 1 else (),
@@ -151,77 +155,78 @@ class Step(Problem):
         choice("initialisation", self.initialisation, INITIALISATIONS)
 
     def labels_at(self, t: int) -> LabelLaw:
-        """The law of the labels of step t = 0, 1, ..."""
-        target = self.target if self.step_target is None else _at(self.step_target, t)
-        noise = self.noise if self.step_noise is None else _at(self.step_noise, t)
+        """Law of the labels of step t = 0, 1, ..."""
+        target = self.target if self.step_target is None else _value_at_step(self.step_target, t)
+        noise = self.noise if self.step_noise is None else _value_at_step(self.step_noise, t)
         return LabelLaw(target, noise, self.label_noise)
 
-    def kept(self, t: int) -> float:
-        """What weight decay leaves of the rows in step t = 0, 1, ..."""
-        return 1.0 - float(_at(self.decay, t))
+    def decay_factor(self, t: int) -> float:
+        """1 - weight decay, by which step t = 0, 1, ... multiplies the rows."""
+        return 1.0 - float(_value_at_step(self.decay, t))
 
     @property
-    def first(self) -> Self:
-        """The first of several steps alone."""
-        (alpha0, eta), law = self.schedule[0], self.labels_at(0)
-        own = dict(steps=(), alpha0=alpha0, eta=eta, decay=_at(self.decay, 0))
-        return replace(self, **own, step_target=law.target, step_noise=law.noise)
+    def first_step(self) -> Self:
+        """A GradientStep of the first step only."""
+        (alpha0, eta), label_law = self.schedule[0], self.labels_at(0)
+        values = dict(steps=(), alpha0=alpha0, eta=eta, decay=_value_at_step(self.decay, 0))
+        return replace(self, **values, step_target=label_law.target, step_noise=label_law.noise)
 
     @property
     def averages(self) -> Averages:
-        """Of the labels of the first step, and of the inputs."""
-        return self.labels_at(0).averages(self.inputs, self.known)
+        """Averages of the labels of the first step and of the inputs."""
+        return self.labels_at(0).averages(self.inputs, self.known_dimension)
 
     @property
-    def known(self) -> int:
-        """D, coordinates of the inputs that have a law of their own, or that labels know, also
-        those of the steps."""
+    def known_dimension(self) -> int:
+        """Number D of coordinates on which the law of the inputs, or any target, depends."""
         targets = (self.labels_at(t).target for t in range(len(self.schedule)))
         return max(self.directions, *(each.dimension for each in targets))
 
     def __repr__(self) -> str:
-        return shown(self)
+        return problem_repr(self)
 
     @property
     def schedule(self) -> tuple[tuple[float, float], ...]:
-        """The pairs (alpha0, eta) of all steps, one or more."""
+        """Pairs (alpha0, eta) of all steps."""
         return tuple(self.steps) or ((self.alpha0, self.eta),)
 
     @property
-    def made(self) -> bool:
-        """Whether a step is made at all: at a rate that is not 0."""
+    def takes_step(self) -> bool:
+        """True unless every learning rate is zero."""
         return any(eta for _, eta in self.schedule)
 
     @property
     def step(self) -> "Step":
-        """Itself."""
+        """This GradientStep, as for a model the one that made it."""
         return self
 
     @property
     def varying(self) -> list[str]:
-        """The numeric fields, the law of the readout, the rate that follows the width, and this;
-        the student, and the theory, the network's or that of its sRF."""
+        """Names of fields that may vary on a grid: numbers, readout, student and theory.
+
+        ``rate`` is eta/d, ``beta`` the width, ``model`` the theory, "srf" or "network".
+        """
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         rate = ["rate"] if "eta" in numbers else []
         return [*numbers, "readout", *rate, "beta", "student", "model"]
 
-    def at(self, beta: float, values: Mapping[str, Any]) -> Self:
+    def with_values(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.
 
-        ``rate`` is eta/d = eta~ beta, the learning rate itself in the place of that over the width.
+        ``rate``, eta/d = eta~ beta, may be given instead of eta.
         """
-        changed = dict(values)
-        if "rate" in changed:
-            rate = number("rate", changed.pop("rate"), 0, FINITE, "0 or more (eta/d)")
-            if "eta" in changed:
+        fields_to_change = dict(values)
+        if "rate" in fields_to_change:
+            rate = number("rate", fields_to_change.pop("rate"), 0, FINITE, "0 or more (eta/d)")
+            if "eta" in fields_to_change:
                 raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
-            changed["eta"] = rate / beta
-        return replace(self, **changed) if changed else self
+            fields_to_change["eta"] = rate / beta
+        return replace(self, **fields_to_change) if fields_to_change else self
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
-        """Spiked random features of this student, fitted to these labels, with the spike's cosines
-        ``gamma`` (D,) and the ``groups`` of neurons."""
-        known = self.directions  # others, of N(0, I), are none to the readout
+        """Spiked random features with this student and these labels, with cosines ``gamma`` (D,) of
+        the spike and fields of the ``groups``."""
+        known = self.directions  # the readout's labels do not depend on other coordinates
         gamma = np.append(gamma, np.zeros(max(0, known - len(gamma))))[:known]
         return SpikedRandomFeatures(
             student=self.student,
@@ -236,20 +241,23 @@ class Step(Problem):
         )
 
     def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
-        """The pairs (alpha0, eta) as ``steps`` or as alpha0 and eta give them, each in range."""
+        """Pairs (alpha0, eta) of all steps, from ``steps`` or from alpha0 and eta, in range."""
         single = (self.alpha0, self.eta)
-        given = not hasattr(self.steps, "__len__") or len(self.steps)
-        if given and single != (None, None):
+        several = not hasattr(self.steps, "__len__") or len(self.steps)
+        if several and single != (None, None):
             raise InvalidArgument(
-                "steps", self.steps, "given without alpha0 and eta: those mean a single step"
+                "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
         try:
             return tuple(
-                (_alpha0(alpha0), number("eta", eta, 0, FINITE, "0 or more, and given (eta/p)"))
-                for alpha0, eta in (self.steps if given else (single,))
+                (
+                    _checked_alpha0(alpha0),
+                    number("eta", eta, 0, FINITE, MISSING_ETA if eta is None else ETA_RANGE),
+                )
+                for alpha0, eta in (self.steps if several else (single,))
             )
         except (TypeError, ValueError):
-            if not given:
+            if not several:
                 raise
             raise InvalidArgument(
                 "steps",
@@ -259,33 +267,33 @@ class Step(Problem):
 
 
 def check_is_step(step: Any) -> None:
-    """Refuse what is no step."""
+    """Raise InvalidArgument unless ``step`` is a GradientStep."""
     if not isinstance(step, Step):
         raise InvalidArgument("step", type(step).__name__, "a GradientStep")
 
 
-def _each(name: str, value: Any, count: int) -> tuple[Any, ...]:
-    """``value``, or one for each of ``count`` steps."""
+def _per_step(name: str, value: Any, count: int) -> tuple[Any, ...]:
+    """The values of a field: one for all steps, or one for each of ``count``."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if len(values) not in (1, count):
-        raise InvalidArgument(name, value, f"one, or one for each of {count} steps")
+        raise InvalidArgument(name, value, f"one value, or one for each of {count} steps")
     return values
 
 
-def _numbers(name: str, value: Any, count: int, high: float, allowed: str) -> Any:
-    """A number from 0 to ``high``, or one for each step; 1 is excluded."""
-    each = _each(name, value, count)
+def _numbers_per_step(name: str, value: Any, count: int, high: float, allowed: str) -> Any:
+    """A checked number from 0 to ``high``, or one for each step; a ``high`` of 1 is excluded."""
+    each = _per_step(name, value, count)
     checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in each)
     return checked if len(checked) > 1 else checked[0]
 
 
-def _at(values: Any, t: int) -> Any:
-    """The value for step t, of one for all steps or of one for each."""
+def _value_at_step(values: Any, t: int) -> Any:
+    """The value for step t of a field with one value, or one for each step."""
     return values[t] if isinstance(values, tuple) else values
 
 
-def _alpha0(value: Any) -> float:
-    """A checked alpha0: a number as others are, or inf."""
+def _checked_alpha0(value: Any) -> float:
+    """A checked alpha0: a positive number, or inf."""
     allowed = "positive or inf (n0/d)"
     finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
     return number("alpha0", value, 0, FINITE if finite else np.inf, allowed, open_low=True)

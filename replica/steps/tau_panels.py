@@ -1,5 +1,8 @@
-"""Panels over what is left of the target's arguments at every kappa, those of one direction within
-those of another.  docs/theory.md 16, 18"""
+"""Nested adaptive panels over tau, the rest of the target's arguments at every kappa.
+docs/theory.md 16, 18
+
+Panels in the first coordinate of tau have, at each of their nodes, panels in the second, and so on.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -14,28 +17,27 @@ from solvers.rules import gaussian_density
 
 from ..problem import LabelLaw
 
-SHORTEST = 1e-7  # part of a direction beside others: less is rounding
-FIRST = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # panels, to begin with
-MOST_PANELS = 2**20  # of one of tau, of all places together: 100 MB
-# Panels at once: whose numbers stay in the processor's cache, and that have others within.
+NEGLIGIBLE = 1e-7  # shorter projections of unit vectors are rounding
+FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels
+MOST_PANELS = 2**20  # in one coordinate of tau, at all places together: 100 MB
+# Panels in a block: of the innermost coordinate, to fit in the processor's cache, and of others.
 INNER, OUTER = 2**10, 64
 
-# Places (n,), in order, tau (q, n) and weights (n,) of nodes.
+# Nodes: sorted places (n,), tau (q, n) and weights (n,).
 TauNodes = tuple[NDArray[np.int64], Array, Array]
 
 
-class Nest(NamedTuple):
-    """Averages (k, M) over tau about M places ``centre`` (T, M): on panels of the first of tau,
-    those of the others within each of its nodes.
+class NestedPanels(NamedTuple):
+    """Averages (k, M) over tau at M places, on nested panels.
 
     Attributes
     ----------
     averages : callable (z (T, n, 15), owner (n,)) -> (k, n, 15)
-        With kinks at the planes of the target of ``labels``.
+        Function to average, with kinks at the planes of the target of ``labels``.
     owner : (M,)
-        What it is told of the places.
-    L : (T, q)
-        Slopes of z in tau.
+        Indices of the places, passed to ``averages``.
+    centre, L : (T, M), (T, q)
+        The arguments of the target are z = centre + L tau.
     tol : (M,)
     """
 
@@ -46,33 +48,35 @@ class Nest(NamedTuple):
     L: Array
     tol: Array
 
-    def within(self, panels: Panels) -> "Nest":
-        """Averages over the others at every node of panels of the first: to few digits where it
-        weighs little."""
-        at = np.repeat(panels.owner, NODES.size)
-        centre = self.centre[:, at] + self.L[:, :1] * panels.nodes.ravel()
-        tol = 0.01 * self.tol[at] / gaussian_density(panels.nodes.ravel())
-        return self._replace(owner=self.owner[at], centre=centre, L=self.L[:, 1:], tol=tol)
+    def nested_at(self, panels: Panels) -> "NestedPanels":
+        """Nested averages over the other coordinates at every node of ``panels`` of the first.
+
+        The tolerance is inversely proportional to the Gaussian weight of the node.
+        """
+        node_owner = np.repeat(panels.owner, NODES.size)
+        centre = self.centre[:, node_owner] + self.L[:, :1] * panels.nodes.ravel()
+        tol = 0.01 * self.tol[node_owner] / gaussian_density(panels.nodes.ravel())
+        return self._replace(owner=self.owner[node_owner], centre=centre, L=self.L[:, 1:], tol=tol)
 
     def adapted(self) -> tuple[Panels, Array]:
-        """The panels of the first of tau, and the averages."""
-        along, rest, centre = self.L[:, 0], self.L[:, 1:], self.centre
+        """Adapted panels of the first coordinate of tau, and the averages."""
+        slope, other_slopes, centre = self.L[:, 0], self.L[:, 1:], self.centre
 
         def values(panels: Panels) -> Array:
-            if rest.size:
-                return self.within(panels).adapted()[1].reshape(-1, *panels.nodes.shape)
-            z = centre[:, panels.owner, None] + along[:, None, None] * panels.nodes
+            if other_slopes.size:
+                return self.nested_at(panels).adapted()[1].reshape(-1, *panels.nodes.shape)
+            z = centre[:, panels.owner, None] + slope[:, None, None] * panels.nodes
             return self.averages(z, self.owner[panels.owner])
 
-        breaks = np.broadcast_to(FIRST, (centre.shape[1], len(FIRST)))
-        # planes that the others do not cross
+        breaks = np.broadcast_to(FIRST_ENDS, (centre.shape[1], len(FIRST_ENDS)))
+        # planes whose position does not depend on the other coordinates
         planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
-        own = [(v, t) for v, t in planes if not (np.abs(v @ rest) > SHORTEST).any()]
-        own = [(v, t) for v, t in own if abs(v @ along) > SHORTEST]
-        places = [((t - v @ centre) / (v @ along))[:, None] for v, t in own]
-        breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST[0], FIRST[-1])
-        first = panels_between(np.sort(breaks, axis=1))
-        adapted = halve_panels(values, first, self.tol, MOST_PANELS, self.panels_at_once)
+        crossed = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > NEGLIGIBLE).any()]
+        crossed = [(v, t) for v, t in crossed if abs(v @ slope) > NEGLIGIBLE]
+        places = [((t - v @ centre) / (v @ slope))[:, None] for v, t in crossed]
+        breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
+        initial = panels_between(np.sort(breaks, axis=1))
+        adapted = halve_panels(values, initial, self.tol, MOST_PANELS, self.panels_at_once)
         if adapted is None:
             raise QuadratureError(
                 f"the averages over the batch of a step: target {self.labels.target.name} less the "
@@ -82,20 +86,21 @@ class Nest(NamedTuple):
         return adapted
 
     def nodes(self, panels: Panels) -> Iterator[TauNodes]:
-        """The nodes of Kronrod's rule on panels of the first of tau, and on those within."""
+        """Nodes of Kronrod's rule on ``panels`` of the first coordinate and the panels within."""
         weights, size = panels.weights, self.panels_at_once
-        for some in (slice(k, k + size) for k in range(0, len(weights), size)):
-            here = panels.select(some)
-            at, tau = np.repeat(here.owner, NODES.size), here.nodes.ravel()
-            more = weights[some].ravel()
+        for block in (slice(k, k + size) for k in range(0, len(weights), size)):
+            block_panels = panels.select(block)
+            node_owner, tau = np.repeat(block_panels.owner, NODES.size), block_panels.nodes.ravel()
+            node_weights = weights[block].ravel()
             if self.L.shape[1] == 1:
-                yield at, tau[None], more
+                yield node_owner, tau[None], node_weights
                 continue
-            inner = self.within(here)
-            for place, beside, weight in inner.nodes(inner.adapted()[0]):
-                yield at[place], np.concatenate([tau[None, place], beside]), more[place] * weight
+            inner = self.nested_at(block_panels)
+            for index, other_tau, weight in inner.nodes(inner.adapted()[0]):
+                all_tau = np.concatenate([tau[None, index], other_tau])
+                yield node_owner[index], all_tau, node_weights[index] * weight
 
     @property
     def panels_at_once(self) -> int:
-        """Of the first of tau."""
+        """Number of panels of the first coordinate in a block."""
         return OUTER if self.L.shape[1] > 1 else INNER

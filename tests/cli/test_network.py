@@ -14,7 +14,7 @@ NETWORK = "theory of the network itself"
 STEP = {"student": "tanh", "target": "tanh", "alpha0": 0.5, "eta": 3.0}
 ONE = "--alpha0 .5 --eta 3"
 LINE = f"--student tanh --target tanh {ONE} --alpha 1 --lam .1"
-TRAINED = "the network's own theory is for biases that are not trained"
+TRAINED = "the network's own theory does not cover trained biases"
 SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 
@@ -42,7 +42,7 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
     ("line", "model", "reason"),
     [
         (f"{LINE} --bias=0,1".replace(ONE, "--steps .5:3,.5:3"), "network", "single step"),
-        (f"{LINE} --train-bias", "network", "not trained"),
+        (f"{LINE} --train-bias", "network", "does not cover trained biases"),
         (LINE.replace(ONE, "--r 1 --c 1 --gamma .5"), "network", "the latter with a step"),
         (LINE, "both", "--model must be srf or network"),
     ],

@@ -1,6 +1,7 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +83,110 @@ def test_features_are_those_of_python(capsys):
                                rtol=BESIDE_PYTHON)  # fmt: skip
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("made", [np.asfortranarray, lambda x: x.astype(">f8"), np.array])
+def test_arrays_of_every_version_and_order(files, made, version, capsys):
+    """Those of fields are refused, also where 3.0 has the name of one in letters of its own."""
+    line = f"readout {FEATURES} --samples 40 --lam 1"
+    expected = printed(document(capsys, line))
+    with open(files / "F.npy", "wb") as stream:
+        np.lib.format.write_array(stream, made(sample()["features"]), version=version)
+    np.testing.assert_allclose(printed(document(capsys, line)), expected, rtol=BESIDE_PYTHON)
+    with open(files / "F.npy", "wb") as stream:
+        name = "ä" if version == (3, 0) else "a"
+        np.lib.format.write_array(stream, np.zeros(9, [(name, "f8")]), version=version)
+    assert "a file of plain arrays of numbers; this one is of [(" in refusal(capsys, line)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda y: y[:, None], lambda y: y > 0, lambda y: (y[:, None] > 0).astype(int),
+        lambda y: np.where(y > 0, "dog", "cat"), lambda y: np.where(y > 0, b"dog", b"cat"),
+    ],
+)  # fmt: skip
+def test_labels_of_two_classes_in_a_file(made, capsys):
+    line = f"readout {FEATURES} --samples 40 --lam 1"
+    expected = printed(document(capsys, line))
+    np.save("y.npy", made(sample()["labels"]))
+    np.testing.assert_allclose(printed(document(capsys, line)), expected, rtol=BESIDE_PYTHON)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "named"),
+    [
+        ([0, 1, 2], "2,1,0", (2, 1, 0)), ([0.0, 1.0, 2.0], "0,1,2", (0, 1, 2)),
+        (["a", "b", "c"], "'c, a, b'", ("c", "a", "b")), ([5, 7, 9], "all", (5, 7, 9)),
+        (["1", "2", "3"], "1,2,3", ("1", "2", "3")), ([0, 1, 2], "'0, 1, 2'", (0, 1, 2)),
+        (np.eye(3), "a,b,c", ("a", "b", "c")),
+    ],
+)  # fmt: skip
+def test_classes_are_named_in_the_order_of_outputs(labels, classes, named, capsys):
+    of = np.arange(2000) % 3
+    labels = np.array(labels)[of]
+    np.save("y.npy", labels)
+    found = document(capsys, f"readout {FEATURES} --classes {classes} --samples 40 --lam 1")
+    labels = labels.astype(int) if labels.dtype == float and labels.ndim == 1 else labels
+    own = FeatureSample(features=sample()["features"], labels=labels, classes=named)
+    curve = learning_curve(own, samples=40, lam=1)
+    assert found["problem"]["classes"] == 3
+    np.testing.assert_allclose(
+        found["points"][0]["classification_error"], curve.classification_error, rtol=1e-9
+    )
+
+
+def test_classes_that_are_none_of_the_labels_are_refused(files, capsys):
+    np.save("y.npy", np.arange(2000) % 3)
+    lines = "classes = [0, 1, 2.5]", "features = 'F.npy'", "labels = 'y.npy'"
+    (files / "a.toml").write_text("\n".join(lines))
+    assert "--classes must be names or whole numbers" in refusal(
+        capsys, "readout --config a.toml --samples 40 --lam 1"
+    )
+    np.save("y.npy", np.arange(2000) / 7)
+    assert refusal(capsys, f"readout {FEATURES} --classes all --samples 40 --lam 1") == (
+        "error: --classes must be left out of labels that are real numbers, got all"
+    )
+
+
+def test_the_best_penalty(capsys):
+    """At every number of samples, and with the samples that an error needs."""
+    few = {name: values[950:1050:4] for name, values in sample().items()}
+    np.save("F.npy", few["features"])
+    np.save("y.npy", few["labels"])
+    found = document(capsys, f"readout {FEATURES} --samples 12 --lam best")["points"]
+    curve = learning_curve(FeatureSample(**few), samples=[12], lam="best")
+    assert [point["lam"] for point in found] == pytest.approx(curve.lam.values, rel=1e-9)
+    (point,) = document(capsys, f"readout {FEATURES} --lam best --reach .25")["points"]
+    of = samples_needed(FeatureSample(**few), lam="best", classification_error=0.25)
+    assert point["samples"] == pytest.approx(of.samples, rel=1e-9)
+    beside = np.searchsorted(of.curve.samples, of.samples) + np.array([-1, 0])
+    low, high = sorted(of.curve.lam.values[beside])
+    assert low <= point["lam"] <= high
+    reach = f"readout {FEATURES} --lam 1 --reach"
+    assert "--reach must be an error, more than 0, got -1" in refusal(capsys, f"{reach} -1")
+    told = refusal(capsys, f"{reach} .25 --quadrature-tol 1e-4")
+    assert "--quadrature-tol must be left out with --reach" in told
+    last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
+    assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
+    assert f"at samples=25, lam={last:g} that" in capsys.readouterr().err
+    assert "--lam must be a number here: replica curve and replica readout" in refusal(
+        capsys, f"compare {FEATURES} --samples 12 --lam best", validate
+    )
+
+
+def test_what_the_test_error_is_of(capsys):
+    """Features have labels and no target; layers have one."""
+    np.save("D.npy", np.eye(30)[0])
+    lines = (
+        (theory, f"readout {FEATURES} {POINTS}", "and on the labels"),
+        (validate, f"compare {FEATURES} {POINTS} --seeds 2 --rng 0", "and on the labels"),
+        (theory, f"readout {LAYER.replace('sin', 'sign')} {POINTS}", "on targets without noise"),
+    )
+    for command, line, said in lines:
+        command(line)
+        assert said in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_few_degrees_are_said_of_a_grid(capsys):
     for lam in ("1e-6,1", "1e-6,1e-5,1"):
         assert theory(f"readout {FEATURES} --samples 3,100 --lam {lam}") == 0
@@ -114,6 +219,26 @@ def test_more_samples_than_rows_are_said(capsys):
     assert abs(float(note[1])) < 3
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
     assert "more samples" not in capsys.readouterr().err
+
+
+def test_several_classes(capsys):
+    """The picture of their confusion, and a note on more samples than rows."""
+    of = np.arange(600) % 3
+    features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
+    np.save("F.npy", features)
+    np.save("of.npy", of)
+    line = "readout --features F.npy --labels of.npy --lam 0.1"
+    assert theory(f"{line} --samples 100 --confusion --plot of.png") == 0
+    assert Path("of.png").read_bytes()[1:4] == b"PNG"
+    capsys.readouterr()
+    assert theory(f"{line} --samples 800") == 0
+    note = re.search(r"samples=600, lam=0.1 that .* by ([+-][\d.]+)%", capsys.readouterr().err)
+    assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
+    for more, message in (
+        ("--samples 100 --confusion", "--confusion must be given with --plot"),
+        ("--samples 50,100 --confusion --plot of.png", "at one point"),
+    ):
+        assert message in refusal(capsys, f"{line} {more}")
 
 
 def test_inputs_of_a_mixture(files, capsys):
@@ -166,7 +291,7 @@ def test_what_is_not_known_well_enough_is_said(capsys):
 
 @pytest.mark.parametrize("given", [LAYER, FEATURES])
 def test_the_same_is_simulated(given, capsys):
-    line = f"{given} {POINTS} --seeds 4 --rng 1"
+    line = f"{given} {POINTS} --seeds 40 --rng 1"
     compared = document(capsys, f"compare {line}", validate)["points"]
     assert [p["theory_test"] for p in compared] == pytest.approx(
         printed(document(capsys, f"readout {given} {POINTS}"))[0], rel=1e-6
@@ -187,6 +312,9 @@ def bad_arrays():
     np.save("long.npy", 2 * layer()["directions"])
     np.save("dependent.npy", np.repeat(layer()["directions"][:, None], 2, axis=1))
     np.save("ids.npy", np.full(2000, np.nan))
+    np.save("complex.npy", np.ones(2000, complex))
+    np.save("many.npy", np.arange(2000))
+    np.savez("empty.npz")
     header = HUGE.ljust(117).encode() + b"\n"
     with open("huge.npy", "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
@@ -210,8 +338,11 @@ def bad_arrays():
         (LAYER.replace("W.npy", "pickle.npy"), ["--weights", "a whole NPY file"]),
         (LAYER.replace("W.npy", "none.npy"), ["--weights", "No such file"]),
         (LAYER.replace("W.npy", "a\0.npy"), ["--weights", "null"]),
-        (LAYER.replace("W.npy", "W.pt"), ["--weights", "FILE.npz:NAME", "W.pt"]),
+        (LAYER.replace("W.npy", "W.mat"), ["--weights", "FILE.npz:NAME", "W.mat"]),
+        (LAYER.replace("W.npy", "net.ckpt:a.b"), ["FILE.npy, which this writes: python3 -c",
+                                                  'True)["state_dict"]', '["a.b"]']),
         (LAYER.replace("W.npy", "net.npz"), ["--weights", "fc1.weight, fc1.bias"]),
+        (LAYER.replace("W.npy", "empty.npz"), ["--weights must be a file with an array in it"]),
         (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
         (LAYER.replace("tanh", "sign"), ["--student must be continuous"]),
         (LAYER.replace("D.npy", "long.npy"), ["--directions must be unit vectors"]),
@@ -231,6 +362,12 @@ def bad_arrays():
         (f"{LAYER} --inputs none.toml", ["--inputs", "a readable TOML file"]),
         (FEATURES.replace("y.npy", "D.npy"), ["--labels", "2000 rows"]),
         (f"{FEATURES} --strata ids.npy", ["--strata must be finite"]),
+        (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text", "astype(str)"]),
+        (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),
+        (FEATURES.replace("y.npy", "many.npy"), ["--labels must be of at most 20", "2000 names",
+                                                  "(--classes all says that these are classes"]),
+        (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
+        (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
         ("--student tanh", ["--weights must be given, or --features"]),
         ("--features F.npy", ["--labels must be given"]),

@@ -1,12 +1,20 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+import matplotlib
 import numpy as np
 import pytest
 import xarray
 
 import replica
 from replica.documents import to_tex
-from tests.cli.commands import theory, validate
+from tests.cli.commands import document, refusal, theory, validate
+from tests.places import ROOT
 from tests.problems import PUBLISHED
 
 SIGNS = "--student tanh --target sign --r 1.5 --c 1.3 --gamma .8 --loss logistic"
@@ -144,3 +152,100 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     assert theory(f"staircase --target he2 --out {path}") == 0
     assert "$d^2$" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])
+
+
+KINDS = {"PDF": b"%PDF", "eps": b"%!PS", "Png": b"\x89PNG", "SVG": b"<?xml"}
+
+
+@pytest.mark.parametrize("suffix", KINDS)
+def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
+    plot, table = tmp_path / f"a.{suffix}", tmp_path / "a.CSV"
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1,2 --plot {plot} --out {table}"
+    assert theory(f"{line} --size 3.4x2.6") == 0
+    assert plot.read_bytes().startswith(KINDS[suffix])
+    assert table.read_text().startswith("alpha,lam,")
+    if suffix == "eps":  # in points, of which an inch has 72
+        assert b"%%BoundingBox: 0 0 245 188" in plot.read_bytes()[:500]
+
+
+def test_figures_that_cannot_be_drawn_are_refused_first(tmp_path, capsys):
+    """A size without a figure, too; and LaTeX that is not there, where this machine has none."""
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1"
+    assert "--size must be width and height" in refusal(capsys, f"{line} --size 0x2")
+    with matplotlib.rc_context({"text.usetex": True}):
+        assert document(capsys, line)
+        if shutil.which("latex") is None:
+            assert "text.usetex" in refusal(capsys, f"{line} --plot {tmp_path}/a.png")
+
+
+def test_a_table_of_latex_has_no_empty_column():
+    assert "edge" not in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": ""}])
+    assert "edge" in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": "lam"}])
+
+
+def test_why_points_of_a_curve_failed_is_said(capsys):
+    line = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1,2 --lam .1"
+    assert theory(f"{line} --loss huber:1 --time-limit 1e-9") == 1
+    said = capsys.readouterr().err
+    assert "WARNING: 2 of 2 points: not converged: it took longer than it may (--time-l" in said
+
+
+@pytest.mark.parametrize("size", ["3.4", "axb", "0x2", "3x200"])
+def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
+    plot = tmp_path / "a.png"
+    assert theory(f"curve {STEP} --eta 3 --lam .1 --alpha 1 --plot {plot} --size {size}") == 2
+    assert "width and height in inches" in capsys.readouterr().err
+    assert not plot.exists()
+
+
+def test_a_font_that_is_missing_is_one_line(tmp_path):
+    """Every text of a figure misses it, and matplotlib says so of each: 519 lines."""
+    (tmp_path / "matplotlibrc").write_text("font.family: Nonesuch")
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1,2 --plot a.png"
+    command = [sys.executable, "-m", "replica", *shlex.split(line)]
+    path = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "a.png").exists()
+    said = [one for one in done.stderr.splitlines() if "Nonesuch" in one]
+    assert said == ["WARNING: findfont: Font family 'Nonesuch' not found."]
+
+
+def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
+    """Those of the Python function, over grids of a step's batch, too."""
+    line = (
+        f"curve --student tanh --target sin --eta best --alpha 1 --lam best --out {tmp_path}/a.csv"
+    )
+    found = document(capsys, f"{line} --alpha0 5,20")
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=1.0, eta=1.0)
+    at = {"alpha": 1.0, "lam": "best", "eta": "best", "alpha0": [5.0, 20.0], "beta": 1.0}
+    curve = replica.learning_curve(step, **at)
+    for name in ("lam", "eta", "test_error"):
+        assert [point[name] for point in found["points"]] == curve[name].values.tolist()
+    # of the docstring of optimal_eta
+    last = found["points"][1]
+    assert (last["lam"], last["eta"]) == pytest.approx((0.155212, 4.81835), rel=1e-5)
+    assert found["problem"] == {
+        "student": "tanh", "target": "sin", "noise": 0.0, "beta": 1.0, "alpha0": [5.0, 20.0]
+    }  # fmt: skip
+    assert found["srf"] == {"r": None, "c": None, "gamma": None}
+    capsys.readouterr()
+    assert theory(f"{line} --alpha0 20") == 0
+    assert capsys.readouterr().out.split()[:4] == ["alpha", "lam", "eta", "test_error"]
+    for more, message in (
+        ("--alpha0 20 --loss huber:1", "--loss must be the square where best parameters are"),
+        ("--alpha0 best", "--alpha0 must be a number here"),
+        ("--r 1 --c 1 --gamma .9", "got best"),
+        ("--steps 2:1,2:1", "got best"),
+    ):
+        assert message in refusal(capsys, f"{line} {more}")
+    step = f"{STEP} --alpha 1"
+    for line, message in (
+        (f"curve {step} --eta 3 --lam Best", "or best alone where it is searched, got Best"),
+        (f"curve {step} --eta best,1 --lam 1", "or best alone where it is searched, got best,1"),
+        (f"spectrum {step} --eta best", "--eta must be a number here: replica curve takes the"),
+        (f"optimum {step} --noise best", "--noise must be a number here, got best"),
+    ):
+        assert message in refusal(capsys, line)

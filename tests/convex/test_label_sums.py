@@ -94,7 +94,7 @@ def test_kinks_of_two_directions_of_which_one_is_left(level):
         student="tanh", target="sign(z1)*sign(z2 + 1)", alpha0=np.inf, eta=1.0
     )
     model = step.srf(beta=1.0)
-    places, _ = model.components.on(trapezoid(24))
+    places, _ = model.components.places_and_weights(trapezoid(24))
     labels = labels_at(model, places, tau_rule(model, places, level), 6)
     expected = np.sign(places.z[0]) * (2 * ndtr(1) - 1)
     found = (labels.weights * labels.mean).sum(axis=1)

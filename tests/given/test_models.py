@@ -197,6 +197,11 @@ def test_mistakes_in_a_layer_are_named(change, message):
         FirstLayer(**LAYER | change)
 
 
+def test_a_column_of_biases_is_one_for_each_neuron():
+    column, row = (FirstLayer(**LAYER, bias=np.reshape([1, 2, 3], of)) for of in ((3, 1), 3))
+    assert column.bias.tolist() == row.bias.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("features", "labels", "strata", "message"),
     [
@@ -212,7 +217,7 @@ def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
 def test_a_stratum_needs_several_samples_a_feature():
     draw = np.random.default_rng(0).standard_normal((40, 10))
     sample = FeatureSample(features=draw, labels=np.where(np.arange(40) < 30, 1.0, -1.0))
-    with pytest.raises(replica.InvalidArgument, match="at least 30 samples in every stratum"):
+    with pytest.raises(replica.InvalidArgument, match="30 rows of each, 3 for each of the 10"):
         sample.stratified(41)
 
 

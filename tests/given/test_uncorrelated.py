@@ -83,8 +83,8 @@ def test_rotated_neurons_of_a_linear_student_are_the_same_features():
         directions=plain.directions, noise=0.1,
     )  # fmt: skip
     errors = [solve(one, samples=100, lam=0.1, quadrature_tol=1e-6) for one in (plain, turned)]
-    assert errors[1].test_error == pytest.approx(errors[0].test_error, rel=1e-7)
-    assert errors[1].train_error == pytest.approx(errors[0].train_error, rel=1e-7)
+    assert errors[1].test_error == pytest.approx(errors[0].test_error, rel=1e-8)
+    assert errors[1].train_error == pytest.approx(errors[0].train_error, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,28 @@ def test_two_classes_of_anisotropic_inputs(strong, loss, lam, options, expected)
         assert point.classification_error == pytest.approx(error, abs=6e-5)  # as it is rounded
 
 
-def test_disjoint_patches():
-    """Neurons of five inputs each, none of them shared; simulated 2.3707(204), .4323(46)."""
+@pytest.mark.parametrize(
+    ("student", "expected", "fits"),
+    [
+        ("linear", (2.369290, 0.427055), ((2.4037, 0.0188), (0.42895, 0.0047))),
+        ("tanh", (1.977836, 0.441201), ((1.9708, 0.0115), (0.4435, 0.0046))),
+    ],
+)
+def test_disjoint_patches(student, expected, fits):
+    """Neurons of five inputs each, none of them shared, beside 400 simulated fits."""
     weights, patches = np.zeros((60, 300)), np.random.default_rng(1).standard_normal((60, 5))
     for i, patch in enumerate(patches):
         weights[i, 5 * i : 5 * i + 5] = patch
     layer = FirstLayer(
-        weights=weights, student="linear", target="z1", directions=np.eye(300)[0], noise=0.1
+        weights=weights, student=student, target="z1", directions=np.eye(300)[0], noise=0.1
     )
     point = solve(layer, samples=100, lam=0.05)
-    assert (point.test_error, point.train_error) == pytest.approx((2.369290, 0.427055), rel=1e-5)
+    assert point.converged
+    found = np.array([point.test_error, point.train_error])
+    # strata of a linear student are exact, others known to 1e-3
+    assert found == pytest.approx(expected, rel=1e-5 if student == "linear" else 1e-3)
+    mean, stderr = np.transpose(fits)
+    assert (np.abs(found - mean) < 3 * stderr + mean / 100).all()  # the theory is off by some 1/n
 
 
 @pytest.mark.parametrize("student", ["relu", "tanh"])
@@ -168,7 +180,7 @@ def test_strata_without_their_diagonal_are_given_up(monkeypatch):
         layer_strata(given, activation("tanh"), tensor_rule(gauss_hermite(8)), 4, 1e-3)
 
 
-@pytest.mark.parametrize("student", ["tanh", "sin"])
+@pytest.mark.parametrize("student", ["tanh", "erf", "sin"])
 def test_simulated_readouts_of_uncorrelated_neurons(student):
     d, samples = 60, 100
     layer = anisotropic(MODES**-0.5, 4, student=student)

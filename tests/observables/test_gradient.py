@@ -232,3 +232,13 @@ def test_what_has_no_derivative():
         replica.gradient(replace(step, train_bias=True), alpha=1.0, lam=0.1, beta=1.0)
     with pytest.raises(InvalidArgument, match="beta"):
         replica.gradient(step, alpha=1.0, lam=0.1)
+
+
+@pytest.mark.parametrize(("lam", "expected"), [(3e-5, -31.6956), (1e-6, -1150.79), (1e-8, -107584)])
+def test_where_errors_turn_steeply(lam, expected):
+    """At interpolation, where alpha matters within sqrt(lam): the six digits that complex steps
+    through the equations had."""
+    step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    found = replica.gradient(step, alpha=1.0, lam=lam, beta=1.0)
+    assert found.status is Status.CONVERGED
+    assert found.test_error["alpha"] == pytest.approx(expected, rel=1e-5)

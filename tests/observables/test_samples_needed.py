@@ -94,7 +94,7 @@ def test_more_than_the_rows_is_said(sample):
         (dict(test_error=0.1, classification_error=0.1), "not both"),
         (dict(test_error=-1), "test_error must be an error, more than 0"),
         (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
-        (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square"),
+        (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be left out where best"),
     ],
 )
 def test_mistakes_are_named(sample, asked, message):
@@ -106,3 +106,10 @@ def test_errors_of_classes_want_classes():
     features, y = pixels(60, 5, labels="reals")
     with pytest.raises(InvalidArgument, match="classification_error must be left out unless"):
         samples_needed(FeatureSample(features=features, labels=y), lam=1, classification_error=0.1)
+
+
+@pytest.mark.parametrize("lam", [0.1, "best"])
+def test_how_far_it_is_is_told(sample, lam):
+    told = []
+    samples_needed(sample, lam=lam, test_error=0.5, most=8, progress=lambda *now: told.append(now))
+    assert told == [(done, 4) for done in (1, 2, 3, 4)]

@@ -8,7 +8,7 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.problem.targets import _known_moments
+from replica.problem.targets import _cached_moments
 from solvers.results import ConvergenceError, Status
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
@@ -29,7 +29,7 @@ def timed(call, *args, **options):
 
 
 def test_a_first_table_that_takes_too_long_is_flagged():
-    _known_moments.cache_clear()
+    _cached_moments.cache_clear()
     point, seconds = timed(replica.solve, SLOW, alpha=1.0, lam=0.1, time_limit=0.2)
     assert point.status is Status.TIME
     assert np.isnan([point.test_error, point.train_error]).all()

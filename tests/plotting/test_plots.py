@@ -2,6 +2,7 @@
 
 import itertools
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray
@@ -47,6 +48,28 @@ def test_own_points_lie_beside_the_lines():
     near = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=[1e-9, 2e-9])
     ax = plotting.plot_curve(near, points={"alpha": [1.0], "test_error": [0.1], "lam": [2e-9]})
     assert len(ax.containers) == 2
+
+
+def test_a_confusion_matrix_has_its_shares():
+    rng = np.random.default_rng(0)
+    of = rng.integers(0, 10, 400)
+    features = rng.standard_normal((10, 8))[of] + rng.standard_normal((400, 8))
+    names = np.array(list("abcdefghij"))
+    sample = replica.FeatureSample(features=features, labels=names[of])
+    point = replica.solve(sample, samples=100, lam=0.1)
+    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
+    ax = point.plot_confusion(figure.subplots())
+    for text in ax.texts:
+        j, i = text.get_position()
+        assert text.get_text() == f"{100 * point.confusion[i, j]:.0f}"
+    assert len(ax.texts) == (point.confusion >= 0.005).sum()
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(names)
+    figure.draw_without_rendering()
+    cell = ax.bbox.width / 10
+    assert max(text.get_window_extent().width for text in ax.texts) < cell
+    two = replica.FeatureSample(features=features, labels=of > 4)
+    with pytest.raises(replica.InvalidArgument, match="three classes or more"):
+        replica.solve(two, samples=100, lam=0.1).plot_confusion()
 
 
 WIDE = np.linspace(0.5, 3, 12)
@@ -426,6 +449,67 @@ def test_a_style_can_be_turned_off():
     assert plotting.plot_curve(curve).get_title()
     with pytest.raises(replica.InvalidArgument, match="title"), plotting.style(title="no"):
         pass
+
+
+@pytest.mark.parametrize("drawn", ["curve", "comparison", "best"])
+def test_a_figure_for_a_column_of_a_paper(drawn):
+    """3.4 x 2.6 inches: no title, 8 points, a legend on no line, and all of it on the canvas."""
+    curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0, 3.0], lam=[0.01, 0.1])
+    points = {f"simulated_{one}": curve[f"{one}_error"].sel(lam=[0.1]) for one in ("test", "train")}
+    points |= {f"stderr_{one}": 0.1 * points[f"simulated_{one}"] for one in ("test", "train")}
+    points |= {f"theory_{one}": points[f"simulated_{one}"] for one in ("test", "train")}
+    with plotting.style("paper"):
+        if drawn == "curve":
+            ax = plotting.plot_curve(curve)
+        elif drawn == "comparison":
+            ax = plotting.plot_comparison(xarray.Dataset(points), {"theory": curve.sel(lam=[0.1])})
+        else:
+            best = replica.learning_curve(MODEL, alpha=[0.5, 1, 2], lam="best")
+            ax = plotting.plot_curve(best, error="lam")
+    assert ax.figure.get_size_inches().tolist() == [3.4, 2.6]
+    assert [one.get_title() for one in ax.figure.axes] == [""] * len(ax.figure.axes)
+    assert ax.yaxis.label.get_fontsize() == ax.get_yticklabels()[0].get_fontsize() == 8
+    ax.figure.draw_without_rendering()
+    if ax.get_legend():
+        assert covered(ax) == (0, False)
+    tight = ax.figure.get_tightbbox()
+    assert tight.x0 >= 0 <= tight.y0
+    assert tight.x1 <= 3.4
+    assert tight.y1 <= 2.6
+    with plotting.style("paper", title=True, size=(6, 4)):  # each as it is asked for
+        ax = plotting.plot_curve(curve)
+    assert ax.get_title()
+    assert ax.yaxis.label.get_fontsize() == 10
+    for size in ((3, np.nan), (0.5, 2), 3, ("a", 2)):
+        with pytest.raises(replica.InvalidArgument, match="size"), plotting.style(size=size):
+            pass
+    with pytest.raises(replica.InvalidArgument, match="paper"), plotting.style("poster"):
+        pass
+
+
+def test_the_best_of_a_parameter_is_drawn():
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
+    curve = replica.learning_curve(step, beta=1.0, alpha=[0.5, 1, 2], lam="best", eta="best")
+    for name, words in (("lam", "best ridge penalty"), ("eta", "best learning rate")):
+        ax = plotting.plot_curve(curve, error=name)
+        np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), curve[name])
+        assert ax.get_ylabel().startswith(words)
+    for name in ("alpha", "status"):  # a coordinate, and no number
+        with pytest.raises(replica.InvalidArgument, match="test_error, train_error, lam, eta"):
+            plotting.plot_curve(curve, error=name)
+    held = replica.learning_curve(MODEL, alpha=[0.5, 1, 2], lam=0.1)
+    with pytest.raises(replica.InvalidArgument, match="one of test_error, train_error, got"):
+        plotting.plot_curve(held, error="lam")
+
+
+def test_latex_that_is_missing_is_one_sentence(monkeypatch):
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
+    monkeypatch.setenv("PATH", "")
+    with (
+        matplotlib.rc_context({"text.usetex": True}),
+        pytest.raises(replica.InvalidArgument, match=r"text.usetex must be False .* not installed"),
+    ):
+        plotting.plot_curve(curve)
 
 
 def test_labels_stay_beside_their_axis_in_a_column():

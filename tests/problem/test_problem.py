@@ -26,7 +26,7 @@ STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
         (dict(student="nope"), "student must be one of tanh"),
         # several groups and spikes
         (dict(r=[1, 2], c=[1, 2, 3]), "r must be of shape"),
-        (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be one for each group"),
+        (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be a share for each group"),
         (dict(r=[1, 2], fractions=[1.5, -0.5]), "fractions must be 0 or more"),
         (dict(r=[[1, 2]], gamma=0.5), "gamma must be of shape"),
         (dict(r=[[1, 2]], gamma=[0.8, 0.8]), "gamma must be a cosine"),

@@ -106,6 +106,30 @@ def test_what_is_no_function_of_the_line_is_refused(place, made):
         errors(place, REFUSED[made])
 
 
+WHOLE = {  # the first value is a whole number: everywhere, to the left, to the right, between
+    "relu": lambda x: 0 if x < 0 else x,
+    "negative part": lambda x: 0 if x > 0 else x,
+    "soft threshold": lambda x: 0 if abs(x) < 1 else x - x / abs(x),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("made", WHOLE)
+def test_whole_numbers_of_vectorize_are_named(place, made):
+    """Its kind of number is that of its first value: 0.7 is then 0."""
+    with pytest.raises(InvalidArgument, match=r"otypes=\[float\]"):
+        place(lambda _: np.vectorize(WHOLE[made]))
+    Activation(np.vectorize(WHOLE[made], otypes=[float]))
+    Activation(np.vectorize(lambda x: 1 if x > 0 else -1), kinks=[0.0])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_drawn_at_random_is_named(place):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidArgument, match="does not return the same twice"):
+        place(lambda f: lambda x: f(x) + 1e-3 * rng.standard_normal(np.shape(x)))
+
+
 def test_integers_are_taken_as_they_are():
     signs = Activation(lambda x: np.where(x > 0, 1, -1), kinks=[0.0])
     assert signs.moments(0.0, 1.0) == pytest.approx(

@@ -153,13 +153,14 @@ def packages():
     """The names of the public modules, with their parameters."""
     import replica
     import validation
-    from replica import plotting, reference
+    from replica import plotting, reference, sklearn
 
     found = {"replica": package(replica), "validation": package(validation)}
     # beside its figures, what those of validation share with them
     figures = [name for name in sorted(plotting.__all__) if name.startswith("plot_")]
     found["replica.plotting"] = {name: parameters(getattr(plotting, name)) for name in figures}
     found["replica.reference"] = {"solve": parameters(reference.solve)}
+    found["replica.sklearn"] = package(sklearn)
     found["replica.GradientStep"] = {
         name: parameters(getattr(replica.GradientStep, name)) for name in ("srf", "network")
     }

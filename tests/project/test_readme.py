@@ -1,6 +1,12 @@
 """The README: a short example, which tests/docs runs, and commands that exist, as CI has them."""
 
+import importlib.util
+import os
 import re
+import subprocess
+import venv
+
+import pytest
 
 from tests.places import ROOT
 
@@ -10,7 +16,7 @@ README, SYMBOLS = ((ROOT / name).read_text() for name in ("README.md", "docs/sym
 def test_it_is_read_in_two_minutes():
     """Words without code, links' addresses and tables' rules."""
     text = re.sub(r"```.*?```|\]\([^)]*\)|^\|[-|]+$", " ", README, flags=re.DOTALL | re.MULTILINE)
-    assert len(text.split()) <= 900
+    assert len(text.split()) <= 800
 
 
 def test_the_example_is_short():
@@ -24,6 +30,25 @@ def test_two_commands():
     script = (ROOT / ".ci/run").read_text().splitlines()
     steps = ["python3 run.py test", "python3 run.py rest"]
     assert [line for line in script if "run.py" in line] == steps
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sh reads the line")
+def test_demo_says_how_to_call_the_command(tmp_path):
+    """Both lines, in an environment with a command of that name, in a folder with a space."""
+    spec = importlib.util.spec_from_file_location("run", ROOT / "run.py")
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    folder = tmp_path / "a clone" / ".venv"
+    venv.create(folder)
+    command = folder / "bin/replica"
+    command.write_text("#!/bin/sh\necho called $1\n")
+    command.chmod(0o755)
+    called, sourced = (
+        line.partition(": ")[2] for line in run.from_now_on(folder / "bin").split("\n")
+    )
+    for line in (called, f"{sourced}; replica --help"):
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+        assert done.stdout == "called --help\n", line
 
 
 def test_makefile_has_the_same_commands():
@@ -48,6 +73,7 @@ def test_symbol_table_names_exist():
         *replica.GradientStep.__dataclass_fields__,
         *replica.SpikedRandomFeatures.__dataclass_fields__,
         *replica.Solution.__dataclass_fields__,
+        *replica.ReadoutSolution.__dataclass_fields__,
         "V1", "V2", "m", "theta", "psi", "Q1", "q2",
     }  # fmt: skip
     assert len(rows) > 12

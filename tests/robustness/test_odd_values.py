@@ -53,6 +53,10 @@ CALLS = {  # what is called, with arguments that are right
         weights=WEIGHTS, student="tanh", target="sin", directions=np.eye(6)[:, 0]
     ),
     replica.FeatureSample: dict(features=FEATURES, labels=np.sign(FEATURES[:, 0])),
+    replica.FeatureMoments: dict(
+        covariances=np.eye(2), label_covariances=[1.0, 0.0], label_variances=1.5
+    ),
+    replica.learnability: dict(model=SAMPLE, direction=np.ones(6), samples=20, lam=0.1),
     replica.Activation: dict(function=np.tanh),
     replica.MultiIndex: dict(function=np.add, dimension=2),
 }

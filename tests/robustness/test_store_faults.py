@@ -125,10 +125,32 @@ def make_large(path):
 
 @pytest.mark.parametrize("make", [os.mkfifo, make_device, make_circle, make_large])
 def test_what_is_no_cell_is_not_read(tmp_path, caplog, make):
-    """Nothing is waited for, and no more is read than a cell can have."""
+    """Nothing is waited for, no more is read than a cell can have, and it is written over."""
     make(store.file_of(tmp_path, CELL))
     assert read(tmp_path) is None
     assert len(caplog.messages) == 1
+    store.write(tmp_path, CELL, ERRORS)
+    np.testing.assert_array_equal(read(tmp_path), ERRORS)
+
+
+def test_what_a_link_leads_to_is_left_alone(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    file = store.file_of(tmp_path, CELL)
+    file.symlink_to(tmp_path / "notes")
+    store.write(tmp_path, CELL, ERRORS)
+    np.testing.assert_array_equal(read(tmp_path), ERRORS)
+    assert (tmp_path / "notes").read_text() == "mine"
+    assert not file.is_symlink()
+
+
+def test_a_folder_in_the_place_of_a_cell_is_named(tmp_path):
+    file = store.file_of(tmp_path, CELL)
+    file.mkdir()
+    assert read(tmp_path) is None
+    with pytest.raises(store.StoreError, match=r"a folder is where a cell is kept") as refused:
+        store.write(tmp_path, CELL, ERRORS)
+    assert refused.value.filename == str(file)
+    assert "goes on" not in str(refused.value)
 
 
 def test_many_faults_are_one_line(tmp_path, caplog):
@@ -139,7 +161,7 @@ def test_many_faults_are_one_line(tmp_path, caplog):
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
     np.testing.assert_array_equal(found.test_error, expected.test_error)
     (damaged,) = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
-    assert "is damaged or not what its name says, and so are 2 others" in damaged
+    assert "is damaged or not what its name says, as with 2 others" in damaged
     assert (tmp_path / "notes").exists()
 
 
@@ -196,16 +218,21 @@ def contend(folder):
 
 
 @pytest.mark.slow
-def test_many_processes_write_the_same_cells(tmp_path):
+def test_many_processes_write_the_same_cells(tmp_path, caplog):
+    """Meanwhile every file is absent or whole."""
+    cells = {index: CELL | {"seed": index} for index in range(200)}
     spawn = multiprocessing.get_context("spawn")
     processes = [spawn.Process(target=contend, args=(tmp_path,)) for _ in range(3)]
     for process in processes:
         process.start()
+    while any(process.is_alive() for process in processes):
+        for found in store.read(tmp_path, cells, ERRORS.shape).values():
+            np.testing.assert_array_equal(found, ERRORS)
     for process in processes:
         process.join()
+    assert not caplog.messages  # of damage
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert len(files(tmp_path)) == 200
-    cells = {index: CELL | {"seed": index} for index in range(200)}
     assert len(store.read(tmp_path, cells, ERRORS.shape)) == 200
 
 
@@ -249,6 +276,23 @@ def test_a_store_of_another_user_can_be_added_to(open_path):
     with as_a_stranger():
         simulate(MODEL, store=open_path, **OPTIONS)
     assert len(files(open_path)) == 3
+
+
+def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
+    """It cannot be read, which is said, and takes the mode of its writer, not the old one."""
+    folder = store.open_folder(open_path)
+    store.write(folder, CELL, ERRORS)
+    file = store.file_of(folder, CELL)
+    file.chmod(0o600 if os.geteuid() == 0 else 0o000)
+    open_path.chmod(0o777)
+    with as_a_stranger():
+        assert read(folder) is None
+        assert f"{file} cannot be read (Permission denied): computed again" in caplog.text
+        store.write(folder, CELL, ERRORS)
+        np.testing.assert_array_equal(read(folder), ERRORS)
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert file.stat().st_mode & 0o777 == 0o666 & ~umask
 
 
 RUN = (

@@ -238,7 +238,7 @@ def test_mirror_images_in_a_network_have_their_signs():
     assert point.overlaps.special == pytest.approx(overlaps, rel=1e-8, abs=1e-10)
     assert point.conjugates.special == pytest.approx(hats, rel=1e-8, abs=1e-10)
     kappa = np.linspace(-2, 2, 5)
-    places, weights = model.components.on(Rule(kappa, np.ones(5)))
+    places, weights = model.components.places_and_weights(Rule(kappa, np.ones(5)))
     columns = tabulate_at(model, places, weights, merged=False).regressors[:, :5]
     mean = replica.learned_function(model, **at).mean(kappa)
     assert mean == pytest.approx(

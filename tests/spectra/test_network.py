@@ -6,8 +6,8 @@ import pytest
 import replica
 from replica import GradientStep
 from replica.equivalence import table_at
-from replica.spectra.batch_contour import beside_line
-from replica.steps import first_sample
+from replica.spectra.batch_contour import with_complex_batch
+from replica.steps import first_sample_weights
 
 NETWORKS = [
     ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
@@ -56,8 +56,8 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[rho^2 / (1 + t rho^2)] at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)
     network = step.network(beta=beta).rows
-    (batch,) = beside_line(network, network.all_groups).batches
-    square, weights = batch.t11[0] / first_sample(step, network.kinds).square, batch.weights
+    (batch,) = with_complex_batch(network, network.all_groups).batches
+    square, weights = batch.t11[0] / first_sample_weights(step, network.kinds).square, batch.weights
     assert np.iscomplexobj(square) or (noise == 0 and target in ("sign", "relu"))
     edges = np.concatenate([np.linspace(-9, 0, 300), np.linspace(0, 9, 300)[1:]])  # a kink at 0
     nodes, w = np.polynomial.legendre.leggauss(6)
@@ -102,7 +102,7 @@ def test_size_from_which_an_outlier_stands_alone():
 
     model = step.network(beta=1.0)
     table, C = table_at(model, 3), model.rows.tabulated.special_covariance(np.zeros(1))[0][0]
-    V1, V2 = srf.resolvent.at(np.array([srf.edges.max() * (1 + 1e-6) + 0j]))[0].real
+    V1, V2 = srf.resolvent.solutions(np.array([srf.edges.max() * (1 + 1e-6) + 0j]))[0].real
     weights = table.weights / (1 + V1 * table.mu1[0] ** 2 + V2 * table.mu2sq[0])
     of_m, of_u = table.offsets[0], table.loadings[0].T @ [1.0, C[0, 1] / C[0, 0]]
     own, mixed, response = weights @ of_u**2, weights @ (of_u * of_m), alpha * C[0, 0] * V2

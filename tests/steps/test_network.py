@@ -14,7 +14,7 @@ import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.equivalence import table_at
 from replica.saddle_point import ridge
-from replica.steps.residual_law import known_inputs, residuals
+from replica.steps.residual_law import known_inputs, law_of_residuals
 from solvers.quadrature import QuadratureError
 from solvers.rules import Rule, gaussian_density
 
@@ -33,7 +33,7 @@ def test_a_rate_of_nothing_leaves_random_features_whatever_the_readout():
 def test_fields_that_the_step_does_not_make_are_refused():
     """The rows of a network are those of its step: another r does not fit."""
     model = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0).network(beta=1.0)
-    with pytest.raises(InvalidArgument, match="as the step makes it"):
+    with pytest.raises(InvalidArgument, match="in a network it follows from the step"):
         replace(model, r=2.0)
     with pytest.raises(InvalidArgument, match="origin must be left out"):
         SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, origin="some")
@@ -81,7 +81,7 @@ def test_the_law_of_a_residual_with_noise(noise, offset):
     step = GradientStep(student="tanh", target="sin", alpha0=1, eta=1, noise=noise)
     root, kappa = 200.0, Rule(np.zeros(1), np.ones(1))
     inputs = known_inputs(step, 0, np.zeros(2))
-    law = residuals(step.labels_at(0), inputs, kappa, np.array([offset]), root, 3)
+    law = law_of_residuals(step.labels_at(0), inputs, kappa, np.array([offset]), root, 3)
     rho, weights = law.rho.ravel(), law.weights[0, 0].ravel()
     z = np.linspace(-8.5, 8.5, 400_000)
     m, w = np.sin(z) - offset, np.exp(-(z**2) / 2)
@@ -101,7 +101,7 @@ def test_the_law_of_a_product(text):
     root, one = 10.0, Rule(np.zeros(1), np.ones(1))
     step = GradientStep(student="tanh", target=text, alpha0=1, eta=1)
     inputs = known_inputs(step, 0, np.zeros(3))
-    law = residuals(step.labels_at(0), inputs, one, np.zeros(1), root, 6)
+    law = law_of_residuals(step.labels_at(0), inputs, one, np.zeros(1), root, 6)
     place, never = (0.3, 0.5) if "relu" in text else (0.0, 0.0)
 
     def integrand(x):

@@ -123,9 +123,11 @@ AT_SIZE = [
 
 @pytest.mark.parametrize(("problem", "options"), RUNS)
 def test_theory_and_simulation_agree(problem, options):
+    """Within what is allowed: training errors that are nearly 0 vary by a quarter of themselves."""
     found = compare(problem, **options)
     assert found.allowance == ALLOWANCE / options["dimension"]
-    assert found.agrees, found.document()
+    near = [check.within(found.allowance, options["seeds"]) for check in found.checks.values()]
+    assert np.all(near), found.document()
     losses = {"loss_error", "train_loss"} if options.get("loss", "square") != "square" else set()
     signs = {"classification_error"} if problem.labels.binary else set()
     assert {*found.checks} == {"test", "train"} | losses | signs

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
 from validation import compare, first_layer, ladder, simulate
 from validation.comparisons import compare_grid
-from validation.comparisons.checks import Check, differ, theory_at
+from validation.comparisons.checks import Check, differ, theory_at, verdict
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 
@@ -47,7 +47,7 @@ def test_tolerance():
         simulated=np.array([1.45, 1.55, 1.1, 0.5, 1.0, 0.0]),
         stderr=np.array([0.1, 0.1, 0.1, 0.05, 0.1, 0.0]),
     )
-    assert check.agrees(0.1, 8).tolist() == [True, False, True, False, False, True]
+    assert check.within(0.1, 8).tolist() == [True, False, True, False, False, True]
     np.testing.assert_allclose(check.z, [4.5, 5.5, -9, -30, np.nan, np.nan])
 
 
@@ -158,23 +158,58 @@ def test_verdict():
     assert judged([1.0, -1.5]).verdict == (
         "Theory and simulation agree: their 4 differences are no larger than chance makes them, "
         "the largest in the test error at alpha = 1, lam = 1 (1 in theory, 1.15 ± 0.1 simulated: "
-        "15.0% or 1.5 standard errors)."
+        "they differ by 13.0%, and by 1.5 standard errors)."
     )
     apart = judged([0.0, 0.0], train=[0.0, -10.0])
     assert not apart.agrees
     assert apart.verdict == (
         "Theory and simulation disagree in 1 of 4 errors by more than the 4 standard errors "
         "allowed for d = 60, most in the training error at alpha = 1, lam = 1 (1 in theory, "
-        "2 ± 0.1 simulated: 100.0% or 10.0 standard errors)."
+        "2 ± 0.1 simulated: they differ by 50.0%, and by 10.0 standard errors)."
     )
     large = judged([8.0, -8.0], off=0.02, allowance=0.05)
     assert large.agrees
     assert large.verdict == (
         "Theory and simulation are close but not equal: their 4 differences are larger than chance "
         "makes them, though within the 5.0% plus 4 standard errors allowed for d = 60, the largest "
-        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.0025 simulated: 2.0% or "
-        "8.0 standard errors)."
+        "in the test error at alpha = 1, lam = 0.1 (1 in theory, 0.98 ± 0.0025 simulated: they "
+        "differ by 2.0%, and by 8.0 standard errors)."
     )
+
+
+@pytest.mark.parametrize(
+    ("theory", "simulated", "said"),
+    [
+        (1.0, 0.8, "they differ by 25.0%, and by 20.0"),
+        (1.0, 1.26, "they differ by 20.6%, and by 26.0"),
+        (1.0, 0.0943, "they differ by a factor of 10.6, and by 90.6"),
+        (0.0943, 1.0, "they differ by a factor of 10.6, and by 90.6"),
+        (1.0, 0.0, "one of them is 0, and they differ by 100.0"),
+        (0.0, 0.0, "they differ by 0.0%, and by 0.0"),
+    ],
+)  # fmt: skip
+def test_differences_are_of_the_simulated_error(theory, simulated, said):
+    """As the numbers are read: ten times too large is no 91 %."""
+    check = Check(*np.full((3, 1, 1), [[[theory]], [[simulated]], [[0.01]]]))
+    at = {"alpha": np.ones(1), "lam": np.ones(1)}
+    sentence = verdict({"test": check}, at, allowance=0.0, size="n = 50", seeds=8)[1]
+    assert f"simulated: {said} standard errors)" in sentence
+
+
+@pytest.mark.parametrize(("stderr", "seeds", "allowance"), [(0.1, 8, 0.0), (0.01, 50, 0.4)])
+def test_errors_far_apart_are_never_called_agreement(stderr, seeds, allowance):
+    """.371 beside .467, of wide standard errors or of a wide allowance; half as far they are."""
+    at = {"samples": np.array([50.0]), "lam": np.array([0.1])}
+    told = {"allowance": allowance, "size": "n = 50", "seeds": seeds}
+    far = Check(*np.reshape([0.467, 0.371, stderr], (3, 1, 1)))
+    equal, sentence = verdict({"test": far}, at, **told)
+    assert not equal
+    assert sentence.startswith("Not enough draws, or too small a size, to tell whether theory and")
+    assert "they differ in 1 of 1 errors by more than 25%, though within the" in sentence
+    assert not far.agrees(allowance, seeds).any()
+    near = Check(*np.reshape([0.419, 0.371, stderr], (3, 1, 1)))
+    assert near.agrees(allowance, seeds).all()
+    assert "not enough" not in verdict({"test": near}, at, **told)[1].lower()
 
 
 def test_a_mean_that_is_too_small_has_its_standard_error_twice_at_most():
@@ -182,7 +217,7 @@ def test_a_mean_that_is_too_small_has_its_standard_error_twice_at_most():
     second, whose relative error would have let it pass."""
     simulated = np.array([[0.5, 1 / 7]])
     check = Check(np.ones((1, 2)), simulated, np.array([[0.5, 6 / 7]]) / np.array([[6.5, 17.0]]))
-    assert check.agrees(0.0, 24).tolist() == [[True, False]]
+    assert check.within(0.0, 24).tolist() == [[True, False]]
 
 
 def test_what_chance_makes_of_so_many_differences():
@@ -220,7 +255,7 @@ def test_what_chance_makes_of_so_many_differences():
 )
 def test_errors_on_one_side_are_not_called_agreement(z, train, said):
     """Scores above 3 that lie together: of both errors, of one of them, or of each to its side."""
-    found = judged(z, train=train, allowance=0.05)
+    found = judged(z, off=0.1, train=train, allowance=0.05)
     assert found.agrees  # within 4 standard errors
     assert "agree" not in found.verdict
     assert "close but not equal: " in found.verdict

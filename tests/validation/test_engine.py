@@ -1,6 +1,7 @@
 """Any executor, any order, kills at any moment: the same bytes in the end."""
 
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +48,18 @@ def assert_same(found, reference):
 
 
 def in_two_workers():
-    return simulate(MODEL, workers=2, **OPTIONS)
+    """A simulation, and what is logged of it."""
+    kept = BufferingHandler(capacity=100)
+    logging.getLogger("solvers").addHandler(kept)
+    return simulate(MODEL, workers=2, **OPTIONS), [record.getMessage() for record in kept.buffer]
 
 
 def test_a_daemonic_process_works_alone(reference):
-    """Processes of ``multiprocessing.Pool`` may start no others."""
+    """Processes of ``multiprocessing.Pool`` may start no others, which a note says."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert_same(pool.apply(in_two_workers), reference)
+        found, said = pool.apply(in_two_workers)
+    assert_same(found, reference)
+    assert said == ["A daemonic process may start no others. Running in one process."]
 
 
 def test_threads(reference):

@@ -203,6 +203,18 @@ def test_staircase():
     drawn("dandi/staircase", data)
 
 
+def test_digits():
+    """Fits of digits lie on the theory of all rows, up to four standard errors and the tenth that
+    it is low where a class has few rows; the power law falls for good."""
+    data = values("digits")
+    theory = data["theory"]["all"]
+    mean, stderr = np.array(data["fits"]).T
+    expected = np.interp(data["n"], theory["n"], theory["error"])
+    assert np.all(np.abs(mean - expected) < 4 * stderr + 0.1 * mean)
+    assert data["law"][0] < 0.02 < theory["error"][-1]
+    drawn("digits", data)
+
+
 def test_what_is_simulated_is_kept(tmp_path):
     """A second run reads every cell and makes the same data."""
     store, picture = tmp_path / "store", tmp_path / "a.png"

@@ -87,7 +87,7 @@ def test_decay_is_the_same_in_all_equations(steps):
     network = step.network(beta=1.0)
     assert network.rows.tabulated.rows.c == pytest.approx(step.srf(beta=1.0).c, rel=1e-10)
     assert network.rows.tabulated.rows.c == pytest.approx(network.c, rel=1e-8)
-    *_, kept = [step.kept(t) for t in range(steps)]
+    *_, kept = [step.decay_factor(t) for t in range(steps)]
     rate = step.schedule[-1][1] / kept
     schedule = [*step.schedule[:-1], (step.schedule[-1][0], rate)]
     if steps == 1:

@@ -123,7 +123,8 @@ def show_points(document: dict[str, Any], output: Output) -> None:
         return round(value, 2) if name.startswith("z") and value is not None else value
 
     points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
-    output.table(points, names[:first] + sorted(names[first:], key=place))
+    tested = "the labels" if "features" in document["problem"] else "targets without noise"
+    output.table(points, names[:first] + sorted(names[first:], key=place), tested)
 
 
 def first_problem(asked: Request, on_grids: Container[str] = ()) -> tuple[Problem, float | None]:

@@ -40,6 +40,8 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.
 
+    The exit status is 1 where they disagree, and 0 where there are not enough draws to tell.
+
     In Python: validation.compare and validation.ladder.
 
     Examples
@@ -79,7 +81,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     )
     if not asks_for_given(options):
         note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
-    return comparison.agrees
+    return not comparison.disagrees
 
 
 def dimensions(ladder: str) -> list[int]:

@@ -11,6 +11,9 @@ between seeds by a factor rather than by an amount, and the more the closer the 
 interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
 error alike; it is the relative standard error that they estimate.  It is 2 at most: beyond that
 the simulation is off, not unlucky.
+
+Errors that are more than a quarter of the simulated one apart are not called agreement, however
+large what is allowed: more draws, or a larger size, can tell.
 """
 
 from collections.abc import Mapping
@@ -28,6 +31,7 @@ ALLOWED = 4.0  # standard errors: of some hundred errors of as many seeds few ar
 ENOUGH = 8  # seeds for that; of fewer as rare a score is allowed
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
+APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 NAMES = {
     "test": "test error",
@@ -59,7 +63,19 @@ class Check(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
             return np.asarray((self.simulated - self.theory) / self.stderr)
 
+    @property
+    def apart(self) -> Array:
+        """Boolean array: whether theory and simulation differ by more than a quarter of the
+        latter."""
+        off = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
+        return np.asarray(off > APART * np.abs(self.simulated) + 1e-12)
+
     def agrees(self, allowance: float, seeds: int) -> Array:
+        """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
+        ``apart`` that this tells nothing."""
+        return np.asarray(self.within(allowance, seeds) & ~self.apart)
+
+    def within(self, allowance: float, seeds: int) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
         tolerance of this module.
 
@@ -100,8 +116,10 @@ def verdict(
     if not np.isfinite([check.theory for check in each]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
     z = np.array([check.z for check in each])
-    far = np.array([~check.agrees(allowance, seeds) for check in each])
-    known = far if far.any() else np.isfinite(z)  # elsewhere rounding over a standard error of 0
+    far = np.array([~check.within(allowance, seeds) for check in each])
+    apart = np.array([check.apart for check in each])
+    # elsewhere rounding over a standard error of 0
+    known = next((some for some in (far, apart) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
     most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
     share = f"{allowance:.1%} plus " if allowance else ""
@@ -109,6 +127,12 @@ def verdict(
     if far.any():
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
+    if apart.any():
+        return False, (
+            "Not enough draws, or too small a size, to tell whether theory and simulation agree: "
+            f"they differ in {apart.sum()} of {apart.size} errors by more than {APART:.0%}, though "
+            f"within {allowed}, most in {most}."
+        )
     if differ(z, seeds):
         large, sides = too_large(z, seeds), leaning(z, seeds)
         whole, how = f"their {far.size} differences", []
@@ -135,13 +159,18 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
-    off = abs((simulated - theory) / (theory or 1.0))
+    small, large = sorted((abs(theory), abs(simulated)))
+    apart = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
+    if small < large / 2:  # a tenth would read 90 %
+        apart = "one of them is 0, and they differ by"
+        if small:
+            apart = f"they differ by a factor of {large / small:.3g}, and by"
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
         f"the {NAMES[name]} at {place} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {error:g} simulated: {off:.1%} or "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {apart} "
         f"{z:.1f} standard errors)"
     )
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from replica.display import Progress, told
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer
+from replica.given import Given
 from replica.problem import FINITE, Problem, number
 
 from ..draws import as_given, seed_count, whole
@@ -20,7 +20,7 @@ from .theory import exact, theory_of
 
 
 def compare(
-    problem: Problem | FirstLayer | FeatureSample,
+    problem: Problem | Given,
     *,
     alpha: ArrayLike | None = None,
     samples: ArrayLike | None = None,

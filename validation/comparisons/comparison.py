@@ -69,13 +69,23 @@ class Comparison(Displayed):
     @property
     def agrees(self) -> bool:
         """Whether every error is within 4 standard errors, more of few seeds, and the allowance of
-        the theory.
+        the theory, and no more than a quarter of the simulated one off.
 
         False if the theory did not converge somewhere.
         """
+        return self._all(Check.agrees)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether an error is further off than is allowed, or the theory did not converge
+        somewhere; of few draws theory and simulation may neither agree nor disagree."""
+        return not self._all(Check.within)
+
+    def _all(self, holds: Callable[[Check, float, int], Array]) -> bool:
+        """Whether a condition ``holds`` for every error."""
         each = [check for _, checks, _ in self._settings() for check in checks.values()]
         seeds = self.simulation.seeds
-        return all(bool(check.agrees(self.allowance, seeds).all()) for check in each)
+        return all(bool(holds(check, self.allowance, seeds).all()) for check in each)
 
     @property
     def verdict(self) -> str:

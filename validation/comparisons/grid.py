@@ -104,6 +104,6 @@ def problems_on_grid(
     for values in places_on_grid(axes):
         if problem.schedule:
             width = values.pop("beta", beta)
-            yield problem.step.at(width, values), width
+            yield problem.step.with_values(width, values), width
         else:
             yield problem.model(**values), beta

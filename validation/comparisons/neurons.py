@@ -174,7 +174,7 @@ def first_step(step: GradientStep) -> FirstStep:
     >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
     ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
     """
-    single = step.first
+    single = step.first_step
     # of a continuous law many, as |cosine| bends at a readout of 0: 200 leave some 2e-4 of its mean
     values, shares = step.readout.discretise(200)
     # what a step adds is all that is left of a row where the rate is large

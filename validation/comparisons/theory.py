@@ -8,11 +8,11 @@ import numpy as np
 
 from replica.convex import Loss
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer
+from replica.given import Given
 from replica.observables import learning_curve, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
-from replica.steps import MODELS, GradientStep, unsuited
+from replica.steps import MODELS, GradientStep, reason_not_covered
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Labels of lines, in this order.
 NETWORK, SRF, GIVEN = "theory of the network", "theory of the sRF", "theory given the features"
-Solvable = SpikedRandomFeatures | FirstLayer | FeatureSample
+Solvable = SpikedRandomFeatures | Given
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Theory:
 
     Attributes
     ----------
-    model : SpikedRandomFeatures, FirstLayer or FeatureSample
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
     published : SpikedRandomFeatures or None
         The sRF beside the network's own theory; None where ``model`` is the sRF.
     note : str
@@ -49,7 +49,7 @@ class Theory:
 
     def at(self, dimension: float) -> "Theory":
         """The same at a finite ``dimension``, where m has its price, unless it has its own."""
-        if isinstance(self.model, FirstLayer | FeatureSample):
+        if isinstance(self.model, Given):
             return self
         if np.isfinite(self.model.dimension) or np.isinf(dimension):
             return self
@@ -62,7 +62,7 @@ class Theory:
     def lines(self) -> dict[str, Solvable]:
         """What a figure shows of it, by label: the network's own theory, the published sRF's, and
         the limit of the first of them that there is, where its dimension is finite."""
-        if isinstance(self.model, FirstLayer | FeatureSample):
+        if isinstance(self.model, Given):
             return {GIVEN: self.model}
         own = {} if self.published is None else {NETWORK: self.model}
         lines: dict[str, Solvable] = {**own, SRF: self.published or self.model}
@@ -72,7 +72,7 @@ class Theory:
 
 
 def theory_of(
-    problem: Problem | FirstLayer | FeatureSample,
+    problem: Problem | Given,
     beta: float | None,
     model: str | None = None,
     simulated: str = "network",
@@ -81,7 +81,7 @@ def theory_of(
 
     Parameters
     ----------
-    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
     beta : float
         Width over input dimension p/d, for a GradientStep.
     model : {"network", "srf", "given"}, optional
@@ -94,7 +94,7 @@ def theory_of(
     InvalidArgument
         If the network's theory is asked for where there is none.
     """
-    if isinstance(problem, FirstLayer | FeatureSample):
+    if isinstance(problem, Given):
         if model is not None:
             raise InvalidArgument("model", model, "left out of what is given, whose theory is one")
         return Theory(problem, None, "theory of the readout, given what is the same in every draw")
@@ -115,7 +115,7 @@ def theory_of(
         drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
         return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
     step = cast(GradientStep, problem)
-    reason = unsuited(step)
+    reason = reason_not_covered(step)
     if model == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
     if model is None and reason:
@@ -130,7 +130,7 @@ def exact(simulation: Simulation, theory: Theory) -> bool:
 
 def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, Array]:
     """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,)."""
-    if not isinstance(model, FirstLayer | FeatureSample):
+    if not isinstance(model, Given):
         return dict(sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss).columns)
     curve = learning_curve(model, samples=axes["samples"], lam=axes["lam"], loss=loss)
     return {str(name): variable.values.ravel() for name, variable in curve.items()}

@@ -27,7 +27,7 @@ from replica.problem import (
     Target,
     check_problem,
     check_width,
-    remainder,
+    complement_root,
 )
 from replica.steps import GradientStep
 from solvers.results import Array
@@ -154,7 +154,7 @@ def draw(
         step = cast(GradientStep, problem)
         return list(trajectory(step, dimension=dimension, beta=beta, rng=rng))[-1]
     groups = model.geometry
-    L = remainder(groups.gamma)
+    L = complement_root(groups.gamma)
     spikes = groups.r.shape[1]
     least = spikes + L.shape[1]
     d = whole("dimension", dimension, max(2, least), "the input dimension d")
@@ -192,7 +192,7 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-    D = problem.known
+    D = problem.known_dimension
     d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
     # Streams of their own, so that the data do not depend on how they come in blocks.
     rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
@@ -215,7 +215,7 @@ def trajectory(
             )
     yield now
     for t, (alpha0, eta) in enumerate(problem.schedule):
-        kept, law = problem.kept(t), problem.labels_at(t)
+        kept, law = problem.decay_factor(t), problem.labels_at(t)
         if eta:
             learner = replace(
                 now, target=law.target, noise=law.noise, directions=axes[: law.target.dimension]

@@ -49,6 +49,7 @@ FIGURES = {
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "classification": Entry("losses", "Logistic, hinge and square loss on labels.", 5),
+    "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
     "inputs": Entry("inputs", "What structure in the inputs buys networks.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),

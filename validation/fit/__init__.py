@@ -2,7 +2,6 @@
 
 from .convex_readout import fit_convex_readout
 from .errors import mean_losses, squared_errors
-from .outputs import fit_outputs, output_errors
 from .readout import fit_readout
 from .ridge import CHOLESKY_COST, GRAM_COST, Blocks, Fits, fit_ridge, predict, routes
 
@@ -12,11 +11,9 @@ __all__ = [
     "Blocks",
     "Fits",
     "fit_convex_readout",
-    "fit_outputs",
     "fit_readout",
     "fit_ridge",
     "mean_losses",
-    "output_errors",
     "predict",
     "routes",
     "squared_errors",

@@ -25,7 +25,8 @@ from solvers.results import Array
 from ..draws import arrays
 from . import linear_algebra
 
-Blocks = Callable[[], Iterable[tuple[Any, Any]]]  # features (b, p) and labels (b,), repeatable
+# features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
+Blocks = Callable[[], Iterable[tuple[Any, Any]]]
 
 # Times in units of a multiply-add of a matrix product, one thread, n = 500 to 2000: products of
 # a matrix with its transpose .5, factorisations .17 to .26 n^3, eigenvectors 2.8 to 5.2 n^3.
@@ -37,7 +38,8 @@ class Fits(NamedTuple):
     """Trained readouts at A sizes and L penalties.
 
     readouts (p, A, L); intercepts (A, L); bias added to all neurons (A, L); mean squared
-    training residuals (A, L).
+    training residuals (A, L), the sum of all outputs.  With C outputs the first two have an axis
+    (C,) more.
     """
 
     readouts: Any
@@ -117,24 +119,32 @@ def fit_ridge(
     [0.5, 1.0]
     """
     order = np.argsort(sizes, kind="stable")
-    p = next(iter(blocks()))[0].shape[1]
-    chosen = routes(sizes[order], p, len(lam)) if way is None else way
+    Phi, y = next(iter(blocks()))
+    xp, single = arrays.namespace(Phi), y.ndim == 1
+
+    def columns() -> Iterator[tuple[Any, Any]]:
+        """The blocks with labels (b, C)."""
+        return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
+
+    chosen = routes(sizes[order], Phi.shape[1], len(lam)) if way is None else way
     parts = []
     if chosen.dual:
         solve = _dual_eigen if chosen.dual_eigen else _dual_cholesky
-        parts.append(_fit_dual(blocks, sizes[order[: chosen.dual]], lam, intercept, solve))
+        parts.append(_fit_dual(columns, sizes[order[: chosen.dual]], lam, intercept, solve))
     if chosen.dual < len(sizes):
         eigen = chosen.primal_eigen
-        parts.append(_fit_primal(blocks, sizes[order[chosen.dual :]], lam, intercept, eigen))
+        parts.append(_fit_primal(columns, sizes[order[chosen.dual :]], lam, intercept, eigen))
     place = np.argsort(order)
     readouts, *others = zip(*parts, strict=True)
-    xp = arrays.namespace(readouts[0])
     joined = xp.take(xp.concat(readouts, axis=1), arrays.like(place, readouts[0]), axis=1)
-    return Fits(joined, *(np.concatenate(of)[place] for of in others))
+    fits = Fits(joined, *(np.concatenate(of)[place] for of in others))
+    if single:
+        fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
+    return fits
 
 
 def predict(features: Any, fits: Fits) -> Any:
-    """f = Phi a / sqrt(p) + intercept, (n, A, L)."""
+    """f = Phi a / sqrt(p) + intercept, (n, A, L), or (n, A, L, C) of C outputs."""
     xp, p = arrays.namespace(features), fits.readouts.shape[0]
     values = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
     values = xp.reshape(values, (-1, *fits.intercepts.shape))
@@ -154,31 +164,33 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: 
     flat = arrays.like(weights.reshape(len(y), -1), Phi)
     readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
     readouts = arrays.namespace(Phi).reshape(readouts, (-1, *intercepts.shape))
-    train = lam**2 * (weights**2).sum(axis=0) / sizes[:, None]  # y - f = lam w
-    return Fits(readouts, intercepts, np.zeros(intercepts.shape), train)
+    train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
+    return Fits(readouts, intercepts, np.zeros(train.shape), train)
 
 
 def _dual_cholesky(
     gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
 ) -> tuple[Array, Array]:
-    """Weights w (N, A, L), zero beyond each size, and intercepts (A, L).
+    """Weights w (N, A, L, C), zero beyond each size, and intercepts (A, L, C), for labels (N, C).
 
     With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
     w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
     beyond n is that of the leading block, and zero beyond n too.
     """
-    N, (A, L) = len(y), (len(sizes), len(lam))
-    weights, intercepts = np.empty((N, A, L)), np.zeros((A, L))
+    (N, C), (A, L) = y.shape, (len(sizes), len(lam))
+    weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
     within = np.arange(N)[:, None] < sizes
     for i, penalty in enumerate(lam):
         factor = linear_algebra.cholesky(gram, float(penalty), overwrite=i == L - 1)
-        sides = arrays.like(np.stack([y, np.ones(N)], axis=1), gram)
-        z, one = arrays.to_host(linear_algebra.solve_lower(factor, sides, transposed=False)).T
+        sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
+        half = arrays.to_host(linear_algebra.solve_lower(factor, sides, transposed=False))
+        z, one = half[:, :-1], half[:, -1:]
         if intercept:
-            intercepts[:, i] = (one * z) @ within / (one**2 @ within)
-        rest = np.where(within, z[:, None] - one[:, None] * intercepts[:, i], 0.0)
-        solved = linear_algebra.solve_lower(factor, arrays.like(rest, gram), transposed=True)
-        weights[:, :, i] = arrays.to_host(solved)
+            intercepts[:, i] = within.T @ (one * z) / (within.T @ one**2)
+        rest = np.where(within[..., None], z[:, None] - one[:, None] * intercepts[:, i], 0.0)
+        flat = arrays.like(rest.reshape(N, -1), gram)
+        solved = linear_algebra.solve_lower(factor, flat, transposed=True)
+        weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
     return weights, intercepts
 
 
@@ -186,27 +198,29 @@ def _dual_eigen(
     gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
 ) -> tuple[Array, Array]:
     """What ``_dual_cholesky`` returns, from the eigenvectors of each leading block."""
-    weights = np.zeros((len(y), len(sizes), len(lam)))
-    intercepts = np.zeros((len(sizes), len(lam)))
+    (N, C), (A, L) = y.shape, (len(sizes), len(lam))
+    weights, intercepts = np.zeros((N, A, L, C)), np.zeros((A, L, C))
     for j, n in enumerate(sizes):
         values, vectors = linear_algebra.eigen(linear_algebra.copy(gram[:n, :n]))
         linear_algebra.check_shifts(values, lam)
-        sides = arrays.like(np.stack([y[:n], np.ones(n)], axis=1), gram)
-        z, one = arrays.to_host(vectors.T @ sides).T
+        sides = arrays.like(np.column_stack([y[:n], np.ones(n)]), gram)
+        half = arrays.to_host(vectors.T @ sides)
+        z, one = half[:, :-1], half[:, -1:]
         inverse = 1 / (values[:, None] + lam)
         if intercept:
-            intercepts[j] = (one * z) @ inverse / (one**2 @ inverse)
-        rest = inverse * (z[:, None] - one[:, None] * intercepts[j])
-        weights[:n, j] = arrays.to_host(vectors @ arrays.like(rest, gram))
+            intercepts[j] = inverse.T @ (one * z) / (inverse.T @ one**2)
+        rest = inverse[..., None] * (z[:, None] - one[:, None] * intercepts[j])
+        solved = arrays.to_host(vectors @ arrays.like(rest.reshape(n, -1), gram))
+        weights[:n, j] = solved.reshape(rest.shape)
     return weights, intercepts
 
 
 def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
-    """The first ``count`` rows of the features, and their labels on the host."""
-    Phi, labels = None, np.empty(count)
+    """The first ``count`` rows of the features, and their labels (count, C) on the host."""
+    Phi: Any = None
     for done, (part, y) in _cut(blocks, np.array([count])):
         if Phi is None:
-            xp = arrays.namespace(part)
+            xp, labels = arrays.namespace(part), np.empty((count, y.shape[1]))
             Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
         rows = slice(done - y.shape[0], done)
         Phi[rows, :] = part
@@ -224,40 +238,43 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen
     it is smaller than the labels'.)
     """
     solve = _primal_eigen if eigen else _primal_cholesky
-    readouts, intercepts = [], np.zeros((len(sizes), len(lam)))
-    gram = None
+    readouts, intercepts = [], []
+    gram: Any = None
     for done, (Phi, y) in _cut(blocks, sizes):
-        p = Phi.shape[1]
-        if gram is None:
-            gram = linear_algebra.zeros(p, Phi)
-            moment = total = arrays.like(np.zeros(p), Phi)
-            labels = 0.0
-        gram = linear_algebra.add_gram(gram, Phi, 1 / p, rows=False)
+        p, C = Phi.shape[1], y.shape[1]
         xp = arrays.namespace(Phi)
+        if gram is None:
+            gram, total = linear_algebra.zeros(p, Phi), arrays.like(np.zeros(p), Phi)
+            moment, labels = 0.0, 0.0
+        gram = linear_algebra.add_gram(gram, Phi, 1 / p, rows=False)
         moment = moment + Phi.T @ y / p**0.5
         total = total + xp.sum(Phi, axis=0)
-        labels += float(xp.sum(y))
+        labels = labels + xp.sum(y, axis=0)
         for j in np.flatnonzero(sizes == done):
-            centre, mean = (total / done, labels / done) if intercept else (0.0 * total, 0.0)
+            part = 1 / done if intercept else 0.0
+            centre, mean = part * total, part * labels
             system = linear_algebra.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
             if intercept:
                 system = linear_algebra.subtract_outer(system, centre, done / p)
-            solved = solve(system, moment - mean * total / p**0.5, lam)
-            intercepts[j] = mean - arrays.to_host(centre @ solved) / p**0.5
+            solved = solve(system, moment - total[:, None] * mean / p**0.5, lam)
+            flat = xp.reshape(solved, (p, -1))
+            taken = arrays.to_host(centre @ flat).reshape(len(lam), C) / p**0.5
+            intercepts.append(arrays.to_host(mean) - taken)
             readouts.append(solved)
-    stacked = arrays.namespace(gram).stack(readouts, axis=1)
-    fits = Fits(stacked, intercepts, np.zeros(intercepts.shape), np.zeros(intercepts.shape))
+    zeros = np.zeros((len(sizes), len(lam)))
+    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), zeros, zeros)
     return fits._replace(train=_training_errors(blocks, sizes, fits))
 
 
 def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
-    """Readouts (gram + lam I)^-1 b, (p, L), by Cholesky factors; ``gram`` is overwritten."""
+    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C), by Cholesky factors; ``gram`` is
+    overwritten."""
     columns = []
     for i, penalty in enumerate(lam):
         factor = linear_algebra.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
-        half = linear_algebra.solve_lower(factor, b[:, None], transposed=False)
+        half = linear_algebra.solve_lower(factor, b, transposed=False)
         columns.append(linear_algebra.solve_lower(factor, half, transposed=True))
-    return arrays.namespace(b).concat(columns, axis=1)
+    return arrays.namespace(b).stack(columns, axis=1)
 
 
 def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
@@ -265,7 +282,8 @@ def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
     values, vectors = linear_algebra.eigen(gram)
     linear_algebra.check_shifts(values, lam)
     inverse = arrays.like(1 / (values[:, None] + lam), b)
-    return vectors @ (inverse * (vectors.T @ b)[:, None])
+    xp, along = arrays.namespace(b), inverse[..., None] * (vectors.T @ b)[:, None, :]
+    return xp.reshape(vectors @ xp.reshape(along, (b.shape[0], -1)), along.shape)
 
 
 def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
@@ -276,7 +294,7 @@ def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
         inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
         edges = [start, *inside.tolist(), stop]
         for low, high in itertools.pairwise(edges):
-            yield high, (Phi[low - start : high - start, :], y[low - start : high - start])
+            yield high, (Phi[low - start : high - start, :], y[low - start : high - start, :])
         start = stop
         if start >= sizes[-1]:
             return
@@ -284,9 +302,9 @@ def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
 
 def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
     """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
-    squares = np.zeros(fits.intercepts.shape)
+    squares = np.zeros(fits.train.shape)
     for done, (Phi, y) in _cut(blocks, sizes):
-        error = (y[:, None, None] - predict(Phi, fits)) ** 2
-        total = arrays.to_host(arrays.namespace(error).sum(error, axis=0))
+        error = (y[:, None, None, :] - predict(Phi, fits)) ** 2
+        total = arrays.to_host(arrays.namespace(error).sum(error, axis=(0, 3)))
         squares += np.where(sizes[:, None] >= done, total, 0.0)
     return squares / sizes[:, None]

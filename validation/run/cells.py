@@ -12,13 +12,13 @@ others changing.  With one BLAS thread a cell, neither do the errors.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.given import FeatureSample
+from replica.given import FeatureMoments, FeatureSample
 from replica.problem import SpikedRandomFeatures, describe
 from solvers.resources import one_thread
 from solvers.results import Array
@@ -36,10 +36,8 @@ from ..draws import (
 from ..fit import (
     Blocks,
     fit_convex_readout,
-    fit_outputs,
     fit_readout,
     mean_losses,
-    output_errors,
     squared_errors,
 )
 
@@ -73,7 +71,7 @@ class Experiment:
     the latter is their number.
     """
 
-    problem: Any  # a Problem, FirstLayer or FeatureSample
+    problem: Any  # a Problem, or what is given
     simulated: Simulated | Given
     beta: float | None
     dimension: int
@@ -162,7 +160,7 @@ class Samples:
     device: str
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) with ``bias`` added to all neurons, and labels (b,)."""
+        """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
         noise = None if self.noise is None else default_rng(self.noise)
         own = default_rng(self.features)
         layer = self.layer
@@ -177,11 +175,18 @@ class Samples:
             yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
 
 
+class DrawnRows(NamedTuple):
+    """``features`` (n, p) and ``labels`` (n,), drawn from their moments."""
+
+    features: Array
+    labels: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Some ``rows`` (n,) of given features, in blocks, on the ``device``."""
 
-    sample: FeatureSample
+    sample: FeatureSample | DrawnRows
     rows: Array
     device: str
 
@@ -191,8 +196,8 @@ class Rows:
         return len(self.rows)
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) and labels (b,); no ``bias`` is trained here."""
-        most = max(1, INPUT_BLOCK // self.sample.width)
+        """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
+        most = max(1, INPUT_BLOCK // self.sample.features.shape[1])
         for start in range(0, self.count, most):
             rows = self.rows[start : start + most]
             parts = self.sample.features[rows], self.sample.labels[rows]
@@ -223,15 +228,6 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
         train, test, fresh = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
         design, loss, trained = repeatable(train, keep), experiment.loss, experiment.trained
-        if isinstance(experiment.problem, FeatureSample) and experiment.problem.outputs > 1:
-            intercept = trained["intercept"]
-            count = experiment.problem.outputs
-            each = fit_outputs(design(0.0), sizes, lam, count, intercept=intercept)
-            mean, variance, wrong = output_errors(test.blocks, each, test.count)
-            residuals = np.sum([fits.train for fits in each], axis=0)
-            measured = {"test_error": mean, "train_error": residuals, "test_variance": variance}
-            measured["classification_error"] = wrong  # asked for where there are classes
-            return np.stack([measured[name] for name in experiment.measures])
         if loss.is_square:
             fits = fit_readout(design, sizes, lam, **trained)
         else:
@@ -255,10 +251,16 @@ def draw_samples(
     """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
     device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
-    if isinstance(experiment.problem, FeatureSample):
-        order = default_rng(inputs).permutation(len(experiment.problem.labels))
-        parts = order[:count], order[count : count + experiment.test_samples]
-        split, rest = (Rows(experiment.problem, rows, device) for rows in parts)
+    if experiment.simulated is Given.features:
+        given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
+        if isinstance(given, FeatureMoments):
+            both, stratum = given.law.draw(end, rng)
+            constant = given.label_variances[stratum] == 0  # and free of rounding
+            labels = np.where(constant, given.label_means[stratum], both[:, -1])
+            given, order = DrawnRows(both[:, :-1], labels), np.arange(end)
+        else:
+            order = rng.permutation(len(given.labels))
+        split, rest = (Rows(given, rows, device) for rows in (order[:count], order[count:end]))
         return split, rest, rest
     layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)

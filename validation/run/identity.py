@@ -102,7 +102,7 @@ def _values(of: Part) -> list[Any]:
             at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
             return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
         case ClassLabels():
-            return [of.values]
+            return [np.ravel(of.values)]
         case Law(continuous=None):
             return [of.values, of.fractions]
         case Law():

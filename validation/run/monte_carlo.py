@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from replica.display import Progress, told
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer
+from replica.given import Given
 from replica.problem import Problem
 from solvers import executors
 from solvers.results import Array
@@ -37,7 +37,7 @@ POOL_SECONDS = 8.0  # work below which starting a pool does not pay
 
 
 def simulate(
-    problem: Problem | FirstLayer | FeatureSample,
+    problem: Problem | Given,
     *,
     alpha: ArrayLike | None = None,
     samples: ArrayLike | None = None,
@@ -62,10 +62,10 @@ def simulate(
 
     Parameters
     ----------
-    problem : GradientStep, SpikedRandomFeatures, FirstLayer or FeatureSample
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         The network with its giant step, Eq. (1.1); or the sRF.  Of a given first layer every seed
         draws fresh samples, and of given features it splits them: the first n of the rows, in a
-        random order, are to train, those after the largest n to test.
+        random order, are to train, those after the largest n to test.  Of moments it draws rows.
     alpha : float or array
         Readout samples over input dimension, n/d; n is rounded.  Not of given features.
     samples : int or array
@@ -163,7 +163,7 @@ def simulate(
     check_resources(experiment, len(indices), limit)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
     with told(progress, "draws") as advance:
-        cells = run_all(
+        cells = run_cells(
             experiment,
             indices.tolist(),
             executor=executor,
@@ -178,7 +178,7 @@ def simulate(
     return Simulation(experiment, indices, test, train, variance, measured)
 
 
-def run_all(
+def run_cells(
     experiment: Experiment,
     indices: list[int],
     *,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample, FirstLayer, asked, samples_of
+from replica.given import Given as GivenModel
 from replica.observables import LABELS_NEEDED
 from replica.problem import Problem, check_device, positive
 
@@ -21,7 +22,7 @@ TEST_INPUTS = 8
 
 
 def plan(
-    problem: Problem | FirstLayer | FeatureSample,
+    problem: Problem | GivenModel,
     *,
     alpha: ArrayLike | None,
     lam: ArrayLike,
@@ -36,7 +37,7 @@ def plan(
 ) -> Experiment:
     """The arguments of :func:`simulate` that its cells need, checked."""
     root, of = seed_sequence(rng), as_loss(loss)
-    if isinstance(problem, FirstLayer | FeatureSample):
+    if isinstance(problem, GivenModel):
         sizes = {"dimension": dimension, "beta": beta}
         known = _given(problem, alpha, samples, simulated, sizes)
     elif samples is not None:
@@ -95,7 +96,7 @@ def _drawn(
 
 
 def _given(
-    problem: FirstLayer | FeatureSample,
+    problem: GivenModel,
     alpha: ArrayLike | None,
     samples: ArrayLike | None,
     simulated: str,
@@ -117,10 +118,12 @@ def _given(
     counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
     if not counts:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
-    if isinstance(problem, FeatureSample):
-        kind, d, tests = Given.features, problem.width, len(problem.labels) - max(counts)
-    else:
+    if isinstance(problem, FirstLayer):
         kind, d = Given.layer, problem.dimension
-        tests = TEST_INPUTS * max(d, *counts)
+    else:
+        kind, d = Given.features, problem.width
+    tests = TEST_INPUTS * max(d, *counts)
+    if isinstance(problem, FeatureSample):
+        tests = len(problem.labels) - max(counts)
     known = {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
     return {"alpha": (), "beta": None} | known

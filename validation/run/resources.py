@@ -3,6 +3,7 @@
 import numpy as np
 
 from replica.errors import InvalidArgument
+from replica.given import FeatureMoments
 
 from ..draws import INPUT_BLOCK
 from ..fit import CHOLESKY_COST, GRAM_COST, routes
@@ -50,8 +51,11 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows
     step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
-    given = experiment.simulated is Given.features
-    layer = float(experiment.problem.features.size if given else p * d)
+    layer = float(p * d)
+    if isinstance(experiment.problem, FeatureMoments):  # rows, and the normal numbers they are of
+        layer = 3.0 * (sizes[-1] + experiment.test_samples) * (p + 1)
+    elif experiment.simulated is Given.features:
+        layer = float(experiment.problem.features.size)
     kept = float(sizes[-1]) * (p + 1) if keep else 0.0
     rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows

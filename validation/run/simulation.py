@@ -12,9 +12,9 @@ from replica import __version__
 from replica.convex import Loss
 from replica.display import Displayed
 from replica.documents import plain
-from replica.given import FeatureSample, FirstLayer
+from replica.given import Given as GivenModel
 from replica.plotting import plot_comparison
-from replica.problem import Problem, attributes
+from replica.problem import Problem, netcdf_attributes
 from solvers.results import Array
 
 from .cells import SQUARED_ERRORS, Experiment, Given
@@ -65,9 +65,9 @@ class Simulation(Displayed):
     measured: dict[str, Array] = field(default_factory=dict)
 
     @property
-    def problem(self) -> Problem | FirstLayer | FeatureSample:
+    def problem(self) -> Problem | GivenModel:
         """What was simulated."""
-        problem: Problem | FirstLayer | FeatureSample = self.experiment.problem
+        problem: Problem | GivenModel = self.experiment.problem
         return problem
 
     @property
@@ -235,7 +235,7 @@ class Simulation(Displayed):
             "samples": ("samples", self.samples, {"long_name": "readout samples"}),
             "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
         }
-        attrs = attributes(self.settings | self.origin)
+        attrs = netcdf_attributes(self.settings | self.origin)
         return xarray.Dataset(
             {**each, **over}, coords={name: axes[name] for name in dims}, attrs=attrs
         )
@@ -254,7 +254,7 @@ def points_dataset(
     import xarray
 
     variables = {name: (tuple(axes), v) for name, v in columns.items() if name not in axes}
-    return xarray.Dataset(variables, axes, attributes(dict(settings)))
+    return xarray.Dataset(variables, axes, netcdf_attributes(dict(settings)))
 
 
 def standard_error(samples: Array) -> Array:

@@ -1,9 +1,10 @@
 """Results that survive a kill: one small file for every finished cell.
 
 The name of a file is a hash of the description of its cell, by ``identity``.  A file is written
-whole or not at all, and a cell has the same numbers whoever computes it: many processes may share
-a folder, on a disk without locks, too.  A file is only believed if it describes the cell that was
-looked for, its numbers match their checksum, and such a cell can have them.
+whole or not at all, and many processes may share a folder, on a disk without locks, too: on
+machines of one kind a cell has the same numbers whoever computes it, on others to rounding, and
+those written last stay.  A file is only believed if it describes the cell that was looked for, its
+numbers match their checksum, and such a cell can have them.
 """
 
 import hashlib
@@ -71,32 +72,32 @@ def read(
     shape: tuple[int, ...],
     bounds: Bounds = ERRORS,
 ) -> dict[Name, Array]:
-    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``; damaged
-    files are reported, and count as missing.
+    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``; files
+    that are damaged or cannot be read are reported, and count as missing.
 
     Numbers lie between the two ``bounds``, each broadcast to the shape, which are NaN where nothing
     is measured.
     """
     found: dict[Name, Array] = {}
-    damaged: list[Path] = []
+    faults: dict[str, list[Path]] = {}
     for name, cell in cells.items():
         file = file_of(folder, cell)
         try:
             found[name] = _load(file, cell, shape, bounds)
         except FileNotFoundError:
             pass
-        except (ValueError, TypeError, KeyError, OSError, RecursionError):
-            damaged.append(file)
-    if damaged:
-        more = f", and so are {len(damaged) - 1} others" if len(damaged) > 1 else ""
-        logger.warning(
-            "%s is damaged or not what its name says%s: computed again", damaged[0], more
-        )
+        except OSError as error:
+            faults.setdefault(f"cannot be read ({error.strerror})", []).append(file)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            faults.setdefault("is damaged or not what its name says", []).append(file)
+    for fault, (first, *others) in faults.items():
+        more = f", as with {len(others)} others" if others else ""
+        logger.warning("%s %s%s: computed again", first, fault, more)
     return found
 
 
 def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERRORS) -> None:
-    """Write a finished cell, over a damaged file if there is one.
+    """Write a finished cell, over a damaged file or a link if there is one.
 
     Errors outside the bounds, as where they overflow, are not written: they would not be believed.
 
@@ -109,8 +110,11 @@ def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERROR
         return
     numbers = plain(errors)
     document = {"cell": plain(cell), "errors": numbers, "sha256": _digest(numbers)}
+    file, content = file_of(folder, cell), (json.dumps(document, sort_keys=True) + "\n").encode()
     try:
-        write_file(file_of(folder, cell), (json.dumps(document, sort_keys=True) + "\n").encode())
+        write_file(file, content, afresh=True)
+    except IsADirectoryError as error:
+        raise StoreError(error.errno, "a folder is where a cell is kept", str(file)) from error
     except OSError as error:
         raise StoreError(
             error.errno,

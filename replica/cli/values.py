@@ -1,0 +1,88 @@
+"""Numbers and lists as they are typed."""
+
+from typing import Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from ..problem import FINITE, axis, check_points
+
+# By name, what was given: text as typed, or a value of a problem file.
+Options = dict[str, Any]
+
+GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
+LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
+BEST = "best"  # a word in the place of a number of one of these, in which commands
+SEARCHED = {"lam": "replica curve and replica readout take", "eta": "replica curve takes"}
+
+
+def single_number(name: str, grid: Array) -> float:
+    """The only value of a grid; one of several is refused."""
+    if grid.size != 1:
+        raise InvalidArgument(name, grid.tolist(), "a single number here")
+    return float(grid[0])
+
+
+def one_or_axis(values: Array) -> Any:
+    """One value as a number, as Python would be given it, several as an axis."""
+    return values.item() if values.size == 1 else values
+
+
+def parse_grid(name: str, text: Any) -> Array:
+    """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
+
+    >>> parse_grid("lam", "1e-2:1:3:log").round(12).tolist()
+    [0.01, 0.1, 1.0]
+    """
+    if not isinstance(text, str):
+        return axis(name, text)
+    if text == BEST:
+        taken = "a number here"
+        if name in SEARCHED:
+            taken += f": {SEARCHED[name]} the best, of ridge regression"
+        raise InvalidArgument(name, text, taken)
+    try:
+        if ":" not in text:
+            return np.array([float(part) for part in text.split(",")])
+        start, stop, count, *log = text.split(":")
+        ends, n = (float(start), float(stop)), int(count)
+        if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
+            raise ValueError
+    except ValueError:
+        best = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
+        raise InvalidArgument(name, text, GRID_FORMS + best) from None
+    if log and min(ends) <= 0:
+        raise InvalidArgument(
+            name, text, "between positive numbers where it is start:stop:count:log"
+        )
+    check_points(name, [n], LARGEST_DOCUMENT, text)
+    return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
+
+
+def parse_law(text: Any) -> Any:
+    """A law as typed: numbers, or names, separated by commas as a list; anything else as it is, for
+    the constructor to understand or refuse."""
+    if not isinstance(text, str):
+        return text
+    parts = text.split(",")
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return text if len(parts) == 1 else [part.strip() for part in parts]
+
+
+def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
+    """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
+
+    >>> parse_steps("2:1,inf:.5")
+    [[2.0, 1.0], [inf, 0.5]]
+    """
+    if not isinstance(text, str):
+        return text
+    try:
+        pairs = [pair.split(":") for pair in text.split(",")]
+        return [[float(alpha0), float(eta)] for alpha0, eta in pairs]
+    except ValueError:
+        raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None

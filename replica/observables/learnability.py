@@ -1,0 +1,109 @@
+"""Which part of a target a readout of given features learns.  docs/theory.md 20"""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from solvers.arrays import like, to_host
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from ..given import Given, ReadoutPoints, equations_of
+from ..problem import finite_array, limits
+from .given_layers import solve_given
+
+
+def learnability(
+    model: Given,
+    direction: ArrayLike,
+    *,
+    samples: Any = None,
+    alpha: Any = None,
+    lam: Any,
+    quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Any:
+    """The part of a target that ridge regression on given features learns.
+
+    The target is f* = u phi, linear in the features along a ``direction`` u.  On labels f* the mean
+    prediction over the readout's samples is f, and its learnability is E f f* / E f*^2 over new
+    inputs.  It is from 0 to 1 for one stratum of FeatureMoments; several strata, which the fit
+    weighs in its own way, and rows may leave it outside.  Of an eigenvector of the second moments
+    of Gaussian features, of the eigenvalue s, it is s / (s + kappa), with the effective penalty
+    kappa of a :class:`ReadoutSolution`.  Labels of the ``model`` are not used.
+
+    Parameters
+    ----------
+    model : FirstLayer, FeatureSample or FeatureMoments
+        What the readout is on.  With an intercept f and f* are of deviations from the mean.
+    direction : array (p,) or (p, k)
+        u in the space of the p features, of any length; or one in each column.
+    samples, alpha : float
+        One of them: the number n of the readout's samples, or n/d of a FirstLayer.
+    lam : float
+        Ridge penalty of (1.2).
+    quadrature_tol, time_limit : float
+        As in :func:`replica.solve`; the time is that of all directions together.
+
+    Returns
+    -------
+    float or array (k,)
+        NaN where the point did not converge, or took too long, or f* is 0.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from replica import FeatureMoments, learnability, solve
+    >>> moments = FeatureMoments(covariances=np.diag([4.0, 1.0, 0.1]), label_means=1.0)
+    >>> kappa = solve(moments, samples=10, lam=0.5).kappa
+    >>> learned = learnability(moments, np.eye(3), samples=10, lam=0.5)
+    >>> learned.round(3), bool(np.allclose(learned, [s / (s + kappa) for s in (4.0, 1.0, 0.1)]))
+    (array([0.954, 0.84 , 0.344]), True)
+    """
+    if not isinstance(model, Given):
+        raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
+    along = finite_array("direction", direction, None)
+    if len(along) != model.width:
+        allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
+        raise InvalidArgument("direction", f"shape {along.shape}", allowed)
+    accuracy = limits(quadrature_tol, time_limit)
+    columns = along.reshape(model.width, -1).T
+    found = np.full(len(columns), np.nan)
+    with deadline(accuracy[1]), suppress(GivenUp):
+        point, points = solve_given(model, alpha, samples, lam, "square", *accuracy)
+        if point.converged:
+            found = _learned(points, point.samples, point.lam, columns)
+    return float(found[0]) if along.ndim == 1 else found
+
+
+@one_thread()
+def _learned(points: ReadoutPoints, samples: float, lam: float, columns: Array) -> Array:
+    """The part of each of the targets along ``columns`` (k, p)."""
+    assert points.given is not None
+    assert points.last is not None
+    equations, G = equations_of(points.given, samples, lam), points.last.response
+    strata = equations.strata
+    V = equations.response_of_square(strata.positive(strata.trace(G)))
+    left, found = equations.left(1 / (1 + V), V), np.empty(len(columns))
+    if points.given.intercept:  # its feature takes the mean of f*
+        mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
+        *means, constant = mean.reshape(-1, strata.width)[0]
+        columns = np.column_stack([columns, -(columns @ means) / constant])
+    for i, x in enumerate(columns):
+        check_time()
+        u = like(x, G)
+        a = u - G @ (like(equations.lam, G) * u)
+        mixed = u[:, None] * a
+        both, power = strata.trace(mixed + mixed.T) / 2, strata.trace(u[:, None] * u)
+        # a row is not in the readout that it tests
+        both = (both - (1 - left) * power) / left
+        with np.errstate(invalid="ignore"):
+            found[i] = strata.shares @ both / (strata.shares @ power)  # Eq. (20.17)
+    return found

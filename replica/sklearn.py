@@ -1,0 +1,289 @@
+"""The learning curve of a linear probe as an estimator of scikit-learn, in its conventions.
+
+docs/theory.md 22
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+    from sklearn.svm import SVC, LinearSVC
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    need = "replica.sklearn needs scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
+    raise ImportError(need) from None
+
+from solvers.results import ConvergenceError
+
+from .errors import InvalidArgument
+from .given import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
+from .observables import (
+    BEYOND_ROWS,
+    FEW_DEGREES,
+    SamplesNeeded,
+    beyond,
+    few_degrees,
+    has_classes,
+    learning_curve,
+    samples_needed,
+    solve,
+)
+from .problem import FINITE, axis, choice, flag
+
+__all__ = ["ProbeCurve"]
+
+LOSSES = ("square", "logistic", "hinge")
+
+
+class ProbeCurve(BaseEstimator):  # type: ignore[misc]
+    """The errors that a linear readout has on new rows, at every training size and penalty, from
+    one set of rows and without a split; and the readout of the best penalty, fitted.
+
+    It is what :func:`replica.learning_curve` has for a :class:`replica.FeatureSample`: the mean
+    over all ways to choose the rows to train and to test.
+
+    Parameters
+    ----------
+    alphas : float or sequence
+        Penalties, in the units of ``Ridge(alpha=...)``; of the other losses 1 / C.
+    loss : str
+        square, as Ridge or RidgeClassifier have it; of two classes logistic (LogisticRegression)
+        or hinge (linear SVC), too.
+    fit_intercept : bool
+        Whether there is an intercept, which is not penalised.
+    train_sizes : sequence
+        Numbers of rows that train; or, if they are floats, fractions of all rows, of several
+        classes or outputs of 5 000 at most.
+    classes : sequence, optional
+        Names of classes, if they are more than 20, as in :class:`replica.FeatureSample`.
+
+    Attributes
+    ----------
+    learning_curve_ : xarray.Dataset
+        The errors at every training size, over ``samples``, each at its best ``alpha``: test_error,
+        the mean square on new rows, classification_error of classes, their standard errors, and
+        converged.  What is not is NaN.
+    validation_curve_ : xarray.Dataset
+        The errors at all ``samples`` and ``alpha``.
+    train_sizes_ : array
+        Numbers of rows that train.
+    best_alpha_ : float
+        Of the alphas, that of the smallest loss on new rows (for the square, of the smallest test
+        error).  It is of readouts trained on all rows, of several classes or outputs on 5 000 at
+        most; where their errors are NaN, of the largest of ``train_sizes`` below that has one.  NaN
+        if none has: then there is no readout, and none of the attributes of one.
+    test_error_, classification_error_ : float
+        The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
+        on 5 000 at most; the latter of classes.
+    confusion_ : array (C, C)
+        Of more than two classes: shares of the answers, of the rows of each class.
+    estimator_ : Ridge, RidgeClassifier, LogisticRegression, SVC or LinearSVC
+        Fitted on all rows with ``best_alpha_``.
+    classes_ : array
+        Of classes, in the order of ``confusion_``.
+    sample_ : FeatureSample
+        The rows, for other functions of the library.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from replica.sklearn import ProbeCurve
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.choice(["cat", "dog"], 300)
+    >>> X = rng.standard_normal((300, 10)) + 0.5 * (y == "dog")[:, None]
+    >>> curve = ProbeCurve(alphas=[1, 10, 100], train_sizes=[30, 100, 300]).fit(X, y)
+    >>> curve.learning_curve_.classification_error.values.round(2).tolist()
+    [0.32, 0.27, 0.25]
+    >>> curve.predict(X[:3]).tolist(), y[:3].tolist()
+    (['dog', 'dog', 'dog'], ['dog', 'dog', 'dog'])
+    """
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        *,
+        loss: str = "square",
+        fit_intercept: bool = True,
+        train_sizes: Any = (0.1, 0.2, 0.4, 0.7, 1.0),
+        classes: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.train_sizes = train_sizes
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> "ProbeCurve":
+        """Compute the curves of features X (N, p) and fit the readout.  Of y, names, whole numbers
+        and True and False are classes, and so are floats that are all 0 or 1, or -1 or 1.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Where errors are not known, and NaN.
+        UserWarning
+            Where errors may be off by more than 5 %, or are taken beyond the rows.
+        """
+        for name in [one for one in vars(self) if one.endswith("_")]:
+            delattr(self, name)  # of a fit before
+        options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
+        X, y = validate_data(self, X, y, **options)
+        choice("loss", self.loss, LOSSES)
+        intercept = flag("fit_intercept", self.fit_intercept)
+        sample = _sample(X, y, intercept, self.classes)
+        if self.loss != "square" and not sample.binary:
+            raise InvalidArgument("loss", self.loss, "square unless y has two classes")
+        alphas = np.unique(axis("alphas", self.alphas))
+        lam = alphas / X.shape[1]
+        if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
+            ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
+            raise InvalidArgument("alphas", self.alphas, f"positive, {ends}")
+        most = _most(sample)
+        sizes = self._sizes(sample, most)
+        at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
+        grid = learning_curve(sample, **at, loss=self.loss)
+        grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
+        error = grid.test_error if self.loss == "square" else grid.loss_error
+        best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
+        best["alpha"] = best.alpha.where(best.converged)
+        self.train_sizes_, self.sample_ = sizes, sample
+        self.validation_curve_ = grid.sel(samples=sizes)
+        self.learning_curve_ = best.sel(samples=sizes)
+        unknown = "the errors are NaN at {count} training sizes: {note}"
+        _warn(sample, self.learning_curve_, unknown, "at train_sizes {sizes}: {note}")
+        if most not in sizes:
+            at_most = best.sel(samples=[most])
+            unknown = "test_error_, of {sizes} rows that train, is not known: {note}"
+            _warn(sample, at_most, unknown, "test_error_, of {sizes} rows that train: {note}")
+        known = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
+        self.best_alpha_ = float(known[-1]) if known.size else np.nan
+        if known.size:
+            self._fit_best(X, y, float(most))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The answers of the readout with ``best_alpha_``: classes or numbers.
+
+        Raises
+        ------
+        ConvergenceError
+            Here, in ``score`` and in ``samples_needed``: if no training size has a best alpha.
+        """
+        self._check_readout()
+        return self.estimator_.predict(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The accuracy of these answers; the R squared of numbers."""
+        self._check_readout()
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return float(self.estimator_.score(X, y))
+
+    def samples_needed(self, error: float, most: float | None = None) -> SamplesNeeded:
+        """How many rows must train for an ``error``, of classes that of the classification, at
+        ``best_alpha_``: see :func:`replica.samples_needed`."""
+        self._check_readout()
+        name = "classification_error" if has_classes(self.sample_) else "test_error"
+        wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
+        most = _most(self.sample_) if most is None else most
+        return samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+
+    def _check_readout(self) -> None:
+        """Raise unless there is a readout."""
+        check_is_fitted(self, "best_alpha_")
+        if np.isnan(self.best_alpha_):
+            reason = "the errors are NaN for all alphas at all training sizes up to all rows"
+            raise ConvergenceError(f"there is no readout: {reason}", self.learning_curve_)
+
+    def _fit_best(self, X: Any, y: Any, most: float) -> None:
+        """The errors of readouts trained on ``most`` rows, and the one trained on all."""
+        alpha, lam = self.best_alpha_, self.best_alpha_ / X.shape[1]
+        point = solve(self.sample_, samples=most, lam=lam, loss=self.loss)
+        self.test_error_ = point.test_error
+        same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
+        if self.loss == "logistic":
+            self.estimator_ = LogisticRegression(C=1 / alpha, max_iter=10_000, **same)
+        elif self.loss == "hinge" and self.fit_intercept:  # that of a LinearSVC is penalised
+            self.estimator_ = SVC(kernel="linear", C=1 / alpha)
+        elif self.loss == "hinge":
+            self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)
+        else:
+            kind = RidgeClassifier if has_classes(self.sample_) else Ridge
+            self.estimator_ = kind(alpha=alpha, **same)
+        several = self.sample_.classes is not None
+        named = np.array(self.sample_.classes)
+        self.estimator_.fit(X, named[self.sample_.labels.argmax(axis=1)] if several else y)
+        if has_classes(self.sample_):
+            self.classification_error_ = point.classification_error
+            self.classes_ = named if several else self.estimator_.classes_
+        if several:
+            self.confusion_ = point.confusion
+
+    def _sizes(self, sample: FeatureSample, most: int) -> Any:
+        """Numbers of rows that train, from ``train_sizes``."""
+        sizes, (rows, p) = axis("train_sizes", self.train_sizes), sample.features.shape
+        if np.asarray(self.train_sizes).dtype.kind == "f":
+            allowed = (sizes > 0) & (sizes <= 1)
+            numbers = np.maximum(np.rint(sizes * most), 1)
+        else:
+            allowed, numbers = (sizes >= 1) & (sizes < 2**53), sizes
+        if not allowed.all():  # NaN too
+            which = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
+            raise InvalidArgument("train_sizes", self.train_sizes, which)
+        numbers = np.unique(numbers.astype(int))
+        if ((numbers > most) & (numbers <= rows)).any():
+            which = f"at most {most} for several classes or outputs"
+            raise InvalidArgument("train_sizes", self.train_sizes, which)
+        if numbers[-1] > rows:
+            try:
+                sample.stratified(numbers[-1])
+            except InvalidArgument:
+                each = int(FEWEST_OF_STRATUM * p)
+                which = f"at most the {rows} rows, unless there are classes of {each} rows or more"
+                raise InvalidArgument("train_sizes", self.train_sizes, which) from None
+        return numbers
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _most(sample: FeatureSample) -> int:
+    """How many rows train at most."""
+    rows = len(sample.labels)
+    return rows if sample.outputs == 1 else min(rows, MOST_ROWS)
+
+
+def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
+    """The rows, or a refusal of X, y or classes."""
+    try:
+        return FeatureSample(features=X, labels=y, intercept=intercept, classes=classes)
+    except InvalidArgument as error:
+        name = {"features": "X", "labels": "y"}.get(error.name, error.name)
+        allowed = error.allowed.replace("the labels", "y").replace("labels", "y")
+        raise InvalidArgument(name, error.value, allowed) from None
+
+
+def _warn(sample: FeatureSample, best: Any, unknown: str, noted: str) -> None:
+    """Say in these sentences what is not known of the ``best`` errors, and what may be off."""
+    failed = ~best.converged.values
+    few = few_degrees(sample, best.samples, best.residual_degrees)
+    for said, note, sentence, kind in (
+        (failed, "; ".join({*best.status.values[failed]}), unknown, ConvergenceWarning),
+        (few, FEW_DEGREES, noted, UserWarning),
+        (beyond(sample, best.samples), BEYOND_ROWS, noted, UserWarning),
+    ):
+        sizes = [str(int(n)) for n in best.samples[np.asarray(said)]]
+        if sizes:
+            count = f"{len(sizes)} of {best.samples.size}"
+            words = sentence.format(count=count, sizes=", ".join(sizes), note=note)
+            warnings.warn(words, kind, stacklevel=3)
