@@ -10,7 +10,7 @@ import replica
 from replica.given.evaluate import errors_at
 from replica.given.nodes import Level
 from replica.given.solve import solve_point
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.literal import one_stratum
 from validation import draw, first_layer
 from validation.draws import as_given
@@ -79,7 +79,7 @@ def many_samples(d):
     weights, bias = rng.standard_normal((4, 3)), rng.standard_normal(4)
     of = dict(student="tanh", target="z1 + z1*z2", directions=np.eye(3)[:, :2], noise=0.1)
     layer = replica.FirstLayer(weights=weights, bias=bias, **of)
-    x, share = tensor(*[gauss_hermite(60)] * 3)
+    x, share = tensor_rule(*[gauss_hermite(60)] * 3)
     features, y = np.tanh(x @ weights.T + bias), x[:, 0] * (1 + x[:, 1])
     power, along = (features.T * share) @ features, (features.T * share) @ y
     best = share @ y**2 - along @ np.linalg.solve(power, along)

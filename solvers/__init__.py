@@ -1,1 +1,1 @@
-"""Numerics that know nothing of networks: quadrature, fixed points, Newton, Marchenko-Pastur."""
+"""Numerical methods that know nothing of networks: quadrature, roots, minima, fixed points."""

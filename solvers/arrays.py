@@ -1,6 +1,6 @@
-"""Arrays of any library that follows the array standard: numpy's, torch's on a device.
+"""Arrays of any library that follows the array API standard, such as numpy or torch on a device.
 
-Functions that take an array work in its own library, through its array namespace.
+A function that takes an array works in the library of that array, through its array namespace.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from .results import Array
 
 
 def namespace(x: Any) -> Any:
-    """The functions of the array standard for arrays like ``x``."""
+    """Array namespace of ``x``: the functions of the array API standard in its library."""
     if isinstance(x, np.ndarray):
         return np
     from array_api_compat import array_namespace
@@ -21,7 +21,7 @@ def namespace(x: Any) -> Any:
 
 
 def like(x: Array, other: Any) -> Any:
-    """The host array ``x`` as an array of the library, and on the device, of ``other``."""
+    """Numpy array ``x`` converted to the library and the device of ``other``."""
     if isinstance(other, np.ndarray):
         return x
     from array_api_compat import device
@@ -30,7 +30,7 @@ def like(x: Array, other: Any) -> Any:
 
 
 def to_device(x: Array, device: str) -> Any:
-    """A host array in float64 on ``device``; itself on "cpu"."""
+    """Numpy array ``x`` moved to ``device`` in float64; unchanged for "cpu"."""
     if device == "cpu":
         return x
     from array_api_compat import torch
@@ -39,7 +39,7 @@ def to_device(x: Array, device: str) -> Any:
 
 
 def to_host(x: Any) -> Array:
-    """The numbers of an array of any library as a numpy array; a tensor leaves its gradients."""
+    """Array of any library converted to a numpy array; a tensor leaves its gradients."""
     if hasattr(x, "detach"):  # torch does not copy by itself, and has a bfloat16
         x = x.detach().cpu()
         x = x.double() if x.is_floating_point() else x
@@ -47,7 +47,7 @@ def to_host(x: Any) -> Array:
 
 
 def diagonal_view(matrix: Any) -> Any:
-    """The diagonal of a square matrix in C order, as a view that can be written to.
+    """Writable view of the diagonal of a square matrix in C order.
 
     Examples
     --------
@@ -61,8 +61,9 @@ def diagonal_view(matrix: Any) -> Any:
 
 
 def inverse(matrix: Any) -> Any:
-    """The inverse of a symmetric positive matrix (p, p), by Cholesky's factor where arrays are
-    numpy's or torch's; NaN where it is not positive.
+    """Inverse of a symmetric positive definite matrix (p, p); NaN if it is not positive definite.
+
+    For arrays of numpy and torch it is computed from the Cholesky factor.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def inverse(matrix: Any) -> Any:
     factor, failed = dpotrf(matrix, lower=1)
     if failed:
         return np.full_like(matrix, np.nan)
-    lower, _ = dpotri(factor, lower=1, overwrite_c=1)  # above the diagonal there are zeros
+    lower, _ = dpotri(factor, lower=1, overwrite_c=1)  # entries above the diagonal are zero
     upper = np.triu(lower.T, 1)
     upper += lower
     return upper

@@ -1,10 +1,10 @@
-"""Following the solution of analytic equations along a path in the complex plane.
+"""Numerical continuation: the root of analytic equations, followed along a complex path.
 
-Newton's method alone does not know which of several roots it is sent to.  Started where the
-root is known and moved towards the wanted place in steps short enough for it to stay close, it
-cannot leave its branch: a step is taken only if Newton settles from the last point within a few
-iterations, not far away, at an admissible value; otherwise a third of it is tried.  As elsewhere
-many problems ("rows") are followed at once.
+Newton's method alone may converge to any of several roots.  Here it starts where the root is known
+and moves towards the end of the path in short steps, so that it stays on its branch.  A step is
+accepted only if Newton's method converges from the last point within a few iterations, not far
+away, at an admissible value; otherwise a third of the step is tried.  Many independent problems
+("rows") are followed at once.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .linear import solve_rows
-from .results import Array, Rows, largest
+from .results import Array, Rows, largest_modulus
 
 
 def newton_complex(
@@ -23,10 +23,10 @@ def newton_complex(
     reach: float = np.inf,
     size: Callable[[Array], Array] = np.abs,
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
-    """Newton's method for analytic F(x) = 0, without safeguards: at most eight steps.
+    """Newton's method for analytic F(x) = 0 without safeguards, of at most eight steps.
 
-    A row has settled when a step is shorter than 1e-13, relative to ``size``, or when one below
-    1e-7 is not half as long as the step before: what is left is rounding.
+    A row has converged when a step is shorter than 1e-13, relative to ``size``.  It has also
+    converged when a step below 1e-7 is longer than half the step before, which is rounding.
 
     Parameters
     ----------
@@ -35,13 +35,14 @@ def newton_complex(
     reach : float
         A row whose first step is larger than this, relative to ``size``, is given up.
     size : callable (x (R, k)) -> positive array (R, k)
-        What steps are relative to.
+        Scale that steps are measured against.
 
     Returns
     -------
     value : array (rows, k)
         The last points.
     settled : bool array (rows,)
+        Which rows converged.
     iterations : int array (rows,)
         Evaluations of the system.
 
@@ -55,26 +56,26 @@ def newton_complex(
     value = np.array(start)
     settled = np.zeros(len(value), dtype=bool)
     iterations = np.zeros(len(value), dtype=np.int64)
-    last = np.full(len(value), np.inf)
+    previous_length = np.full(len(value), np.inf)
     rows = np.arange(len(value))
     for sweep in range(8):
         with np.errstate(all="ignore"):
             error, slope = system(value[rows], rows)
             step = solve_rows(slope, -error)
-            length = largest(step / size(value[rows]))
+            length = largest_modulus(step / size(value[rows]))
         value[rows] += step
         iterations[rows] += 1
-        done = (length <= 1e-13) | ((length < 1e-7) & (length >= last[rows] / 2))
+        done = (length <= 1e-13) | ((length < 1e-7) & (length >= previous_length[rows] / 2))
         settled[rows[done]] = True
         diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
-        last[rows] = length
+        previous_length[rows] = length
         rows = rows[~(done | diverged)]
         if rows.size == 0:
             break
     return value, settled, iterations
 
 
-def follow(
+def follow_root(
     system: Callable[[Array, Array], tuple[Array, Array]],
     start: Array,
     path: Callable[[Array, Rows], Array],
@@ -82,10 +83,10 @@ def follow(
     *,
     size: Callable[[Array], Array] = np.abs,
 ) -> Array:
-    """The root at the end of a path, from one near its beginning.
+    """Root at the end of a path, followed from a root near its beginning.
 
-    The path is t from 0 to 1; steps in it grow by half where Newton's method settles quickly, and
-    shrink by 3 where it fails or lands on an inadmissible root.
+    The path is parametrised by t from 0 to 1.  Steps in t grow by half where Newton's method
+    converges quickly, and shrink by 3 where it fails or finds an inadmissible root.
 
     Parameters
     ----------
@@ -93,10 +94,11 @@ def follow(
     start : array (rows, k)
         The root at t = 0, or close to it.
     path : callable (t (R,), rows (R,)) -> place (R,)
-        From t = 0 to t = 1.
+        The point of the path at t.
     admissible : callable (x (R, k)) -> bool (R,)
+        Whether a root is on the wanted branch.
     size : callable (x (R, k)) -> positive array (R, k)
-        What Newton's steps are relative to.
+        Scale that Newton's steps are measured against.
 
     Returns
     -------
@@ -111,29 +113,29 @@ def follow(
     ...     return np.exp(1j * np.pi * t)
     >>> def above(x):
     ...     return x[:, 0].imag > -1e-9
-    >>> end = follow(square_root, np.array([[1.0 + 0j]]), half_circle, above)
+    >>> end = follow_root(square_root, np.array([[1.0 + 0j]]), half_circle, above)
     >>> end.round(12).tolist()  # sqrt(-1), and not -sqrt(-1)
     [[1j]]
     """
-    shortest_step = 1e-9  # in t: a row that needs shorter ones is given up
-    reach = 0.7  # Newton's first step may change an unknown by that much, relative to its size
-    value, end = np.array(start), np.full_like(start, np.nan)
+    shortest_step = 1e-9  # in t: a row that needs shorter steps is given up
+    reach = 0.7  # largest first Newton step, relative to the size of an unknown
+    value, root_at_end = np.array(start), np.full_like(start, np.nan)
     t, step = np.zeros(len(value)), np.full(len(value), 0.2)
     rows = np.arange(len(value))
     while rows.size:
         trial = np.minimum(t[rows] + step[rows], 1.0)
         place = path(trial, rows)
 
-        def at(x: Array, which: Rows, place: Array = place) -> tuple[Array, Array]:
-            return system(x, place[which])
+        def system_at_place(x: Array, subset: Rows, place: Array = place) -> tuple[Array, Array]:
+            return system(x, place[subset])
 
-        root, settled, sweeps = newton_complex(at, value[rows], reach=reach, size=size)
-        good = settled & np.isfinite(root).all(axis=1)
-        good[good] = admissible(root[good])
-        value[rows[good]], t[rows[good]] = root[good], trial[good]
-        step[rows[good & (sweeps <= 5)]] *= 1.5
-        step[rows[~good]] /= 3
-        done = good & (trial >= 1)
-        end[rows[done]] = root[done]
-        rows = rows[~done & (step[rows] >= shortest_step)]
-    return end
+        root, settled, sweeps = newton_complex(system_at_place, value[rows], reach=reach, size=size)
+        accepted = settled & np.isfinite(root).all(axis=1)
+        accepted[accepted] = admissible(root[accepted])
+        value[rows[accepted]], t[rows[accepted]] = root[accepted], trial[accepted]
+        step[rows[accepted & (sweeps <= 5)]] *= 1.5
+        step[rows[~accepted]] /= 3
+        finished = accepted & (trial >= 1)
+        root_at_end[rows[finished]] = root[finished]
+        rows = rows[~finished & (step[rows] >= shortest_step)]
+    return root_at_end

@@ -1,9 +1,9 @@
-"""Runs independent cells of work: in this process, in a pool of its own, or in any executor.
+"""Parallel execution of independent cells of work: in this process, a process pool or an executor.
 
-The pool is one of loky's: spawned processes (never forked: threads of numerical libraries do not
-survive a fork) that do not import the script, so that it needs no guard, and take functions of any
-kind.  They end with their parent, even one that is killed.  A worker that dies - out of memory,
-say - costs the cells it was on: they are run again in a new pool.
+The pool is one of loky's.  Its processes are spawned, not forked, as threads of numerical libraries
+do not survive a fork.  They do not import the script, so that it needs no guard, and they accept
+functions of any kind.  They end with their parent, even if that is killed.  The cells of a worker
+that dies, for lack of memory say, are run again in a new pool.
 """
 
 import errno
@@ -22,34 +22,35 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-MAX_DEATHS = 3  # pools in a row that break before any of their cells is done: not by accident
+MAX_DEATHS = 3  # consecutive pools that break before any cell is done: then it is no accident
 
 Results = Iterator[tuple[int, Any]]
 
 
 class WorkerDied(ChildProcessError):
-    """Workers died again and again, or an executor given by the caller failed."""
+    """Error raised when workers died repeatedly, or when the caller's executor failed."""
 
 
-def cores() -> int:
-    """Cores this process may use."""
+def usable_cores() -> int:
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def results(
+def run_all(
     task: Callable[[int], Any], cells: Sequence[int], executor: Executor | None, workers: int
 ) -> Results:
-    """(cell, task(cell)) of every cell, as they are done.
+    """Iterate over (cell, task(cell)) of every cell, in the order in which they finish.
 
     Parameters
     ----------
     task : callable
     cells : sequence of int
     executor : Executor, optional
-        Where to run them; otherwise ``workers`` spawned processes, or this one: if 1, or where this
-        one is a daemon, which may have no processes.
+        Executor to run the cells in.  The default is ``workers`` spawned processes.
+    workers : int
+        With 1, or in a daemonic process, which may not start others, this process runs the cells.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def results(
         logger.warning("A daemonic process may start no others. Running in one process.")
         workers = 1
     if executor is None and workers > 1:
-        yield from _in_pools(task, cells, workers)
+        yield from _run_in_pools(task, cells, workers)
     elif executor is None:
         yield from ((cell, task(cell)) for cell in cells)
     else:
@@ -70,7 +71,7 @@ def results(
 
 
 def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
-    """What ``_attempt`` returns, from an executor; whatever that raises is no error of a cell.
+    """Outcomes of ``_run_cell`` from an executor; any exception here is the executor's own.
 
     Raises
     ------
@@ -78,88 +79,88 @@ def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[in
     """
     futures: dict[Future[Any], int] = {}
     try:
-        yield from _completed(executor, partial(_attempt, task), cells, futures)
-    except Exception as error:  # each executor has its own
-        what = " ".join(f"{type(error).__name__} {error}".split())
-        raise _died(f"the executor failed ({what:.200})") from error
+        yield from _completed_cells(executor, partial(_run_cell, task), cells, futures)
+    except Exception as error:  # each executor has exceptions of its own
+        description = " ".join(f"{type(error).__name__} {error}".split())
+        raise _worker_died(f"the executor failed ({description:.200})") from error
     finally:
         for future in futures:
             future.cancel()
 
 
-def _attempt(task: Callable[[int], Any], cell: int) -> tuple[Any, Exception | None]:
-    """The result of a cell, or the error that it raises itself."""
+def _run_cell(task: Callable[[int], Any], cell: int) -> tuple[Any, Exception | None]:
+    """Pair of a cell's result and the exception that it raised, one of them None."""
     try:
         return task(cell), None
     except Exception as error:
         return None, error
 
 
-def _completed(
+def _completed_cells(
     executor: Executor,
     task: Callable[[int], Any],
     cells: Sequence[int],
     futures: dict[Future[Any], int],
 ) -> Results:
-    """The results from an executor; ``futures``, empty at first, are those that are left."""
+    """Results from an executor, as they arrive; ``futures`` holds the pending ones."""
     for cell in cells:
         futures[executor.submit(task, cell)] = cell
     for future in as_completed(futures):
         yield futures.pop(future), future.result()
 
 
-def _in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
-    """The results from pools of our own: a new one takes over when one breaks."""
-    left, deaths = list(cells), 0
-    while left:
+def _run_in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
+    """Results from process pools; a new pool takes over when one breaks."""
+    remaining, deaths = list(cells), 0
+    while remaining:
         try:
-            with _pool(min(workers, len(left))) as pool:
-                # a pool cancels what has not begun itself: of what others have, it may complain
-                for cell, result in _completed(pool, task, left, {}):
-                    left.remove(cell)
+            with _process_pool(min(workers, len(remaining))) as pool:
+                # futures need not be cancelled: the pool does that itself
+                for cell, result in _completed_cells(pool, task, remaining, {}):
+                    remaining.remove(cell)
                     deaths = 0
                     yield cell, result
         except BrokenExecutor as error:
             deaths += 1
             if deaths == MAX_DEATHS:
-                raise _died(f"some died {MAX_DEATHS} times in a row") from error
+                raise _worker_died(f"some died {MAX_DEATHS} times in a row") from error
         except pickle.PicklingError as error:
             logger.warning("%s Running in one process.", error)
-            yield from ((cell, task(cell)) for cell in left)
+            yield from ((cell, task(cell)) for cell in remaining)
             return
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
-    """A pool of spawned processes, which end with it: their results are here, or not wanted."""
-    from loky import ProcessPoolExecutor  # only where there is a pool
+def _process_pool(workers: int) -> Iterator[Executor]:
+    """Pool of spawned processes, which are killed when the context ends."""
+    from loky import ProcessPoolExecutor  # imported only where a pool is used
 
-    watched, held = Pipe(duplex=False)
-    with watched, held:
-        pool = ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(watched,))
+    child_end, parent_end = Pipe(duplex=False)
+    with child_end, parent_end:
+        pool = ProcessPoolExecutor(workers, initializer=_start_worker, initargs=(child_end,))
         try:
             yield pool
         finally:
             pool.shutdown(kill_workers=True)
 
 
-def _start_worker(watched: Connection) -> None:
-    """Leave Ctrl-C to the parent, and end when it does."""
+def _start_worker(pipe: Connection) -> None:
+    """Ignore Ctrl-C, which the parent handles, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow_parent, args=(watched,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
 
 
-def _follow_parent(watched: Connection) -> None:
-    """Wait until nobody holds the other end of the pipe, then end this process at once."""
-    watched.poll(None)
+def _end_with_parent(pipe: Connection) -> None:
+    """Wait until the parent closes its end of the pipe, then end this process at once."""
+    pipe.poll(None)
     os._exit(1)
 
 
-def _died(what: str) -> WorkerDied:
-    """The error to raise, ``what`` happened, with what can be done about it."""
+def _worker_died(happened: str) -> WorkerDied:
+    """The ``WorkerDied`` error for what ``happened``, with advice."""
     advice = (
-        "memory may have run out (give less, or fewer workers), or the machine or the cluster that "
-        "they were on is gone; what was finished is in the store, if there is one, and the same "
-        "call with a new executor goes on from there exactly"
+        "memory may have run out (try fewer workers), or the machine or cluster is gone; "
+        "finished cells are in the store, if there is one, and the same call with a new "
+        "executor continues from there exactly"
     )
-    return WorkerDied(errno.ECHILD, f"{what}: {advice}", "workers")
+    return WorkerDied(errno.ECHILD, f"{happened}: {advice}", "workers")

@@ -1,18 +1,17 @@
-"""Fixed points x = T(x): plain iteration, or Anderson's method.
+"""Fixed points x = T(x), by plain iteration or Anderson's method.
 
-Many independent problems ("rows") are iterated at once, and a row leaves as soon
-as it is done, so the cost of Python is paid once a sweep instead of once a
-problem.  Stopping is decided on the relative residual T(x) - x over all unknowns,
-whatever step is taken from x, and corrected for the observed contraction: with rate
-q the distance to the fixed point is about residual * q / (1 - q), so a slow plain
-iteration is not mistaken for a finished one.
+Many independent problems ("rows") are iterated at once, and a row leaves as soon as it has
+converged, so that the cost of Python is paid once a sweep instead of once a problem.  The stopping
+rule uses the relative residual T(x) - x over all unknowns, corrected for the observed contraction:
+with rate q the distance to the fixed point is about residual * q / (1 - q), so that a slow plain
+iteration is not mistaken for a converged one.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from .results import Array, Result, Rows, Status, largest
+from .results import Array, Result, Rows, Status, largest_modulus
 
 
 def fixed_point(
@@ -21,13 +20,13 @@ def fixed_point(
     *,
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
-    past: Array | None = None,
-    near: float = np.inf,
-    longest: float = np.inf,
+    history: Array | None = None,
+    linear_below: float = np.inf,
+    longest_step: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
 ) -> Result:
-    """Iterate ``x <- T(x)``, or what Anderson's method makes of it, until it stands still.
+    """Iterate ``x <- T(x)``, accelerated by Anderson's method if asked, until it converges.
 
     Parameters
     ----------
@@ -35,24 +34,24 @@ def fixed_point(
         The map T for the named rows.
     start : array (rows, k)
     tol : float
-        Bound on the relative error of every unknown as the contraction tells it: roughly, where
-        steps are accelerated.
+        Bound on the relative error of every unknown, estimated from the contraction rate.  The
+        estimate is rough where steps are accelerated.
     size : callable (x of shape (R, k)) -> array (R, k)
-        What changes of x are relative to, its modulus unless said.
-    past : array (rows, M, 2, k), optional
-        The last M changes of x and of T(x), which Anderson's method combines with the newest, in
-        place: zeros to begin with, or what an earlier solve of a similar map has left.  The plain
-        iteration without.
-    near : float
-        Of steps of a larger residual nothing is learned: far from the fixed point, where T is not
-        nearly linear, extrapolation may lead anywhere, and the contraction rate says little.
-    longest : float
-        Largest relative change of an unknown by an accelerated step, where the plain one is
+        Scale that changes of x are measured against; by default the modulus of x.
+    history : array (rows, M, 2, k), optional
+        The last M changes of x and of T(x), which Anderson's method combines; updated in place.
+        It starts with zeros, or with the history of an earlier solve of a similar map.  Without it
+        the iteration is plain.
+    linear_below : float
+        Residual below which T is taken to be nearly linear.  Iterates with a larger residual are
+        not stored for extrapolation, and their contraction rate is not used.
+    longest_step : float
+        Largest relative change of an unknown by an accelerated step, where the plain step is
         shorter.
     max_iterations : int
     patience : int, optional
-        Give a row up as ``Status.SLOW`` once its contraction rate predicts more than this many
-        further iterations.
+        Number of iterations: a row is given up as ``Status.SLOW`` once its contraction rate
+        predicts more.
 
     Returns
     -------
@@ -71,22 +70,22 @@ def fixed_point(
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
     rows = np.arange(count)
-    rounding = 1e-15  # a relative change this small is nothing but rounding
-    before, images = value.copy(), value.copy()  # the last point, and the images of the last two
+    rounding = 1e-15  # a relative change this small is only rounding
+    previous_value, images = value.copy(), value.copy()  # the previous point, and its image
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
         image, image_before = step(x, rows), images[rows]
-        current = _relative(image - x, size(x))
+        current = _relative_size(image - x, size(x))
         previous = residual[rows] if sweep > 1 else current
         images[rows], residual[rows] = image, current
-        far = np.maximum(current, previous) >= near
+        far = np.maximum(current, previous) >= linear_below
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.minimum(current / previous, 1 - 1e-15)
             remaining = np.log(tol * (1 - rate) / current) / np.log(rate)
         finite = np.isfinite(image).all(axis=1)
         # The rate is known from the second sweep on.  At an exact fixed point it is 0/0 or
-        # eps/eps, and the residual alone settles it.
+        # eps/eps, and the residual alone decides.
         done = finite & (((sweep > 1) & (current <= tol * (1 - rate))) | (current <= rounding))
         status[rows[done]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
@@ -99,33 +98,36 @@ def fixed_point(
             break  # without a further step: the residual is that of the point returned
         rows, x, image = rows[active], x[active], image[active]
         target = image
-        if past is not None:
+        if history is not None:
             if sweep > 1:
-                change = np.stack([x - before[rows], image - image_before[active]], axis=1)
-                past[rows] = np.concatenate([past[rows][:, 1:], change[:, None]], axis=1)
-            past[rows[far[active]]] = 0.0
-            target = _combined(x, image, past[rows])
-            length = np.maximum(_relative(target - x, size(x)), 1e-300)
-            within = np.maximum(longest, current[active])
-            target = x + (target - x) * np.minimum(1, within / length)[:, None]
-            before[rows] = x
+                change = np.stack([x - previous_value[rows], image - image_before[active]], axis=1)
+                history[rows] = np.concatenate([history[rows][:, 1:], change[:, None]], axis=1)
+            history[rows[far[active]]] = 0.0
+            target = _anderson_step(x, image, history[rows])
+            length = np.maximum(_relative_size(target - x, size(x)), 1e-300)
+            allowed = np.maximum(longest_step, current[active])
+            target = x + (target - x) * np.minimum(1, allowed / length)[:, None]
+            previous_value[rows] = x
         value[rows] = target
     return Result(value, residual, iterations, status)
 
 
-def _relative(difference: Array, size: Array) -> Array:
-    """Largest |difference| / size (R,) in each row, both (R, k); absolute where the size is 0."""
-    return largest(difference / np.where(size == 0, 1.0, size))
+def _relative_size(difference: Array, size: Array) -> Array:
+    """Largest |difference| / size in each row, (R,), for arrays (R, k); size 0 counts as 1."""
+    return largest_modulus(difference / np.where(size == 0, 1.0, size))
 
 
-def _combined(x: Array, image: Array, past: Array) -> Array:
-    """The next point (R, k) by Anderson's method, from x, T(x) and ``past`` changes of both: as far
-    along these as makes the step T(x) - x shortest in least squares, if T were linear."""
-    points, images = np.moveaxis(past, 1, 3).swapaxes(0, 1)  # (R, k, M) each
-    changes = images - points
-    # of unit length: the last are smaller than the first by many digits, and know more
-    length = np.linalg.norm(changes, axis=1, keepdims=True)
+def _anderson_step(x: Array, image: Array, history: Array) -> Array:
+    """Next point (R, k) of Anderson's method, from x, T(x) and the history of changes of both.
+
+    The changes are combined such that T(x) - x would be shortest, in least squares, if T were
+    linear.
+    """
+    x_changes, image_changes = np.moveaxis(history, 1, 3).swapaxes(0, 1)  # (R, k, M) each
+    residual_changes = image_changes - x_changes
+    # scaled to length 1: the latest changes are much smaller than the first, and more accurate
+    length = np.linalg.norm(residual_changes, axis=1, keepdims=True)
     length[length == 0] = 1.0
-    # directions in which they differ by less are mostly rounding
-    weight = np.linalg.pinv(changes / length, rcond=1e-5) @ (image - x)[..., None]
-    return np.asarray(image - (images / length @ weight)[..., 0])
+    # singular vectors with smaller singular values are mostly rounding
+    weight = np.linalg.pinv(residual_changes / length, rcond=1e-5) @ (image - x)[..., None]
+    return np.asarray(image - (image_changes / length @ weight)[..., 0])

@@ -1,4 +1,4 @@
-"""Many small linear systems at once, and the leading eigenvectors of a large matrix."""
+"""Linear algebra: many small systems at once, and the leading eigenvectors of a large matrix."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,10 @@ from .results import Array
 
 
 def solve_rows(matrix: Array, rhs: Array) -> Array:
-    """Solutions (R, k) of a stack of small systems, ``matrix`` (R, k, k) and ``rhs`` (R, k).
+    """Solve a stack of small systems, ``matrix`` (R, k, k) and ``rhs`` (R, k), for x (R, k).
 
-    A singular one gives NaN or infinities, not an exception.  Two unknowns, the usual case,
-    are solved by Cramer's rule: ten times faster than a call of LAPACK for each row.
+    A singular matrix gives NaN or infinities, not an exception.  Two unknowns, the usual case,
+    are solved by Cramer's rule, which is ten times faster than a call of LAPACK for each row.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
         return solution
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]
-    except np.linalg.LinAlgError:  # one is singular: each by itself, so that it spoils no other
+    except np.linalg.LinAlgError:  # some matrix is singular: solve each alone
         if len(rhs) == 1:
             return np.full_like(rhs, np.nan)
         return np.concatenate(
@@ -40,13 +40,13 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
 
 
 def least_squares(design: Array, target: Array) -> Array:
-    """Least-norm minimisers x (P, n) of |target - design x|, ``design`` (P, N, n) and ``target``
-    (P, N).
+    """Least-norm minimisers x (P, n) of |target - design x|, for ``design`` (P, N, n) and
+    ``target`` (P, N).
 
-    The norm is that of the unknowns of columns scaled to norm 1: nothing depends on their units.
-    Columns count as dependent where a singular value is below 1e-10 of the largest.  A system with
-    NaN has NaN for its solution.  Forming the
-    Gram matrix would lose half of the digits of nearly dependent columns, which this does not.
+    The columns are scaled to norm 1 first, so that the least norm does not depend on their units.
+    Columns count as dependent where a singular value is below 1e-10 of the largest.  A system that
+    contains NaN has the solution NaN.  QR and SVD keep the digits of nearly dependent columns, half
+    of which the Gram matrix would lose.
 
     Examples
     --------
@@ -57,23 +57,23 @@ def least_squares(design: Array, target: Array) -> Array:
     scale = np.where(scale > 0, scale, 1.0)
     scaled = design / scale[:, None]
     n = design.shape[2]
-    columns = np.concatenate([scaled, target[..., None]], axis=2)
-    known = np.isfinite(columns).all(axis=(1, 2))
-    both = np.asarray(np.linalg.qr(np.where(known[:, None, None], columns, 0.0), mode="r"))
-    U, sigma, Vt = np.linalg.svd(both[:, :n, :n], full_matrices=False)
-    kept = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-    along = (both[:, None, :n, n] @ U)[:, 0] / kept
-    solution = np.where(known[:, None], (along[:, None] @ Vt)[:, 0], np.nan)
+    augmented = np.concatenate([scaled, target[..., None]], axis=2)
+    known = np.isfinite(augmented).all(axis=(1, 2))
+    triangular = np.asarray(np.linalg.qr(np.where(known[:, None, None], augmented, 0.0), mode="r"))
+    U, sigma, Vt = np.linalg.svd(triangular[:, :n, :n], full_matrices=False)
+    divisors = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+    coefficients = (triangular[:, None, :n, n] @ U)[:, 0] / divisors
+    solution = np.where(known[:, None], (coefficients[:, None] @ Vt)[:, 0], np.nan)
     return np.asarray(solution / scale)
 
 
 def leading_eigenvectors(
     apply: Callable[[Any], Any], start: Any, rounds: int = 10
 ) -> tuple[Array, Any]:
-    """The largest eigenvalues (k,), the largest first, and eigenvectors (n, k) of a symmetric
-    positive matrix that is given as a map, ``apply``, by subspace iteration from ``start`` (n, k).
+    """Leading eigenvalues (k,), in decreasing order, and eigenvectors (n, k) of a symmetric
+    positive matrix given as a map ``apply``, by subspace iteration from ``start`` (n, k).
 
-    Eigenvalues that are close to each other are too small by some percent.
+    Eigenvalues that are close to each other come out some percent too small.
 
     Examples
     --------
@@ -86,5 +86,5 @@ def leading_eigenvectors(
     basis = qr(start)[0]
     for _ in range(rounds):
         basis = qr(apply(basis))[0]
-    values, turn = np.linalg.eigh(to_host(basis.T @ apply(basis)))
-    return values[::-1], basis @ like(turn[:, ::-1].copy(), basis)
+    values, rotation = np.linalg.eigh(to_host(basis.T @ apply(basis)))
+    return values[::-1], basis @ like(rotation[:, ::-1].copy(), basis)

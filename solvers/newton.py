@@ -1,10 +1,9 @@
-"""Safeguarded Newton for positive unknowns, in their logarithms.
+"""Damped Newton's method for positive unknowns, in their logarithms.
 
-The unknowns of a saddle point are positive and range over many decades, so the
-iteration runs on y = log x: equations that balance products of powers become
-nearly linear, and positivity costs nothing.  A step is shortened to at most
-``LONGEST_STEP`` in any logarithm and halved until the step after it would be shorter.  As
-in ``fixed_point`` many independent problems ("rows") are solved at once.
+The unknowns of a saddle point are positive and range over many decades, so the iteration runs on
+y = log x: equations that balance products of powers become nearly linear, and unknowns stay
+positive.  A step is shortened to at most ``LONGEST_STEP`` in any logarithm, and halved until the
+step after it would be shorter.  Many independent problems ("rows") are solved at once.
 """
 
 from collections.abc import Callable
@@ -12,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from .linear import solve_rows
-from .results import Array, Result, Rows, Status, largest
+from .results import Array, Result, Rows, Status, largest_modulus
 
-LONGEST_STEP = 3.0  # of any logarithm: a factor of 20
+LONGEST_STEP = 3.0  # in any logarithm, so a factor of 20
 
 
 def newton(
@@ -26,7 +25,7 @@ def newton(
     tol: float = 1e-12,
     max_iterations: int = 100,
 ) -> Result:
-    """Solve F(x) = 0 for x > 0.
+    """Solve F(x) = 0 for x > 0, by Newton's method with backtracking.
 
     Parameters
     ----------
@@ -34,18 +33,18 @@ def newton(
         Dimensionless residuals and their derivatives with respect to log x.
     start : positive array (rows, k)
     size : callable (x of shape (R, k)) -> positive array (R, k), optional
-        The unit of each unknown that ``signed`` names, made of the other unknowns.
+        Unit of each unknown in ``signed``, as a function of the other unknowns.
     signed : bool array (k,), optional
-        Unknowns that may have either sign; for them x / size takes the place of log x.
+        Unknowns that may have either sign.  For them x / size replaces log x.
     tol : float
-        A row is done when the full Newton step changes no log x by more than this.
+        A row has converged when the full Newton step changes no log x by more than this.
     max_iterations : int
-        Evaluations of ``system`` a row.
+        Largest number of evaluations of ``system`` for a row.
 
     Returns
     -------
     Result
-        ``residual`` is the largest modulus in F at the returned point.
+        With the largest modulus of F at the returned point as ``residual``.
 
     Raises
     ------
@@ -61,46 +60,46 @@ def newton(
     0.56714329041
     """
     value = np.array(start, dtype=float, ndmin=2)
-    free = np.zeros(value.shape[1], dtype=bool) if signed is None else signed
-    if not (np.isfinite(value).all() and (value[:, ~free] > 0).all()):
+    is_signed = np.zeros(value.shape[1], dtype=bool) if signed is None else signed
+    if not (np.isfinite(value).all() and (value[:, ~is_signed] > 0).all()):
         raise ValueError("start must be positive and finite")
     count, unknowns = value.shape
-    rounding = 1e-15  # a dimensionless residual this small is nothing but rounding
+    rounding = 1e-15  # a dimensionless residual this small is only rounding
     residual = np.full(count, np.inf)
     iterations = np.zeros(count, dtype=np.int64)
     status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-    step = np.zeros_like(value)  # the step that led from `value` to the point under trial
+    step = np.zeros_like(value)  # the step from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
     slope = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
     rows = np.arange(count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[rows] * np.exp(np.where(free, 0.0, step[rows]))
-        if size is not None and free.any():
+        trial = value[rows] * np.exp(np.where(is_signed, 0.0, step[rows]))
+        if size is not None and is_signed.any():
             ratio = value[rows] / size(value[rows]) + step[rows]
-            trial[:, free] = (ratio * size(trial))[:, free]
+            trial[:, is_signed] = (ratio * size(trial))[:, is_signed]
         error, jacobian = system(trial, rows)
         iterations[rows] = sweep
-        accept = np.ones(rows.size, dtype=bool)
+        accepted = np.ones(rows.size, dtype=bool)
         if sweep > 1:
-            # A step is good if the rest of the way, by the old Jacobian, has become shorter: unlike
-            # a test on the residual, this does not depend on how the equations are scaled.
-            accept = largest(solve_rows(slope[rows], -error)) < distance[rows]
-        good = rows[accept]
-        value[good], slope[good] = trial[accept], jacobian[accept]
-        residual[good] = largest(error[accept])
-        step[good] = solve_rows(jacobian[accept], -error[accept])
-        distance[good] = largest(step[good])
-        step[rows[~accept]] /= 2
-        length = largest(step[rows])
+            # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a
+            # test on the residual, this does not depend on how the equations are scaled.
+            accepted = largest_modulus(solve_rows(slope[rows], -error)) < distance[rows]
+        accepted_rows = rows[accepted]
+        value[accepted_rows], slope[accepted_rows] = trial[accepted], jacobian[accepted]
+        residual[accepted_rows] = largest_modulus(error[accepted])
+        step[accepted_rows] = solve_rows(jacobian[accepted], -error[accepted])
+        distance[accepted_rows] = largest_modulus(step[accepted_rows])
+        step[rows[~accepted]] /= 2
+        length = largest_modulus(step[rows])
         done = (length <= tol) | (residual[rows] <= rounding)
         status[rows[done]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
         status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
-        bad = ~np.isfinite(length)
-        status[rows[bad]] = Status.NOT_FINITE
-        clip = accept & (length > LONGEST_STEP) & ~bad
-        step[rows[clip]] *= (LONGEST_STEP / length[clip])[:, None]
-        rows = rows[~(done | bad)]
+        not_finite = ~np.isfinite(length)
+        status[rows[not_finite]] = Status.NOT_FINITE
+        too_long = accepted & (length > LONGEST_STEP) & ~not_finite
+        step[rows[too_long]] *= (LONGEST_STEP / length[too_long])[:, None]
+        rows = rows[~(done | not_finite)]
         if rows.size == 0:
             break
     return Result(value, residual, iterations, status)

@@ -1,7 +1,7 @@
 """Expectations over independent standard Gaussians, with an error estimate.
 
-A rule of one of the families of ``rules`` is made larger until two successive ones agree; if
-none do, ``QuadratureError`` says so.
+Quadrature rules of a family of ``rules`` grow until two successive ones agree.  If none do,
+``QuadratureError`` is raised.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,11 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .results import Array, Scaled
-from .rules import Rule, gauss_hermite, gauss_legendre, interval, trapezoid, trapezoid_tensor
+from .rules import (
+    Rule,
+    gauss_hermite,
+    gauss_legendre,
+    half_range,
+    trapezoid,
+    trapezoid_tensor,
+)
 from .settle import scaled_change, settle
 
-# Nodes a direction, for tensor rules in one to four dimensions: of tables, whose every node holds
-# many numbers, and of averages, up to 2e6 nodes in all (16 MB an array).
+# Nodes per direction of tensor rules in one to four dimensions: for tables, which store many
+# numbers a node, and for averages, with up to 2e6 nodes in all (16 MB an array).
 TENSOR_SIZES: dict[int, tuple[int, ...]] = {
     1: (64, 128, 256, 512, 1024),
     2: (24, 36, 54, 80, 120, 180, 270),
@@ -27,27 +34,27 @@ AVERAGE_SIZES = {
     3: (*TENSOR_SIZES[3], 120),
     4: TENSOR_SIZES[4],
 }
-# Change of averages, relative to their scale, at which a finer tensor rule is taken, and the one
-# at which the finest still is: what is promised of a user's function.
-TENSOR_TOLERANCE, TENSOR_ENOUGH = 1e-10, 1e-8
+# Largest change of averages, relative to their scale, that ends the refinement of tensor rules, and
+# the largest that is accepted of the finest rule: the accuracy promised for a user's function.
+TENSOR_TOLERANCE, TENSOR_ACCEPTED = 1e-10, 1e-8
 
 
 class QuadratureError(ArithmeticError):
-    """No rule met the requested tolerance."""
+    """Error raised when no quadrature rule meets the requested tolerance."""
 
 
 class Expectation(NamedTuple):
-    """A Gaussian average, and the largest change of an entry at the last refinement, relative to
-    its scale."""
+    """Gaussian average, and the largest change of an entry in the last refinement, relative to its
+    scale."""
 
     value: Array
     error: float
 
 
-# Rules of growing size for breaks (..., b) between panels, which matter to Gauss-Legendre alone.
+# Rules of growing size; only Gauss-Legendre uses the breaks (..., b) between panels.
 _FAMILIES: dict[str, Callable[[Array], Iterable[Rule]]] = {
-    "trapezoid": lambda breaks: (trapezoid(n, interval(n)) for n in (64, 128, 256, 512, 1024)),
-    # wider on every level, so that a function that grows shows in the difference between two
+    "trapezoid": lambda breaks: (trapezoid(n, half_range(n)) for n in (64, 128, 256, 512, 1024)),
+    # wider on every level, so that the difference between two levels reveals a growing function
     "gauss-legendre": lambda breaks: (
         gauss_legendre(10 * 2**level, breaks, half_width)
         for level, half_width in enumerate((8.6, 10.0, 11.5, 13.0, 14.5, 16.0))
@@ -56,22 +63,22 @@ _FAMILIES: dict[str, Callable[[Array], Iterable[Rule]]] = {
 }
 
 
-def refine(
+def expectation(
     compute: Callable[[Rule], Scaled], breaks: Array, *, rule: str, tol: float
 ) -> Expectation:
-    """Evaluate ``compute`` over z ~ N(0, 1) on ever larger rules until its value settles.
+    """Expectation over z ~ N(0, 1): ``compute`` on ever larger rules, until its value settles.
 
     Parameters
     ----------
     compute : callable, rule -> (value (...), scale that broadcasts with it)
-        The scale is what a change of the value is measured against.
+        A change of the value is measured against the scale.
     breaks : array (b,) or (..., b)
         Ends of panels for Gauss-Legendre rules, such as points where an integrand or a derivative
-        jumps; one row per integrand where they move, for nodes (..., n).
+        jumps.  Leading axes are integrands with breaks of their own, for nodes (..., n).
     rule : str
-        One family, or several in the order to try them, "a, b".
+        Name of a family, or several names in the order to try them, "a, b".
     tol : float
-        Largest change, relative to the scale, at which the value is taken.
+        Largest change, relative to the scale, at which the value is accepted.
 
     Raises
     ------
@@ -82,13 +89,13 @@ def refine(
     --------
     >>> def relu(rule):
     ...     return np.maximum(rule.nodes, 0) @ rule.weights, 1.0
-    >>> round(float(refine(relu, np.zeros(1), rule="gauss-legendre", tol=1e-12).value), 12)
+    >>> round(float(expectation(relu, np.zeros(1), rule="gauss-legendre", tol=1e-12).value), 12)
     0.398942280401
     """
     changes = []
     for family in rule.split(", "):
         settled = settle(_FAMILIES[family](breaks), compute, scaled_change, tol)
-        if settled.met:
+        if settled.converged:
             return Expectation(settled.value[0], settled.change)
         changes.append(f"{settled.change:.1e} with {family} rules")
     raise QuadratureError(
@@ -101,7 +108,7 @@ def refine(
 def trapezoid_tensors(
     dimension: int, sizes: Mapping[int, Sequence[int]] = TENSOR_SIZES
 ) -> Iterator[Rule]:
-    """Tensor products of trapezoidal rules in ``dimension`` directions, of growing size.
+    """Iterate over tensor trapezoidal rules of growing size in ``dimension`` directions.
 
     Raises
     ------
@@ -120,15 +127,15 @@ def trapezoid_tensors(
 def expectation_tensor(
     averages: Callable[[Any], Array], dimension: int, rules: Iterable[Any]
 ) -> Array:
-    """Averages over z ~ N(0, 1) in ``dimension`` directions.
+    """Expectation over z ~ N(0, 1) in ``dimension`` directions.
 
-    ``averages`` maps a rule, of nodes (M, dimension), to an array; or what else stands for one
-    among the ``rules`` of growing size.
+    The callable ``averages`` maps an item of ``rules``, such as a ``Rule`` of nodes (M, dimension),
+    to an array.  The items are tried in order, from coarse to fine.
 
     Raises
     ------
     QuadratureError
-        If the largest rules do not agree to ``TENSOR_ENOUGH``.
+        If the largest rules do not agree to ``TENSOR_ACCEPTED``.
 
     Examples
     --------
@@ -143,10 +150,10 @@ def expectation_tensor(
         return value, np.maximum(1.0, np.abs(value).max())
 
     settled = settle(rules, scaled, scaled_change, TENSOR_TOLERANCE)
-    if not settled.change <= TENSOR_ENOUGH:
+    if not settled.change <= TENSOR_ACCEPTED:
         raise QuadratureError(
             f"the integral over {dimension} Gaussian directions did not settle to "
-            f"{TENSOR_ENOUGH:g} (last change {settled.change:.1e}): the function has kinks or "
+            f"{TENSOR_ACCEPTED:g} (last change {settled.change:.1e}): the function has kinks or "
             "varies too quickly"
         )
     return settled.value[0]

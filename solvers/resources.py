@@ -1,10 +1,10 @@
-"""The threads and the time that a computation may take.
+"""Limits on the threads and the time that a computation may take.
 
-One BLAS thread in a cell of work: sums are then in the same order on every machine of a kind, and
-as many cells run beside each other as there are cores.
+A cell of work uses one BLAS thread.  Sums are then in the same order on every machine of a kind,
+and as many cells run in parallel as there are cores.
 
-A deadline holds for all that is called under it, however deep: what may take long calls
-``check_time`` as often as it can be given up.
+A deadline holds for all functions that are called under it, at any depth.  Long computations call
+``check_time`` wherever they can be stopped.
 """
 
 import threading
@@ -20,37 +20,37 @@ from threadpoolctl import ThreadpoolController
 
 from .results import ConvergenceError, Status
 
-TIME_LIMIT = 20.0  # seconds a call, or a point of a curve: more than any ordinary one takes
+TIME_LIMIT = 20.0  # seconds for a call, or for a point of a curve; ordinary ones take less
 
 _lock = threading.Lock()
-_inside: list[Any] = []
-_deadline = ContextVar("deadline", default=np.inf)  # as ``monotonic`` tells it
+_threads_inside: list[Any] = []
+_deadline = ContextVar("deadline", default=np.inf)  # in the time of ``monotonic``
 
 
-_libraries = cache(ThreadpoolController)  # of BLAS, that are loaded: found once
+_blas_libraries = cache(ThreadpoolController)  # the loaded BLAS libraries, found once
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit the process to one BLAS thread until the last of the threads inside has left.
+    """Limit the process to one BLAS thread, until the last Python thread leaves the context.
 
-    (The limit is the process's: a thread that left first would lift it for the others.)
+    The limit is global to the process, so that the first thread to leave must not lift it.
     """
     with _lock:
-        if not _inside:
-            _inside.append(_libraries().limit(limits=1))
-        _inside.append(None)
+        if not _threads_inside:
+            _threads_inside.append(_blas_libraries().limit(limits=1))
+        _threads_inside.append(None)
     try:
         yield
     finally:
         with _lock:
-            _inside.pop()
-            if len(_inside) == 1:
-                _inside.pop().restore_original_limits()
+            _threads_inside.pop()
+            if len(_threads_inside) == 1:
+                _threads_inside.pop().restore_original_limits()
 
 
 class GivenUp(ConvergenceError):
-    """What takes longer, or more memory, than it may: with a ``Status`` that says which."""
+    """Error raised where a computation reaches a limit of time or memory; ``status`` says which."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value, None)
@@ -58,13 +58,13 @@ class GivenUp(ConvergenceError):
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """What is called inside is given up after so many seconds, or at a deadline that is earlier.
+def deadline(seconds: float) -> Iterator[None]:
+    """Set a deadline for all calls inside: ``seconds`` from now, or an outer one that is earlier.
 
     Examples
     --------
-    >>> with within(60):
-    ...     with within(3600):
+    >>> with deadline(60):
+    ...     with deadline(3600):
     ...         time_left() <= 60
     True
     """
@@ -76,7 +76,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def time_left() -> float:
-    """Seconds to the deadline: negative past it, infinite where there is none."""
+    """Seconds until the deadline: negative past it, infinite without one."""
     return _deadline.get() - monotonic()
 
 

@@ -1,8 +1,7 @@
-"""What every solver returns: values, and an honest account of how they were reached.
+"""Results of solvers: values, with the residual, the iterations and the status of each problem.
 
-A solver works on many independent problems ("rows") at once, so the account is
-kept per row.  ``residual`` is always that of the undamped equations over all
-unknowns, at the very point that is returned.
+A solver works on many independent problems ("rows") at once and reports on each row.  ``residual``
+is always the residual of the undamped equations over all unknowns, at the point that is returned.
 """
 
 from dataclasses import dataclass
@@ -12,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # float64 unless its description says otherwise
-Scaled = tuple[Array, Array]  # a value, and the scale that its change is measured against
-Rows = NDArray[np.int64]  # indices of some of the problems that a solver works on
+Array = NDArray[Any]  # of float64, unless its description says otherwise
+Scaled = tuple[Array, Array]  # a value, and the scale against which its change is measured
+Rows = NDArray[np.int64]  # indices of problems that a solver works on
 
 
-def largest(x: Array) -> Array:
-    """Largest modulus (rows,) in each row of x (rows, k)."""
-    # along the rows of a copy of its transpose: numpy is slow along short rows
+def largest_modulus(x: Array) -> Array:
+    """Largest modulus in each row of x (rows, k), as an array (rows,)."""
+    # a reduction over the first axis of the transpose: numpy is slow along short rows
     return np.asarray(np.ascontiguousarray(np.abs(x).T).max(axis=0))
 
 
 class Status(Enum):
-    """Why a solver stopped; the value is the sentence shown to a user."""
+    """Reason why a solver stopped; the value is the sentence shown to a user."""
 
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
@@ -40,13 +39,13 @@ class Status(Enum):
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     def __str__(self) -> str:
-        """The sentence."""
+        """Sentence shown to a user."""
         return str(self.value)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a batched solve of ``rows`` problems in ``k`` unknowns.
+    """Outcome of a batched solve of ``rows`` problems in ``k`` unknowns.
 
     Attributes
     ----------
@@ -55,7 +54,7 @@ class Result:
     residual : array (rows,)
         Largest relative change of an unknown under one undamped step from ``value``.
     iterations : int array (rows,)
-        Evaluations of the equations.
+        Number of evaluations of the equations.
     status : object array (rows,) of Status
     """
 
@@ -66,11 +65,11 @@ class Result:
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Boolean array (rows,): which rows met the tolerance."""
+        """Boolean array (rows,): True for rows that met the tolerance."""
         return np.asarray(self.status == Status.CONVERGED)
 
     def continued(self, rows: Rows, further: "Result") -> "Result":
-        """This result, with what a ``further`` solve from some of its rows has made of them."""
+        """Copy of this result, in which some rows continue with a ``further`` solve from them."""
         value, residual, iterations, status = map(np.copy, vars(self).values())
         value[rows], residual[rows], status[rows] = further.value, further.residual, further.status
         iterations[rows] += further.iterations
@@ -78,7 +77,7 @@ class Result:
 
 
 class ConvergenceError(RuntimeError):
-    """Raised on request when a result did not converge; ``result`` holds it."""
+    """Error raised on request when a result did not converge; ``result`` holds the result."""
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)

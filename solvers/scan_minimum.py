@@ -1,8 +1,8 @@
-"""The lowest minimum of a function of one variable whose slope is known, from a scan.
+"""Lowest minimum of a function of one variable with known slope, from a scan.
 
-A cell of the scan holds a minimum where the function falls into it from its lower end.  There the
-slope has a root, which Brent's method finds; beyond the first place that is higher than that end
-the function is taken to rise, so that a barrier inside the cell does not hide the minimum.
+A cell of the scan contains a minimum if the function falls into the cell from its lower end.
+Brent's method finds the root of the slope there.  Where the function is higher than at that end, it
+is taken to rise, so that a barrier inside the cell does not hide the minimum.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,23 +21,23 @@ def lowest_minimum(
     *,
     xtol: float,
 ) -> float:
-    """The place of the lowest minimum, and of equal ones that nearest to 0.
+    """Place of the lowest minimum; among equal minima, the one nearest to 0.
 
     Parameters
     ----------
     function : callable, place -> (value, slope)
-        NaN where it is not known.
+        The function; NaN where it is unknown.
     places, values, slopes : (n,)
-        A scan at increasing places, as fine as the basins are wide; it may be off by one in a
-        thousand, and is NaN where nothing is known.
+        A scan at increasing places, as fine as the basins are wide.  Its relative error may be one
+        in a thousand.  It is NaN where the function is unknown.
     xtol : float
         Bound on the error of the place.
 
     Returns
     -------
     float
-        NaN if the lowest minimum may lie beyond the ends of the scan, or was not found since the
-        function is not known there.
+        NaN if the lowest minimum may lie beyond the ends of the scan, or where the function is
+        unknown.
 
     Examples
     --------
@@ -50,64 +50,67 @@ def lowest_minimum(
     from scipy.optimize import brentq
 
     known = np.isfinite(values) & np.isfinite(slopes)
-    x, v = places[known], values[known]
-    s = np.where(_level(v, slopes[known], places), 0.0, slopes[known])
+    x, f = places[known], values[known]
+    level_slopes = np.where(_is_flat(f, slopes[known], places), 0.0, slopes[known])
     if x.size < 2:
         return np.nan
-    if not s.any():  # it need not be flat between the places
+    if not level_slopes.any():  # the function may still vary between the places
         middle, nearest = float(np.clip(0.0, x[0], x[-1])), np.abs(x).argmin()
-        flat = next(iter(function(middle))) <= v[nearest] + 1e-8 * abs(v[nearest])
-        return middle if flat else float(x[nearest])
+        is_flat = next(iter(function(middle))) <= f[nearest] + 1e-8 * abs(f[nearest])
+        return middle if is_flat else float(x[nearest])
 
     @cache
-    def at(place: float) -> tuple[float, float]:
+    def checked(place: float) -> tuple[float, float]:
         value, slope = function(place) if x[0] <= place <= x[-1] else (np.nan, np.nan)
         if not np.isfinite(value + slope):
             raise ConvergenceError(f"unknown at {place:g}", None)
-        return value, 0.0 if _level(value, slope, places) else slope
+        return value, 0.0 if _is_flat(value, slope, places) else slope
 
-    def bottom(low: float, high: float) -> float:
-        """The minimum in a cell, or next to it where the scan was off."""
+    def minimum_in_cell(low: float, high: float) -> float:
+        """Place of the minimum in a cell, or in one next to it where the scan had an error."""
         width = high - low
         while True:
-            end, inwards = (low, 1.0) if at(low)[0] < at(high)[0] else (high, -1.0)
-            if inwards * at(end)[1] <= 0:
+            end, inwards = (low, 1.0) if checked(low)[0] < checked(high)[0] else (high, -1.0)
+            if inwards * checked(end)[1] <= 0:
                 break
             low, high = low - inwards * width, high - inwards * width
 
         def slope(place: float) -> float:
-            value, slope = at(place)
-            below = value < at(end)[0] or place == end
+            value, slope = checked(place)
+            below = value < checked(end)[0] or place == end
             return slope if below else inwards * (abs(slope) or 1.0)
 
         return float(brentq(slope, low, high, xtol=xtol))
 
     lowest, found = np.inf, dict[float, float]()  # values by place
     try:
-        for bound, low, high in _cells(x, v, s):
-            if bound <= lowest + 1e-3 * abs(lowest):  # as far as the scan may be off
-                place = bottom(low, high)
-                found[place] = at(place)[0]
+        for bound, low, high in _cells_with_minimum(x, f, level_slopes):
+            if bound <= lowest + 1e-3 * abs(lowest):  # the error that the scan may have
+                place = minimum_in_cell(low, high)
+                found[place] = checked(place)[0]
                 lowest = min(found.values())
     except ConvergenceError:
         return np.nan
-    equal = [place for place in found if found[place] <= lowest + 1e-8 * abs(lowest)]
-    return min(equal, key=lambda place: (round(abs(place), 6), -place))
+    lowest_places = [place for place in found if found[place] <= lowest + 1e-8 * abs(lowest)]
+    return min(lowest_places, key=lambda place: (round(abs(place), 6), -place))
 
 
-def _level(value: Array | float, slope: Array | float, places: Array) -> Array:
-    """Where the slope is only rounding: it changes the value by so little over the whole scan."""
+def _is_flat(value: Array | float, slope: Array | float, places: Array) -> Array:
+    """Whether the slope is only rounding: over the whole scan it would not change the value."""
     return np.abs(slope) * np.ptp(places) <= 1e-10 * np.abs(value)
 
 
-def _cells(x: Array, v: Array, s: Array) -> list[tuple[float, float, float]]:
-    """Those that hold a minimum: how low it may be, if the slope grows no steeper, and the ends.
-    Beyond the ends of the scan there is one more to either side, of which nothing is known."""
+def _cells_with_minimum(x: Array, f: Array, slopes: Array) -> list[tuple[float, float, float]]:
+    """Cells that contain a minimum: a lower bound of its value, and the two ends of the cell.
+
+    The bound holds if the function falls no more steeply inside the cell.  One more cell is added
+    beyond either end of the scan, where nothing is known.
+    """
     x = np.pad(x, 1, mode="reflect", reflect_type="odd")
-    v, s = np.pad(v, 1, constant_values=np.inf), np.pad(s, 1)
-    falls = np.where(v[:-1] < v[1:], -s[:-1], s[1:])  # from the lower end into the cell
-    bound = np.minimum(v[:-1], v[1:]) - falls * np.diff(x)
-    holds = falls >= 0
-    holds[[0, -1]] = falls[[0, -1]] > 0
-    cells = np.stack([bound, x[:-1], x[1:]], axis=1)[holds]
+    f, slopes = np.pad(f, 1, constant_values=np.inf), np.pad(slopes, 1)
+    descent = np.where(f[:-1] < f[1:], -slopes[:-1], slopes[1:])  # from the lower end
+    bound = np.minimum(f[:-1], f[1:]) - descent * np.diff(x)
+    has_minimum = descent >= 0
+    has_minimum[[0, -1]] = descent[[0, -1]] > 0
+    cells = np.stack([bound, x[:-1], x[1:]], axis=1)[has_minimum]
     return sorted(map(tuple, cells.tolist()))

@@ -1,8 +1,8 @@
-"""Ever finer approximations of one thing, until two successive ones agree.
+"""Refinement of an approximation until two successive answers agree.
 
-A quadrature rule, a table or a set of groups is fine enough once a finer one changes the answer
-by no more than a tolerance.  That change is then the estimate of the error: of the coarser
-answer, strictly, so that the finer one, which is returned, is usually better than it says.
+A quadrature rule, a table or a set of groups is fine enough once a finer one changes the answer by
+no more than a tolerance.  This change is the error estimate.  Strictly, it estimates the error of
+the coarser answer, so that the finer answer, which is returned, is usually more accurate.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,24 +19,24 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Settled(Generic[Candidate, Answer]):
-    """The last answer of :func:`settle`, and whether it may be trusted.
+    """Last answer of :func:`settle`, and whether it met the tolerance.
 
     Attributes
     ----------
     value
         The answer of the last candidate that was tried.
     candidate
-        That candidate.
+        The last candidate that was tried.
     change : float
-        Its distance from the answer before; infinite if there was only one candidate.
-    met : bool
+        Distance from the previous answer; infinite if there was only one candidate.
+    converged : bool
         Whether the change is within the tolerance.  If not, the candidates ran out.
     """
 
     value: Answer
     candidate: Candidate
     change: float
-    met: bool
+    converged: bool
 
 
 def settle(
@@ -45,26 +45,26 @@ def settle(
     distance: Callable[[Answer, Answer], float],
     tol: float,
 ) -> Settled[Candidate, Answer]:
-    """Compute an answer on one candidate after another until it stands still.
+    """Compute an answer on one candidate after another until it stops changing.
 
-    Candidates are taken one at a time, and none after the one that settles the answer: an
-    iterator that builds them on demand builds no more than are needed.
+    Candidates are taken one at a time, and none after the answer has settled, so that an iterator
+    builds no more of them than are needed.
 
     Parameters
     ----------
     candidates : iterable
         Rules, tables, numbers of nodes: the coarsest first.
     compute : callable, candidate -> answer
-    distance : callable (answer before, answer now) -> float
+    distance : callable (previous answer, answer) -> float
         The change, in the units of ``tol``.  NaN counts as too large.
     tol : float
-        Largest change at which the answer is taken.
+        Largest change at which the answer is accepted.
 
     Returns
     -------
     Settled
-        With ``met`` False where no two successive answers are that close; it is the caller
-        who knows whether to raise then or to report the change.
+        ``converged`` is False if no two successive answers are that close.  The caller decides
+        whether to raise an error then or to report the change.
 
     Raises
     ------
@@ -78,9 +78,9 @@ def settle(
     >>> def gap(before, now):
     ...     return abs(now - before)
     >>> pi = settle([6, 12, 24, 48, 96], circumference, gap, tol=0.01)
-    >>> round(float(pi.value), 3), pi.candidate, pi.met
+    >>> round(float(pi.value), 3), pi.candidate, pi.converged
     (3.139, 48, True)
-    >>> settle([6, 12], circumference, gap, tol=0.01).met
+    >>> settle([6, 12], circumference, gap, tol=0.01).converged
     False
     """
     last: Settled[Candidate, Answer] | None = None
@@ -88,7 +88,7 @@ def settle(
         value = compute(candidate)
         change = np.inf if last is None else float(distance(last.value, value))
         last = Settled(value, candidate, change, last is not None and change <= tol)
-        if last.met:
+        if last.converged:
             return last
     if last is None:
         raise ValueError("there are no candidates to compute an answer on")
@@ -96,12 +96,12 @@ def settle(
 
 
 def largest_change(before: Array, now: Array) -> float:
-    """The largest change of an entry, relative to the largest there is now."""
+    """Largest change of an entry, relative to the largest entry after the change."""
     return float(np.abs(now - before).max() / (np.abs(now).max() or 1.0))
 
 
 def scaled_change(before: Scaled, now: Scaled) -> float:
-    """The largest change of an entry of the values, relative to the scale it has now."""
+    """Largest change of an entry of the values, relative to its scale after the change."""
     value, scale = now
     with np.errstate(invalid="ignore"):
         return float((np.abs(value - before[0]) / scale).max())

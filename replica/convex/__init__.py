@@ -1,11 +1,11 @@
-"""The saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
+"""Saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
 from .averages import losses, scores
-from .classification import classification_error, wrong_at_nodes
-from .common_bias import objective, slope_in_bias
+from .classification import classification_error, error_at_nodes
+from .common_bias import slope_in_bias, training_objective
 from .equations import LOSS_RESIDUAL_TOLERANCE
-from .evaluation import Evaluation, Task, on_growing_tables
-from .held_nodes import errors_near
+from .evaluation import Evaluation, Task, solve_on_growing_tables
+from .held_nodes import errors_on_held_nodes
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .named_losses import LOSSES, loss
@@ -20,13 +20,13 @@ __all__ = [
     "Loss",
     "Task",
     "classification_error",
-    "errors_near",
+    "error_at_nodes",
+    "errors_on_held_nodes",
     "loss",
     "losses",
-    "objective",
-    "on_growing_tables",
     "scores",
     "slope_in_bias",
     "solve_convex",
-    "wrong_at_nodes",
+    "solve_on_growing_tables",
+    "training_objective",
 ]

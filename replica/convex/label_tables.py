@@ -1,11 +1,10 @@
-"""The labels given the nodes of a ``Table``, on T nodes of tau: what (6.1)-(6.3) need beside it.
+"""Law of the labels at the nodes of a ``Table``, on T nodes of tau, for (6.1)-(6.3).
 
-At a node, tau ~ N(0, 1) in the q directions that the target has left, and y follows the law of the
-labels at its arguments, centre + L tau.  The integral over tau is split where the target
-jumps or has a kink.  Nothing here depends on the unknowns: (tau, y) is tabulated once, and the
-local field is integrated afterwards, given tau: for a piecewise quadratic loss exactly.  Where
-E[y | z] is piecewise constant, as that of a sign, the law of (y, tau) given the local field is
-known in closed form, and its steps are kept.
+At a node, tau ~ N(0, 1) in the q remaining directions of the target, and the target's arguments are
+centre + L tau.  The integral over tau is split where the target jumps or has a kink.  Nothing here
+depends on the unknowns: (tau, y) is tabulated once, and the local field is integrated afterwards,
+given tau; for a piecewise quadratic loss exactly.  If E[y | z] is piecewise constant, as for a
+sign, the law of (y, tau) given the local field has a closed form, and its steps are stored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +16,15 @@ import numpy as np
 from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
-from ..equivalence import Table, jumps, known_layers, tabulate
+from ..equivalence import Table, known_layers, tabulate, target_jumps
 from ..problem import LabelNoise, Model, Places
 
-UNLIKELY = 64.0  # kappa^2 + tau^2: two Gaussians are beyond with probability 1e-14
+UNLIKELY = 64.0  # largest kappa^2 + tau^2: two Gaussians exceed it with probability 1e-14
 
 
-# Of the rules that all points of a model share, by level: trapezoidal nodes over kappa and tau, and
-# over each of several such directions, by their number; nodes on each panel between the target's
-# kinks, with half the interval; nodes on each panel along a proximal map.
+# Sizes of the rules that all points of a model share, by level: trapezoidal nodes over kappa and
+# tau; the same over each of several directions, by their number; nodes on each panel between the
+# target's kinks, with the half width; nodes on each panel along a proximal map.
 KAPPA, TAU = (24, 36, 54, 80, 128), (20, 24, 30, 38, 48)
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
 SPLIT = (9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3)
@@ -33,15 +32,15 @@ ORDERS = (6, 7, 8, 9, 10)
 
 
 class Steps(NamedTuple):
-    """A piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between its jumps
-    at ``edges`` (N, b)."""
+    """Piecewise constant E[y | z] as a function of tau: ``values`` (b + 1,) between jumps at
+    ``edges`` (N, b)."""
 
     edges: Array
     values: Array
 
 
 class ConditionalLabels(NamedTuple):
-    """The law of the labels at each of N nodes.
+    """Law of the labels at each of N nodes.
 
     Attributes
     ----------
@@ -49,15 +48,15 @@ class ConditionalLabels(NamedTuple):
         Nodes, weights that sum to 1, and E[y | z].  Labels +-1 are 1 with probability
         (1 + mean) / 2.
     variances, shares : arrays (M,)
-        Of the Gaussians that are mixed around the mean of real labels.
+        Variances and probabilities of the Gaussians in the mixture around the mean of real labels.
     binary : bool
         Whether labels are +-1.
     order : int
-        Nodes a panel along a proximal map, for losses that need it.
+        Nodes of a panel along a proximal map, for losses that need it.
     noise : LabelNoise, optional
-        What the Gaussians are a mixture for.
+        Label noise that the mixture of Gaussians represents.
     steps : Steps, optional
-        Of E[y | z], where it is piecewise constant and one direction tau is left.
+        Steps of E[y | z], if it is piecewise constant and tau has one component.
     """
 
     tau: Array
@@ -70,15 +69,15 @@ class ConditionalLabels(NamedTuple):
     noise: LabelNoise | None = None
     steps: Steps | None = None
 
-    def at(self, rows: slice) -> "ConditionalLabels":
-        """At those nodes alone."""
+    def select(self, rows: slice) -> "ConditionalLabels":
+        """Labels at some of the nodes."""
         tau, weights, mean = (part[rows] for part in (self.tau, self.weights, self.mean))
         steps = self.steps and self.steps._replace(edges=self.steps.edges[rows])
         return self._replace(tau=tau, weights=weights, mean=mean, steps=steps)
 
 
 class LabelTable(NamedTuple):
-    """The features' moments, and the labels at the same nodes."""
+    """Table of the features' moments, and the labels at the same nodes."""
 
     table: Table
     labels: ConditionalLabels
@@ -86,128 +85,131 @@ class LabelTable(NamedTuple):
 
 @lru_cache(maxsize=256)
 def is_odd(model: Model) -> bool:
-    """Whether the mean feature and the mean label change sign with (kappa, tau), and nothing else
-    does: at kappa < 0 all is as at kappa > 0 then, for a loss that treats signs alike."""
-    if model.train_bias or model.inputs is not None:  # the neighbours of the one are not odd
+    """Whether the mean feature and the mean label are odd in (kappa, tau), and all else is even.
+
+    Half of the nodes then suffice, for a loss that is symmetric under a change of signs.
+    """
+    if model.train_bias or model.inputs is not None:  # models with other biases are not odd
         return False
-    draw = np.random.default_rng(0)
-    kappa = draw.standard_normal((24, model.geometry.r.shape[1]))
-    there, back = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
-    z = draw.standard_normal((model.target.dimension, 24))
-    pairs = [(there.offsets, -back.offsets), (there.mu1, back.mu1), (there.mu2sq, back.mu2sq)]
-    pairs += [(there.loadings, -back.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
+    rng = np.random.default_rng(0)
+    kappa = rng.standard_normal((24, model.geometry.r.shape[1]))
+    plus, minus = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
+    z = rng.standard_normal((model.target.dimension, 24))
+    pairs = [(plus.offsets, -minus.offsets), (plus.mu1, minus.mu1), (plus.mu2sq, minus.mu2sq)]
+    pairs += [(plus.loadings, -minus.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
     return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
 
 
 def has_steps(model: Model) -> bool:
-    """Whether E[y | x] is piecewise constant, and one direction tau is left."""
+    """Whether E[y | x] is piecewise constant, and tau has one component."""
     nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _steps(model, nowhere) is not None
 
 
 def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
-    """The tables that all points of a model share, the coarsest first, up to the largest: those
-    whose nodes are not too far apart for the layers that are known.  They are ``folded`` to
-    kappa > 0 where the rest is the same."""
+    """Iterate over the tables that all points of a model share, from coarse to fine.
+
+    Tables whose nodes are too far apart for the known layers are left out.  They are ``folded`` to
+    kappa > 0 if the problem is symmetric.
+    """
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
         if (table := shared_table(model, level, folded)) is not None:
             yield table
 
 
-@lru_cache(maxsize=8)  # of up to 100 MB each
+@lru_cache(maxsize=8)  # up to 100 MB each
 def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
-    """That of ``shared_tables`` of one level; None where its nodes are too far apart, or too
-    many."""
+    """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
-    nodes, weights = trapezoid_tensor(_of_level(TENSORS.get(spikes, KAPPA), level), spikes)
+    nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA), level), spikes)
     if spikes == 1:
         widths = [width for _, width in known_layers(model)]
-        if jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
+        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
     if folded:
-        first = nodes.reshape(len(nodes), -1)[:, 0]  # 0 in the middle of a rule of an odd size
+        first = nodes.reshape(len(nodes), -1)[:, 0]  # 0 is a node of odd rules
         half = first > -1e-9
         nodes, weights = nodes[half], np.where(first > 1e-9, 2.0, 1.0)[half] * weights[half]
     table = tabulate(model, Rule(nodes, weights))
     over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
-    order = _of_level(ORDERS, level)
+    order = _at_level(ORDERS, level)
     return LabelTable(table, labels_at(model, table.places, over_tau, order))
 
 
-def labels_at(model: Model, at: Places, over_tau: Rule, order: int) -> ConditionalLabels:
-    """The labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), for ``order``
-    nodes a panel along a proximal map."""
+def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> ConditionalLabels:
+    """Labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), with ``order`` nodes
+    of a panel along a proximal map."""
     law = model.labels
     variances, shares = np.array(law.gaussians).T
-    # real targets may grow: where z and tau are unlikely together nothing is averaged
+    # real targets may grow: nodes where z and tau are unlikely together have weight 0
     tau, weights = over_tau
-    likely = (at.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
+    likely = (places.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely |= law.binary
     tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
-    mean = model.components.mean_label(law.combined_mean, at, np.moveaxis(tau, 2, 0))
-    given = tau, weights, mean, variances, shares, law.binary, order
-    return ConditionalLabels(*given, noise=law.added, steps=_steps(model, at))
+    mean = model.components.mean_label(law.combined_mean, places, np.moveaxis(tau, 2, 0))
+    fields = tau, weights, mean, variances, shares, law.binary, order
+    return ConditionalLabels(*fields, noise=law.added, steps=_steps(model, places))
 
 
-def tau_rule(model: Model, at: Places, level: int) -> Rule:
-    """Nodes (N, T, q) and weights (N, T) over tau at N places."""
-    inputs, mean, N = model.components, model.labels.combined_mean, len(at.component)
+def tau_rule(model: Model, places: Places, level: int) -> Rule:
+    """Rule over tau at N places: nodes (N, T, q) and weights (N, T)."""
+    inputs, mean, N = model.components, model.labels.combined_mean, len(places.component)
     rest, free = inputs.tau_slopes, inputs.tau_slopes.shape[2]
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if free == 1 and mean.planes:
-        n, half_width = _of_level(SPLIT, level)
-        split = gauss_legendre(n, tau_kinks(model, at), half_width, panel=5.7)
+        n, half_width = _at_level(SPLIT, level)
+        split = gauss_legendre(n, tau_kinks(model, places), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
     if not mean.planes:
-        rule = trapezoid_tensor(_of_level(TENSORS.get(free, TAU), level), free)
+        rule = trapezoid_tensor(_at_level(TENSORS.get(free, TAU), level), free)
         return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
-    owned = [at.component == j for j in np.unique(at.component)]
-    centres = [inputs.mean_arguments(at.subset(own)) for own in owned]
-    each = [
-        _of_level([*mean.rules(rest[at.component[own][0]])], level)(centre)
-        for own, centre in zip(owned, centres, strict=True)
+    of_component = [places.component == j for j in np.unique(places.component)]
+    centres = [inputs.mean_arguments(places.subset(own)) for own in of_component]
+    rules = [
+        _at_level([*mean.rules(rest[places.component[own][0]])], level)(centre)
+        for own, centre in zip(of_component, centres, strict=True)
     ]
-    count = max(one.weights.shape[-1] for one in each)
+    count = max(fitted.weights.shape[-1] for fitted in rules)
     nodes, weights = np.zeros((N, count, free)), np.zeros((N, count))
-    for own, one in zip(owned, each, strict=True):
-        nodes[own, : one.weights.shape[-1]] = one.nodes
-        weights[own, : one.weights.shape[-1]] = one.weights
+    for own, fitted in zip(of_component, rules, strict=True):
+        nodes[own, : fitted.weights.shape[-1]] = fitted.nodes
+        weights[own, : fitted.weights.shape[-1]] = fitted.weights
     return Rule(nodes, weights)
 
 
-def tau_kinks(model: Model, at: Places) -> Array:
-    """Where the mean label has kinks, as a function of the one tau at N places: (N, b)."""
+def tau_kinks(model: Model, places: Places) -> Array:
+    """Kinks of the mean label in tau, which has one component, at N places: (N, b)."""
     inputs, planes = model.components, model.labels.combined_mean.planes
     if not planes:
-        return np.empty((len(at.component), 0))
-    normals, places = map(np.array, zip(*planes, strict=True))
+        return np.empty((len(places.component), 0))
+    normals, offsets = map(np.array, zip(*planes, strict=True))
     rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
-    slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[at.component]
-    from_centre, across = places - inputs.mean_arguments(at).T @ normals.T, slope != 0
-    # of a component that leaves nothing of the target across a plane, beyond all nodes
+    slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[places.component]
+    from_centre, crosses = offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
+    # if the target does not vary across a plane for a component, the kink is beyond all nodes
     far = np.copysign(1e3, from_centre)
-    return np.where(across, from_centre / np.where(across, slope, 1.0), far)
+    return np.where(crosses, from_centre / np.where(crosses, slope, 1.0), far)
 
 
-def _of_level(sizes: Sequence[Any], level: int) -> Any:
-    """That of a level, or of the last."""
+def _at_level(sizes: Sequence[Any], level: int) -> Any:
+    """Entry of a ``level``, or the last entry beyond."""
     return sizes[min(level, len(sizes) - 1)]
 
 
-def _steps(model: Model, at: Places) -> Steps | None:
-    """The steps at N places of a mean label that is constant between its kinks."""
+def _steps(model: Model, places: Places) -> Steps | None:
+    """Steps at N places of a mean label that is constant between its kinks, otherwise None."""
     target = model.labels.combined_mean
     if not (target.kinks and model.components.tau_slopes.any()):
         return None
     kinks = np.asarray(target.kinks)
-    # arguments further out are met with probability 1e-38
+    # arguments further out have probability 1e-38
     ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
     inside = np.linspace(0, 1, 18)[1:-1]
     values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
     if np.ptp(values, axis=1).any():
         return None
-    return Steps(tau_kinks(model, at), values[:, 0])
+    return Steps(tau_kinks(model, places), values[:, 0])

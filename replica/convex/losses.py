@@ -4,11 +4,11 @@ A loss is a convex function rho of one number t,
 
     residual:  l(y, f) = rho(y - f),      margin:  l(y, f) = rho(y f), labels y = +-1,
 
-and the equations need its proximal map t = argmin (t - t0)^2 / (2V) + rho(t) and the score
-g(t0) = (t - t0) / V = -rho'(t), which is s of Eq. (6.1) but for the sign o = ds/dg: -1 for a
-residual, y for a margin.  Piecewise quadratic losses have both in closed form, and their
-Gaussian averages too; for others the proximal map is solved by Newton's method, unless a loss
-brings its own (``smoothness``).
+The equations need its proximal map t = argmin (t - t0)^2 / (2V) + rho(t) and its score g(t0) = (t -
+t0) / V = -rho'(t).  The score equals s of Eq. (6.1) up to the sign o = ds/dg, which is -1 for a
+residual and y for a margin.  Piecewise quadratic losses have both in closed form, and their
+Gaussian averages, too.  For other losses the proximal map is computed by Newton's method, unless
+the loss defines it (``smoothness``).
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ SQUARE = Pieces((), ((0.0, 0.0, 1.0),))  # t^2 / 2; prox t0 / (1 + V)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A function of a loss, as ``called`` calls it."""
+class _LossFunction:
+    """Function of a loss, called through ``called``."""
 
     function: Callable[..., Array]
     name: str = field(compare=False)
@@ -40,7 +40,7 @@ class _Part:
 
 @dataclass(frozen=True, repr=False)
 class Loss:
-    """A convex loss rho(y - f), or rho(y f) for labels y = +-1.  docs/theory.md 6
+    """Convex loss rho(y - f), or rho(y f) for labels y = +-1.  docs/theory.md 6
 
     Parameters
     ----------
@@ -49,23 +49,23 @@ class Loss:
     derivative : callable, t -> rho'(t)
         Non-decreasing, elementwise.
     prox : callable (t0, V) -> t, optional
-        argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape, of any number of
-        axes; found by Newton's method when absent.
+        Proximal map argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape, with
+        any number of axes; computed by Newton's method when absent.
     kind : {"residual", "margin"}
-        What t is: y - f, or y f.
+        Whether t is the residual y - f or the margin y f.
     curvature : callable, t -> rho''(t), optional
         Differences of ``derivative`` when absent.
     kinks : sequence of float
         Points where rho' or rho'' jumps.
     bends : sequence of float
-        Points where a smooth rho' changes most, which the quadrature may have to close in on.
-        How fast it changes there is found; where none is named, 0 is one if it changes over less
-        than 1 there.
+        Points where a smooth rho' changes most, near which the quadrature needs more nodes.  The
+        length over which it changes is found automatically.  By default 0 is a bend if rho' changes
+        over less than 1 there.
     name : str
-        Used in messages and files.
+        Name in messages and files.
     pieces : solvers.piecewise.Pieces, optional
-        rho as a piecewise quadratic function, which makes all averages exact; found where there
-        are kinks and rho is one.
+        rho as a piecewise quadratic function, for which all averages are exact.  It is found
+        automatically for a piecewise quadratic rho with kinks.
 
     Raises
     ------
@@ -101,8 +101,8 @@ class Loss:
             object.__setattr__(self, points, tuple(sorted(places.tolist())))
         for part in ("value", "derivative", "prox", "curvature"):
             function = getattr(self, part)
-            if function is not None and not isinstance(function, _Part):
-                object.__setattr__(self, part, _Part(function, f"loss {self.name}"))
+            if function is not None and not isinstance(function, _LossFunction):
+                object.__setattr__(self, part, _LossFunction(function, f"loss {self.name}"))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
@@ -114,8 +114,8 @@ class Loss:
         if (np.diff(result.ravel()) < -1e-9 * np.abs(result).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:
-            found = quadratic_pieces(self.value, self.derivative, self.kinks)
-            object.__setattr__(self, "pieces", found)
+            pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
+            object.__setattr__(self, "pieces", pieces)
         if not self.kinks and not self.bends and self.width < 1:
             object.__setattr__(self, "bends", (0.0,))
 
@@ -124,7 +124,7 @@ class Loss:
 
     @cached_property
     def is_square(self) -> bool:
-        """Whether this is ridge regression's loss."""
+        """Whether this is the square loss of ridge regression."""
         return self.kind == "residual" and self.pieces == SQUARE
 
     @property
@@ -134,35 +134,38 @@ class Loss:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether it is the same for opposite labels and predictions."""
+        """Whether the loss is unchanged by opposite signs of label and prediction."""
         t = np.linspace(0.01, 6.3, 40)
         return self.kind == "margin" or bool(np.allclose(self.value(t), self.value(-t), 1e-12, 0))
 
     @cached_property
     def width(self) -> float:
-        """The length over which rho' changes at its bends, as ``bend_width`` finds it."""
+        """Length over which rho' changes at its bends, by ``bend_width``."""
         return bend_width(self.derivative, self.bends or (0.0,), self.kinks)
 
     @cached_property
     def growth(self) -> tuple[float, float]:
-        """k and C where rho(t) grows as C abs(t)^k far out, C the mean of either side; infinite
-        where it grows faster than all powers."""
-        start = 1e30  # there a loss has nothing left but its leading power
+        """Exponent k and coefficient C of the growth C abs(t)^k of rho(t), averaged over both
+        signs.
+
+        Both are infinite if rho grows faster than all powers.
+        """
+        start = 1e30  # there the leading power of a loss dominates
         with np.errstate(all="ignore"):
             t = start * np.array([1.0, 2.0, 4.0])
-            near, middle, last = (self.value(t) + self.value(-t)) / 2
-            k = np.log2((last - middle) / (middle - near))
+            first, middle, last = (self.value(t) + self.value(-t)) / 2
+            k = np.log2((last - middle) / (middle - first))
         if not np.isfinite(last):
             return np.inf, np.inf
-        return float(k), float(near / start**k)
+        return float(k), float(first / start**k)
 
     def __call__(self, y: Array, prediction: Array) -> Array:
-        """l(y, f), elementwise."""
+        """Loss l(y, f), elementwise."""
         return self.value(y * prediction if self.kind == "margin" else y - prediction)
 
     def proximal(self, t0: Array, V: Array, slack: Array | float = 0.0) -> Array:
-        """argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, for t0 or a number within ``slack`` of
-        it."""
+        """Proximal map argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, for t0 or a number within
+        ``slack`` of t0."""
         t0, V = np.broadcast_arrays(np.asarray(t0, dtype=float), np.asarray(V, dtype=float))
         if self.pieces is not None:
             return self.pieces.prox(t0, V)
@@ -171,7 +174,7 @@ class Loss:
         return proximal_by_newton(self.derivative, self.second, self.flats(V), t0, V, slack)
 
     def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
-        """g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)
+        """Score g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)
 
         On a flat stretch of the proximal map, t at a kink, g' = -1 / V.
         """
@@ -179,22 +182,23 @@ class Loss:
         second = self.second(t)
         g, slope = -self.derivative(t), -second / (1 + V * second)
         for kink in self.kinks:
-            at = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
-            g, slope = np.where(at, (t - t0) / V, g), np.where(at, -1 / V, slope)
+            at_kink = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
+            g, slope = np.where(at_kink, (t - t0) / V, g), np.where(at_kink, -1 / V, slope)
         return g, slope, t
 
     def second(self, t: Array) -> Array:
-        """rho''(t), elementwise, away from the kinks."""
+        """Second derivative rho''(t), elementwise, away from the kinks."""
         if self.curvature is not None:
             return self.curvature(t)
         step = 1e-5 * np.maximum(1.0, np.abs(t))
-        for kink in self.kinks:  # on its own side
+        for kink in self.kinks:  # without crossing a kink
             step = np.minimum(step, np.maximum(np.abs(t - kink) / 2, 1e-9))
         change = self.derivative(t + step) - self.derivative(t - step)
         return np.maximum(change / (2 * step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
-        """Each kink with the ends, of V's shape, of the interval of t0 that goes to it."""
+        """Kinks, each with the ends, of V's shape, of the interval of t0 that the map takes to
+        it."""
         if not self.kinks:
             return []
         sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])

@@ -1,4 +1,4 @@
-"""The losses that have a name.  docs/theory.md 6"""
+"""Named losses: square, Huber, quantile, hinge, logistic and others.  docs/theory.md 6"""
 
 import copyreg
 from contextlib import suppress
@@ -17,15 +17,17 @@ from .losses import SQUARE, Loss
 
 
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
-    """A named loss that is a + b t + q t^2 / 2 between ``knots``, with (a, b, q) of each piece."""
+    """Named loss a + b t + q t^2 / 2 between ``knots``, with coefficients (a, b, q) of each
+    piece."""
     pieces = Pieces(tuple(knots), coefficients)
-    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.piece(t)[2]
+    functions = pieces.value, pieces.derivative, None, kind, lambda t: pieces.coefficients_at(t)[2]
     return Loss(*functions, kinks=tuple(knots), name=name, pieces=pieces)
 
 
 @lru_cache  # so that one delta is one loss
 def huber(delta: float) -> Loss:
-    """t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or t0 -+ V delta."""
+    """Huber's loss: t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or
+    t0 -+ V delta."""
     delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
     left, right = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
     name, kinks = f"huber:{delta:g}", (-delta, delta)
@@ -34,7 +36,8 @@ def huber(delta: float) -> Loss:
 
 @lru_cache
 def quantile(q: float) -> Loss:
-    """q t for t > 0, (q - 1) t for t < 0; prox shifts t0 towards 0 and stops there."""
+    """Quantile loss: q t for t > 0, (q - 1) t for t < 0; prox shifts t0 towards 0 and stops
+    there."""
     q = number("loss", q, 0, 1, "quantile:Q with 0 < Q < 1", open_low=True)
     if q == 1:
         raise InvalidArgument("loss", "quantile:1", "quantile:Q with 0 < Q < 1")
@@ -42,24 +45,24 @@ def quantile(q: float) -> Loss:
 
 
 def _logistic_prox(t0: Array, V: Array) -> Array:
-    """t = t0 + V / (1 + exp(t)), by Newton's method.
+    """Proximal map of the logistic loss, t = t0 + V / (1 + exp(t)), by Newton's method.
 
-    For t > 0 it starts from the solution with exp(-t) in the place of 1 / (1 + exp(t)), which is
-    off by less than 1; the equation keeps its form if t becomes -t, and t0 becomes -t0 - V.
+    For t > 0 it starts from the solution with exp(-t) instead of 1 / (1 + exp(t)), whose error is
+    below 1.  The equation is symmetric under t -> -t with t0 -> -t0 - V.
     """
     positive = 2 * t0 + V >= 0
     start = np.where(positive, t0, -t0 - V)
     t = start + wrightomega(np.log(np.maximum(V, 1e-300)) - start)
     for _ in range(5):  # the last changes t by rounding
-        chance = expit(-t)
-        t -= (t - start - V * chance) / (1 + V * chance * (1 - chance))
+        probability = expit(-t)
+        t -= (t - start - V * probability) / (1 + V * probability * (1 - probability))
     return np.where(positive, t, -t)
 
 
 def _logistic_curvature(t: Array) -> Array:
-    """1 / (2 cosh(t / 2))^2, by one exponential."""
-    small = np.exp(-np.abs(t))
-    return np.asarray(small / (1 + small) ** 2)
+    """Second derivative 1 / (2 cosh(t / 2))^2 of the logistic loss, by one exponential."""
+    exponential = np.exp(-np.abs(t))
+    return np.asarray(exponential / (1 + exponential) ** 2)
 
 
 PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
@@ -87,17 +90,18 @@ LOSSES = {
 
 
 def loss(spec: Any) -> Loss:
-    """The loss meant by a name, a Loss as it is, or of None the square.
+    """Loss with a given name; a ``Loss`` is returned as it is, and None means the square loss.
 
     Parameters
     ----------
     spec : str, Loss or None
-        square, huber:delta, absolute, quantile:q; of labels +-1 logistic, hinge, squared_hinge.
+        One of square, huber:delta, absolute, quantile:q; for labels +-1 logistic, hinge,
+        squared_hinge.
 
     Raises
     ------
     InvalidArgument
-        If nothing fits, or the exponential loss is asked for.
+        If the name is unknown, or the exponential loss.
 
     Examples
     --------
@@ -140,12 +144,12 @@ def loss(spec: Any) -> Loss:
     raise InvalidArgument("loss", spec, allowed)
 
 
-def _reduced(one: Loss) -> Any:
-    """Named losses cross process boundaries by name; others as pickle can."""
+def _reduce_by_name(instance: Loss) -> Any:
+    """Pickle a named loss by its name, any other loss by default."""
     with suppress(InvalidArgument):
-        if loss(one.name) == one:
-            return loss, (one.name,)
-    return object.__reduce__(one)
+        if loss(instance.name) == instance:
+            return loss, (instance.name,)
+    return object.__reduce__(instance)
 
 
-copyreg.pickle(Loss, _reduced)
+copyreg.pickle(Loss, _reduce_by_name)

@@ -4,15 +4,15 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .batch import Batch
-from .one_group import OneGroup, Several
-from .rules import jumps, known_layers, rules
+from .one_group import OneGroup, SpecialDirections
+from .rules import known_layers, rules, target_jumps
 from .table import Table
 from .tabulate import (
-    alike,
-    at_points,
-    average,
-    projections,
+    average_components,
+    flat_kappa,
+    group_kinds,
     table_at,
+    table_at_kappa,
     table_of_size,
     tables,
     tabulate,
@@ -22,18 +22,18 @@ from .tabulate import (
 __all__ = [
     "Batch",
     "OneGroup",
-    "Several",
+    "SpecialDirections",
     "Table",
-    "alike",
-    "at_points",
-    "average",
-    "jumps",
+    "average_components",
+    "flat_kappa",
+    "group_kinds",
     "known_layers",
-    "projections",
     "rules",
     "table_at",
+    "table_at_kappa",
     "table_of_size",
     "tables",
     "tabulate",
     "tabulate_at",
+    "target_jumps",
 ]

@@ -1,4 +1,4 @@
-"""What the compiled core takes of a table of one group.  docs/theory.md 5"""
+"""Arguments of the compiled core: the table of one group of neurons.  docs/theory.md 5"""
 
 from typing import NamedTuple
 
@@ -6,25 +6,25 @@ from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
 
-class Several(NamedTuple):
-    """Any n special directions: spikes, the row norms of a network, and what zeta there are."""
+class SpecialDirections(NamedTuple):
+    """Special directions in any number n: spikes, the row norms of a network, and all zeta."""
 
-    loadings: Array  # (n, L, N), on L parts of every node: a mean, and a slope in each zeta
-    seen: Array  # (L, N), of the target
-    unseen: Array  # (N,), its variance beside
-    products: Array  # (..., N): of mu_0, loadings and target, each with itself and all after it
-    rest: int  # how many zeta there are, the last of the n
+    loadings: Array  # (n, L, N), L parts at a node: the mean, and the slope in each zeta
+    target: Array  # (L, N), the same parts of the target
+    unexplained: Array  # (N,), variance of the target that is not linear in zeta
+    products: Array  # (..., N), of two of mu_0, loadings and target, by triu_indices
+    zetas: int  # number of directions zeta, which are the last of the n
 
 
 class OneGroup(NamedTuple):
-    """What ridge regression needs of the table of one group: arrays (N,), and numbers; of a
-    network, also what its rows have tabulated."""
+    """Table of one group for ridge regression: arrays (N,) and numbers.  For a network it includes
+    the tabulated covariances of its rows."""
 
     weights: Array
     mu0: Array
-    # of one spike, and one direction zeta of the target that is N(0, 1) everywhere: otherwise empty
+    # for one spike and one direction zeta that is N(0, 1) at every node; empty otherwise
     loading: Array  # kappa mu_1
-    norm: Array  # d mu_0 / d c; zeros where the norms of the rows do not fluctuate
+    norm: Array  # d mu_0 / d c; zeros if the norms of the rows do not fluctuate
     mu1g: Array
     a: Array  # mu_1^2
     b: Array  # mu_2^2
@@ -36,7 +36,7 @@ class OneGroup(NamedTuple):
     beta: float
     noise: float
     dimension: float
-    # of a network c_e and, on u, the row norms and zeta, C (docs/theory.md 16, 18); else None
+    # for a network c_e, and C on u, the row norms and zeta (docs/theory.md 16, 18); None otherwise
     rows: HalfLine | None
-    usual: bool | None  # True, or None where there are several
-    several: Several | None
+    one_spike: bool | None  # True for one spike and one zeta N(0, 1), None otherwise
+    several: SpecialDirections | None  # for all other cases

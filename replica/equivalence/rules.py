@@ -1,5 +1,8 @@
-"""Quadrature rules for the expectation over z, kappa where inputs are N(0, I), and where a table
-may vary quickly in it: in any component of the inputs."""
+"""Quadrature rules for the expectation over z, and the thin layers of a model in z.
+
+For inputs N(0, I), z is kappa.  A layer is an interval of z in which a table varies quickly, for
+inputs of any component.
+"""
 
 from collections.abc import Iterator
 from itertools import combinations, product
@@ -11,136 +14,145 @@ from solvers.rules import (
     Rule,
     gauss_hermite,
     gauss_legendre,
-    graded,
-    interval,
-    tensor,
+    graded_breaks,
+    half_range,
+    tensor_rule,
     trapezoid,
     trapezoid_tensor,
 )
 
 from ..problem import Model
 
-# Of rules along spikes that act slowly, and along those of a kink: nodes, on finer levels.
-SLOW, CUTS_END = 0.5, 8.0
-SLOW_SIZES, CUT_SIZES = (5, 7, 9, 12, 16, 20, 24), (12, 16, 22, 30, 40, 50, 60)
-LONG_SIZES = (120, 180, 270, 400, 600, 900)  # of the only direction that takes many nodes
-# Panels end at +-11: the Gaussian weight there, 1e-27, makes up for functions that have grown.
+# Below this steepness a spike acts slowly; range of rules along spikes that cross a kink; and the
+# numbers of nodes along either, by level.
+SLOW, KINKS_END = 0.5, 8.0
+SLOW_SIZES, KINK_SIZES = (5, 7, 9, 12, 16, 20, 24), (12, 16, 22, 30, 40, 50, 60)
+LONG_SIZES = (120, 180, 270, 400, 600, 900)  # for the only direction that needs many nodes
+# Panels end at +-11, where the Gaussian weight 1e-27 suppresses growing functions.
 PANELS_END = 11.0
 
 
 def rules(model: Model) -> Iterator[Rule]:
-    """Rules of growing size for the expectation over z that suit the model.
+    """Iterate over quadrature rules of growing size for the expectation over z of a model.
 
-    For smooth functions of one z, trapezoidal sizes first.  Where there are layers much thinner
-    than any such rule resolves (a steep student, a target nearly a function of kappa alone), panels
-    that close in on the layers follow, with more and more nodes each; last, the long rules that a
-    quickly oscillating student needs, or short panels where the target jumps.
+    For smooth functions of one z, trapezoidal rules come first.  They do not resolve thin layers,
+    as of a steep student or of a target that is nearly a function of kappa alone.  Panels that
+    shrink towards the layers follow, with more and more nodes each.  The last rules are long ones,
+    for quickly oscillating students, or short panels where the target jumps.
 
     Yields
     ------
     Rule
-        Nodes (N,) for one spike; for K of them a tensor product, nodes (N, K).
+        Nodes (N,) for one spike; for K spikes a tensor product with nodes (N, K).
 
     Raises
     ------
     QuadratureError
-        If there are more spikes than tensor products can serve.
+        If there are too many spikes for a tensor product.
     """
     spikes = model.geometry.r.shape[1]
     if spikes > 1:
-        yield from _tensors(model)
+        yield from _tensor_rules(model)
         return
-    # Panels close in on layers down to a width of 1e-6 or that of the thinnest.  One below 1e-15,
-    # which rounding of z may miss, is a jump to all nodes of panels that are not as short.
+    # Panels shrink towards layers, down to a width of 1e-6 or the width of the thinnest.  A layer
+    # thinner than 1e-15, the rounding of z, is a jump.
     layers = known_layers(model)
     width = min([1e-6, *(width for _, width in layers if width > 1e-15)])
     places = sorted({0.0, *(place for place, _ in layers)})
-    panels, smooth = graded(places, PANELS_END, width), not jumps(model)
+    panels, smooth = graded_breaks(places, PANELS_END, width), not target_jumps(model)
     for n in (64, 128, 256, 512, 1024) if smooth else ():
-        yield trapezoid(n, interval(n))
+        yield trapezoid(n, half_range(n))
     for n in (8, 12, 18, 27, 40):
         yield gauss_legendre(n, panels, PANELS_END)
     for n in (2048, 4096, 8192, 16384) if smooth else ():
-        yield trapezoid(n, interval(n))
+        yield trapezoid(n, half_range(n))
     for length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
         yield gauss_legendre(20, panels, PANELS_END, length)
 
 
-def _tensors(model: Model) -> Iterator[Rule]:
-    """Tensor products for several spikes: of trapezoidal rules; along those on which all depends
-    slowly, by less than the rest of their arguments blurs it, of Gauss's; and of panels along those
-    that cross a kink of the target which nothing blurs."""
-    groups, of, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, sharp = groups.r.shape[1], ~of.tau_slopes.any()
-    steep = np.abs(groups.r @ of.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
-    blur = np.maximum(np.linalg.norm(of.tau_slopes, axis=2), 1e-9)[..., None]
-    steep = np.maximum(steep, (np.abs(of.z_slopes) / blur).max(axis=(0, 1), initial=0.0))
-    cuts: list[list[float]] = [[] for _ in range(K)]
-    for (v, t), offset, gamma in product(planes if sharp else (), of.argument_offsets, of.z_slopes):
+def _tensor_rules(model: Model) -> Iterator[Rule]:
+    """Iterate over tensor products of growing size for several spikes.
+
+    The rule along a spike is Gauss's where all functions depend slowly on it, less than the rest of
+    their argument blurs.  It consists of panels where the spike crosses a kink of the target that
+    nothing blurs, and is trapezoidal otherwise.
+    """
+    groups, inputs, planes = model.geometry, model.components, model.labels.combined_mean.planes
+    K, sharp = groups.r.shape[1], ~inputs.tau_slopes.any()
+    steep = np.abs(groups.r @ inputs.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
+    width = np.maximum(np.linalg.norm(inputs.tau_slopes, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(inputs.z_slopes) / width).max(axis=(0, 1), initial=0.0))
+    kinks: list[list[float]] = [[] for _ in range(K)]
+    arguments = inputs.argument_offsets, inputs.z_slopes
+    for (v, t), offset, gamma in product(planes if sharp else (), *arguments):
         normal = v @ gamma
-        along = int(np.abs(normal).argmax())
-        if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[along]):
-            cuts[along].append(float((t - v @ offset) / normal[along]))
-    next(trapezoid_tensors(K))  # refuses more directions than there are sizes for
-    few, sizes = steep < SLOW, TENSOR_SIZES[K]
-    if sum(not (few[k] or cuts[k]) for k in range(K)) == 1:  # along that one there may be many
+        axis = int(np.abs(normal).argmax())
+        if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[axis]):
+            kinks[axis].append(float((t - v @ offset) / normal[axis]))
+    next(trapezoid_tensors(K))  # raises an error if there are too many directions
+    is_slow, sizes = steep < SLOW, TENSOR_SIZES[K]
+    # a single fast spike may take many nodes
+    if sum(not (is_slow[k] or kinks[k]) for k in range(K)) == 1:
         sizes = *sizes, *(n for n in LONG_SIZES if n > sizes[-1])
     for level, n in enumerate(sizes):
-        slow, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, CUT_SIZES))
-        one = trapezoid_tensor(n, 1)
-        axes = [Rule(one.nodes[:, 0], one.weights)] * K
+        slow, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, KINK_SIZES))
+        trapezoids = trapezoid_tensor(n, 1)
+        axes = [Rule(trapezoids.nodes[:, 0], trapezoids.weights)] * K
         for k in range(K):
-            if cuts[k]:
-                cut = gauss_legendre(panel, sorted({*cuts[k]}), CUTS_END, CUTS_END)
-                axes[k] = Rule(cut.nodes[cut.weights > 0], cut.weights[cut.weights > 0])
-            elif few[k]:
+            if kinks[k]:
+                panels = gauss_legendre(panel, sorted({*kinks[k]}), KINKS_END, KINKS_END)
+                axes[k] = Rule(panels.nodes[panels.weights > 0], panels.weights[panels.weights > 0])
+            elif is_slow[k]:
                 axes[k] = gauss_hermite(slow)
-        yield tensor(*axes)
+        yield tensor_rule(*axes)
 
 
-def jumps(model: Model) -> bool:
-    """Whether the target's kinks survive in h(z): it is a function of z alone there."""
+def target_jumps(model: Model) -> bool:
+    """Whether h(z) has the target's kinks: the target is a function of z alone there."""
     return any(width == 0 for _, width in target_layers(model))
 
 
 def known_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of z, for one spike, at which a neuron or the target has a kink (a neuron its middle)
-    for inputs of some component, each with the width to which the rest of the argument blurs it."""
-    groups, of = model.geometry, model.components
-    places = []
-    with np.errstate(over="ignore"):  # a loading of next to nothing has layers of any width
-        for mean, slope in zip(of.mean[:, 0], of.slope[:, 0, 0], strict=True):
+    """Layers (z, width) of a model with one spike, for inputs of every component.
+
+    A layer is where a neuron has a kink or its middle, or the target a kink.  The rest of the
+    argument blurs it over the width.
+    """
+    groups, inputs = model.geometry, model.components
+    layers = []
+    with np.errstate(over="ignore"):  # a tiny loading overflows the width
+        for mean, slope in zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True):
             for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
-                there = [kink - bias - r * mean for kink in (0.0, *model.student.kinks)]
-                steep = r * slope
-                places += [(at / steep, np.sqrt(c) / abs(steep)) for at in there if steep]
-        places += target_layers(model)
-    return places
+                gaps = [kink - bias - r * mean for kink in (0.0, *model.student.kinks)]
+                rate = r * slope
+                layers += [(gap / rate, np.sqrt(c) / abs(rate)) for gap in gaps if rate]
+        layers += target_layers(model)
+    return layers
 
 
 def target_layers(model: Model) -> list[tuple[float, float]]:
-    """Values of z, for one spike, at which it meets a kink of the target, or a point where two of
-    its kinks cross, each with the width to which the rest of the argument blurs it."""
-    of, planes, found = model.components, model.labels.combined_mean.planes, []
+    """Layers (z, width) of the target, for one spike: its kinks, and points where two kinks cross.
+    The rest of the argument blurs them over the width."""
+    inputs, planes, layers = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(
-        of.argument_offsets, of.z_slopes[..., 0], of.tau_slopes, strict=True
+        inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
     ):
-        places = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
-        found += [
-            (t / along, _width(float(np.linalg.norm(left)) / abs(along)))
-            for t, along, left in places
-            if along
+        lines = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
+        layers += [
+            (t / rate, _width_or_zero(float(np.linalg.norm(left)) / abs(rate)))
+            for t, rate, left in lines
+            if rate
         ]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
-                # z given that the arguments are those
+                # mean of z given the arguments at the crossing
                 slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
                 place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
-                found.append((float(place), _width(np.sqrt(max(0.0, 1 - slope @ gamma)))))
-    return found
+                layers.append((float(place), _width_or_zero(np.sqrt(max(0.0, 1 - slope @ gamma)))))
+    return layers
 
 
-def _width(root: float) -> float:
-    """A width, where it is more than the root of what rounding leaves of a difference of numbers up
-    to 1."""
-    return float(root) if root > 3e-7 else 0.0
+def _width_or_zero(width: float) -> float:
+    """The ``width``, or 0 where it is only rounding: the root of a difference of numbers up to 1
+    has an error of 3e-7."""
+    return float(width) if width > 3e-7 else 0.0

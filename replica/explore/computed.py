@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from solvers.resources import within
+from solvers.resources import deadline
 from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
@@ -59,7 +59,7 @@ def over_rates(
     at: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
 
     def errors(eta: Array) -> xr.Dataset:
-        with within(WAIT):  # all of them
+        with deadline(WAIT):  # all of them
             return learning_curve(model, eta=eta, **at)
 
     return _in_time(np.array(rates), errors, MAP)

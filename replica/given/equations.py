@@ -102,9 +102,9 @@ class StrataEquations:
         a = self.strata.mix_vectors(shares * asked, shares * slope) @ G
         H, (mean, label, variance) = 1 - left, self.strata.along(a)
         centre = (mean - self.drawn * V * asked) / left
-        pull = (label - H * spread) / left
-        power = (variance - 2 * H * label + H**2 * spread) / left**2
-        return a, Field(centre, pull[..., None], power, V[None])
+        tau_slope = (label - H * spread) / left
+        variance = (variance - 2 * H * label + H**2 * spread) / left**2
+        return a, Field(centre, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         """What the readout's samples vary, for scores with -E s' at V: a function of E s, E s^2 and
@@ -149,10 +149,10 @@ class StrataEquations:
         G, t = self.response(slope, V)
         a, under = self.mean(G, s.mean + slope * field.centre, slope, V)
         T, varied, variance = self.variances(G, slope, V)(
-            s.mean, s.square, field.power - under.power
+            s.mean, s.square, field.variance - under.variance
         )
-        power = self.strata.blurred(under.centre, under.power + varied)
-        after = under._replace(power=power, response=(t / self.left(slope, V))[None])
+        power = self.strata.blurred(under.centre, under.variance + varied)
+        after = under._replace(variance=power, response=(t / self.left(slope, V))[None])
         return after, Posterior(G, T, a), variance[0]
 
     def size2(self, centre: Array, power: Array) -> Array:

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import namespace, to_host
-from solvers.resources import GivenUp, one_thread, within
+from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
-from ..convex import Loss, losses, wrong_at_nodes
+from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
-from ..saddle_point import errors_of_ridge, scores_of_ridge
+from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
 from .outputs import confusion_matrix, covariances, largest_output
 from .rows import RowStrata
@@ -106,7 +106,7 @@ def evaluate(
         errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
-            with within(time_limit), np.errstate(all="ignore"):
+            with deadline(time_limit), np.errstate(all="ignore"):
                 errors = point.settle(model)
         except GivenUp as given_up:
             status = given_up.status
@@ -260,7 +260,7 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     """What rounding may change of the test error: a unit in the last digit of all terms that
     (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
-    terms = field.centre**2 + 2 * np.abs(field.pull[..., 0]) + field.power
+    terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
     size = (terms @ moments.weights)[: moments.outputs].sum()
     return float(np.finfo(float).eps * (size + moments.power))
 
@@ -278,8 +278,8 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     """The errors of a solution, sums over outputs, and of classes the confusion matrix.
     Eqs. (20.5), (22.12)"""
     moments, labels, field = given.moments, given.labels, solved.field
-    s, C = scores_of_ridge(moments, field), moments.outputs
-    test, train = (float(error[:C].sum()) for error in errors_of_ridge(moments, s))
+    s, C = ridge_scores(moments, field), moments.outputs
+    test, train = (float(error[:C].sum()) for error in ridge_errors(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
@@ -287,9 +287,9 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
     each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
-        each.append(wrong_at_nodes(labels, field)[0].sum(axis=-1))
+        each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
     elif given.classes:
-        largest = largest_output(field.centre[:C].T, covariances(field.power, C))
+        largest = largest_output(field.centre[:C].T, covariances(field.variance, C))
         each.append(1 - (moments.h[:C] * largest.T).sum(axis=0))
         confusion = confusion_matrix(moments, largest)
     if len(each) > 1:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from solvers.arrays import like, namespace, to_host
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.resources import check_time
 from solvers.results import Array
 
@@ -69,7 +69,7 @@ class NodeMoments:
             check_time()
             root = np.exp((middle + half * chebpts1(count)) / 2)[:, None, None]
             values = hermite_moments(student, t * root, root**2, k_max)
-            series = np.einsum("ab,kbpx->kapx", to_coefficients(count), values)
+            series = np.einsum("ab,kbpx->kapx", coefficient_matrix(count), values)
             sizes = np.abs(series).max(axis=(2, 3))
             largest = sizes.max(axis=1)
             # below a part of the largest but the mean it is rounding

@@ -16,7 +16,7 @@ import numpy as np
 from solvers.arrays import diagonal_view, like, namespace, to_host
 from solvers.linear import leading_eigenvectors
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, tensor
+from solvers.rules import Rule, gauss_hermite, tensor_rule
 from solvers.split import split_at_planes
 
 from ..problem import Activation, triangular_root
@@ -104,13 +104,15 @@ class Conditioned(NamedTuple):
         if steep and span == 2:  # across the steep direction features take few nodes
             a, b = turn[:2] @ normals[-1]
             turn[:2] = np.array([[a, b], [-b, a]]) @ turn[:2]
-        across = tensor()
+        across = tensor_rule()
         if span:
             seen = normals @ turn[:span].T
             slanted = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
             across = split_at_planes(level.panel, seen, offsets, not steep or slanted.any())
         along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        beside = tensor(*[along] * (free - span), *([] if last is None else [gauss_hermite(last)]))
+        beside = tensor_rule(
+            *[along] * (free - span), *([] if last is None else [gauss_hermite(last)])
+        )
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
         nodes[:, :free] = nodes[:, :free] @ turn

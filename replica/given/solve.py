@@ -15,7 +15,7 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
-from ..saddle_point import Field, scores_of_ridge
+from ..saddle_point import Field, ridge_scores
 from .equations import Freedom, SampledEquations, StrataEquations
 from .rows import RowEquations, RowStrata
 from .strata import Posterior, Stratified
@@ -78,7 +78,7 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
     if given.rows:
         kind = RowEquations if isinstance(given.strata, RowStrata) else SampledEquations
     drawn = samples / given.rows if given.rows else 0.0
-    of_ridge = partial(scores_of_ridge, given.moments)
+    of_ridge = partial(ridge_scores, given.moments)
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
 
 
@@ -108,7 +108,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         return ((seen + part) / V).ravel()
 
     def power(x: Array) -> Array:
-        return strata.positive(under.power + V * x.reshape(seen.shape) - seen)
+        return strata.positive(under.variance + V * x.reshape(seen.shape) - seen)
 
     # without a start errors are those of the mean readout; several labels have none
     single = labels.outputs == 1
@@ -122,7 +122,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
         linear=not single,
     )
-    field, variance = under._replace(power=power(of_errors.value[0])), variance[: labels.outputs]
+    field, variance = under._replace(variance=power(of_errors.value[0])), variance[: labels.outputs]
     freedom = equations.freedom(G, slope, V)
     posterior = Posterior(G, T, a)
     return _solved(freedom, field, posterior, float(variance.sum()), of_V, of_errors)
@@ -157,8 +157,8 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     def size(x: Array) -> Array:
         field = _unpack(x)
-        square = equations.size2(field.centre, field.power)
-        root, of_log = np.sqrt(square), square / field.power
+        square = equations.size2(field.centre, field.variance)
+        root, of_log = np.sqrt(square), square / field.variance
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     first = _pack(equations.strata.field(start))
@@ -186,14 +186,14 @@ def _solved(
 
 def _pack(field: Field) -> Array:
     """log V, C, log v and what goes with the label, (4 N,)."""
-    rows = np.log(field.response), field.centre, np.log(field.power), field.pull[..., 0]
+    rows = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
     return np.concatenate(rows, axis=1)[0]
 
 
 def _unpack(x: Array) -> Field:
     """The field of ``_pack``."""
-    response, centre, power, pull = np.split(x[None], 4, axis=1)
-    return Field(centre, pull[..., None], np.exp(power), np.exp(response))
+    response, centre, variance, tau_slope = np.split(x[None], 4, axis=1)
+    return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
 
 
 def _iterated(
@@ -214,9 +214,9 @@ def _iterated(
         (root * start)[None],
         tol=tol,
         size=lambda x: root * size(x[0] / root).reshape(1, -1),
-        past=past,
-        near=np.inf if linear else 1.0,
-        longest=np.inf if linear else 2.0,
+        history=past,
+        linear_below=np.inf if linear else 1.0,
+        longest_step=np.inf if linear else 2.0,
         max_iterations=600,
     )
     return replace(found, value=found.value / root)

@@ -72,8 +72,8 @@ class Strata(ABC):
         """sum_nu (w mu + v e), (P, p), for two weights (P, N) or (N,)."""
 
     def field(self, posterior: Posterior) -> Field:
-        """The law of omega in N strata, for P labels; its ``pull`` is the covariance with the
-        label."""
+        """The law of omega in N strata, for P labels; its ``tau_slope`` is the covariance with
+        the label."""
         G, T, a = posterior
         # Eq. (20.7)
         mean, label, variance = self.along(a)
@@ -114,7 +114,7 @@ class StratumLabels(NamedTuple):
 
     @property
     def g(self) -> Array:
-        """Ones (1, N): a field's ``pull`` is its covariance with the label here."""
+        """Ones (1, N): a field's ``tau_slope`` is its covariance with the label here."""
         return np.ones((1, self.weights.size))
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.minima import minima
-from solvers.resources import TIME_LIMIT, check_time, within
+from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
 from ..problem import Problem, check_step, limits, logarithms, tolerance
@@ -94,6 +94,6 @@ def best_bounds(
         rate = float(np.exp(local[0].place[0]))
         return rate, bool(local[0].at_edge), at(rate)
 
-    with within(limits(None, time_limit)[1]):
+    with deadline(limits(None, time_limit)[1]):
         (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
     return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)

@@ -29,9 +29,9 @@ class Fit(NamedTuple):
     @classmethod
     def of(cls, table: Table, count: int) -> "Fit":
         """The best with the first ``count`` regressors alone."""
-        root, found = np.sqrt(table.on_parts(table.weights)), np.zeros(len(table.regressors))
+        root, found = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
         columns = (root * table.regressors[:count]).T
-        found[:count] = least_squares(columns[None], (root * table.seen)[None])[0]
+        found[:count] = least_squares(columns[None], (root * table.target_parts)[None])[0]
         m, special = np.split(found, [len(table.offsets)])
         return cls(table, m, special.reshape(len(table.mu1), -1))
 
@@ -113,7 +113,7 @@ def _at_biases(
     both = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
     settled = settle(zip(*both, strict=False), BoundFits.on, change, quadrature_tol)
-    status = Status.CONVERGED if settled.met else Status.QUADRATURE
+    status = Status.CONVERGED if settled.converged else Status.QUADRATURE
     return settled.value._replace(biases=biases, change=settled.change, status=status)
 
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT, GivenUp, within
+from solvers.resources import TIME_LIMIT, GivenUp, deadline
 from solvers.results import Array, Status
 
 from ..display import Displayed
-from ..equivalence import at_points, rules, tabulate
+from ..equivalence import rules, table_at_kappa, tabulate
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
@@ -95,7 +95,7 @@ class Bounds(Displayed):
 
     def target_function(self, kappa: ArrayLike) -> Array:
         """h(kappa), the conditional mean of the target that both approximate, likewise."""
-        table, averaged = at_points(self.model, kappa)
+        table, averaged = table_at_kappa(self.model, kappa)
         return averaged(table.h)
 
     @property
@@ -120,7 +120,7 @@ class Bounds(Displayed):
 
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
         """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
-        table, averaged = at_points(self.model.with_bias(bias), kappa)
+        table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
         columns = table.regressors[: len(weights), : table.weights.size]
         return averaged(weights @ columns)
 
@@ -227,7 +227,7 @@ def bounds_of_model(
 ) -> Bounds:
     """The bounds of one model, over its trained bias if it has one, in so many seconds."""
     try:
-        with within(time_limit):
+        with deadline(time_limit):
             fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
         table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, time_left, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array, Rows, Status
 from solvers.scan_minimum import lowest_minimum
 
@@ -29,21 +29,21 @@ from ..convex import (
     Loss,
     Task,
     classification_error,
-    objective,
-    on_growing_tables,
     slope_in_bias,
     solve_convex,
+    solve_on_growing_tables,
+    training_objective,
 )
 from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..saddle_point import (
-    MANY,
+    LARGEST_MATRIX,
     Conjugates,
     Overlaps,
     ridge,
-    scores_of_ridge,
+    ridge_scores,
     solve_and_check,
 )
 
@@ -84,7 +84,7 @@ def evaluate(
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     settings = minimised, tol, seconds
     if model.train_bias:
-        with within(seconds * len(alpha)):
+        with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings)
 
@@ -121,7 +121,7 @@ def _with_trained_bias(
         """Some points at one bias; their training objectives and slopes, (2, P)."""
         there, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
         found = evaluate_at_bias(there, a, b, loss, tol, seconds)
-        value = objective(found.train_loss, found.overlaps, a, b, model.beta)
+        value = training_objective(found.train_loss, found.overlaps, a, b, model.beta)
         return found, np.array([value, found.slope])
 
     every, square = list(range(len(alpha))), is_ridge(model, loss)
@@ -140,7 +140,7 @@ def _with_trained_bias(
         if time_left() > 0:
             bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
         found = finely(float(np.nan_to_num(bias)))[0]
-        best.put([row], **vars(found) | {"trained_bias": bias})
+        best.store([row], **vars(found) | {"trained_bias": bias})
         if np.isnan(bias):
             best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
@@ -166,7 +166,7 @@ def evaluate_at_bias(
     task = Task(model, loss, alpha, lam, tol)
     end = monotonic() + time_limit * len(alpha)
     try:
-        with within(end - monotonic()):
+        with deadline(end - monotonic()):
             found = _solve_ridge(task) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
@@ -185,11 +185,11 @@ def evaluate_at_bias(
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
-        with suppress(GivenUp), within(end - monotonic()):
+        with suppress(GivenUp), deadline(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
-            found.put(rows, classification_error=error)
+            found.store(rows, classification_error=error)
     if len(table.classes) != len(table.c):
-        of_groups = ridge.for_groups(table, found.points_at(slice(None)))
+        of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
     return found
 
@@ -222,7 +222,7 @@ def _solve_ridge(task: Task) -> Evaluation:
         if level and times[-1] - times[-2] > time_left():
             raise GivenUp(Status.TIME)
         groups = len(last.c)
-        kept = groups**2 if groups * (groups + 3) / 2 <= MANY else 4 * groups
+        kept = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
         if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
             raise GivenUp(Status.MEMORY)
         fine = table_at(model, level + 1)
@@ -234,21 +234,21 @@ def _solve_ridge(task: Task) -> Evaluation:
             _solve_on(task, found, rows[i : i + size], tables)
         return rows[found.open[rows] & found.converged[rows]]
 
-    on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
+    solve_on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
 
 
 def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
-    fine, (model, _, alpha, lam, tol) = tables[0], task.at(rows)
+    fine, (model, _, alpha, lam, tol) = tables[0], task.select(rows)
     start = found.overlaps_at(rows) if found.converged[rows].all() else None
     points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
-        score = partial(scores_of_ridge, fine)
-        found.put(rows, slope=slope_in_bias(model, fine, alpha, points, score))
+        score = partial(ridge_scores, fine)
+        found.store(rows, slope=slope_in_bias(model, fine, alpha, points, score))
     solved, (test, train) = points.status == Status.CONVERGED, points.errors
-    found.put(
+    found.store(
         rows,
         overlaps=points.overlaps,
         conjugates=points.conjugates,

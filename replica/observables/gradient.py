@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array, Status
 
-from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_near
+from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
 from ..given import Given, asked, derivatives, needs_alpha
@@ -120,7 +120,7 @@ def gradient(
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("model", "network", allowed)
     tol, seconds = limits(quadrature_tol, time_limit)
-    with within(seconds):
+    with deadline(seconds):
         accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": seconds}
         point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
         return _beside(problem, point, tol)
@@ -219,7 +219,7 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
     """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
-    errors_of = errors_near(at)
+    errors_of = errors_on_held_nodes(at)
 
     def errors(name: str, value: float) -> Array:
         moved: dict[str, Any] = {name: np.array([value])}

@@ -185,7 +185,7 @@ def computed(
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     done: dict[int, Any] = {}
     cells, count = range(len(tasks)), len(tasks)
-    for index, result in executors.results(lambda i: tasks[i](), cells, None, min(workers, count)):
+    for index, result in executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count)):
         done[index] = result
         if progress is not None:
             progress(len(done), count)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.arrays import like, to_host
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array
 
 from ..errors import InvalidArgument
@@ -76,7 +76,7 @@ def learnability(
     accuracy = limits(quadrature_tol, time_limit)
     columns = along.reshape(model.width, -1).T
     found = np.full(len(columns), np.nan)
-    with within(accuracy[1]), suppress(GivenUp):
+    with deadline(accuracy[1]), suppress(GivenUp):
         point, points = solve_given(model, alpha, samples, lam, "square", *accuracy)
         if point.converged:
             found = _learned(points, point.samples, point.lam, columns)

@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.quadrature import TENSOR_SIZES
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.settle import largest_change, settle
 
-from ..equivalence import Table, at_points, average, projections, tabulate_at
+from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
-from ..saddle_point import Field, Overlaps, field_on, ridge
+from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from .given_layers import solve_given
 from .solution import Solution, solve
 
@@ -102,9 +102,9 @@ class LearnedFunction:
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
         """What is made ``of`` the law of the output, (..., *shape of kappa)."""
-        table, averaged = at_points(self._model, kappa)
+        table, averaged = table_at_kappa(self._model, kappa)
         field = self._field(table)
-        return of(averaged, field.centre[0], field.power[0])
+        return of(averaged, field.centre[0], field.variance[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
@@ -113,7 +113,7 @@ class LearnedFunction:
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         """Mean and variance of the target given kappa and the component of the input."""
-        table, averaged = at_points(self._model, kappa)
+        table, averaged = table_at_kappa(self._model, kappa)
         return averaged, table.h, table.spread
 
     def _field(self, table: Table) -> Field:
@@ -126,7 +126,7 @@ class LearnedFunction:
         first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
         of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
         overlaps = Overlaps(*(part[None] for part in of_kinds))
-        return field_on(ridge.responses_of(table), overlaps)
+        return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,27 +154,27 @@ class LearnedAlong(LearnedFunction):
         return super().settings | {"direction": self.direction.round(3).tolist()}
 
     def _target(self, kappa: ArrayLike) -> Conditional:
-        model, (t, shape) = self._model, projections(kappa, 1)
+        model, (t, shape) = self._model, flat_kappa(kappa, 1)
         law = model.labels
         alone = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
         places, chance = alone.places_of_kappa(t)
         found = alone.moments(law.combined_mean, places)
-        return partial(average, chance, shape), found.h, found.spread
+        return partial(average_components, chance, shape), found.h, found.spread
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
-        (t,), shape = projections(kappa, 1)
+        (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
         spikes, parts = components.slope.shape[2], len(components.shares)
         sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
-        one, zero = partial(average, np.ones((1, t.size)), t.shape), np.zeros(t.size)
+        one, zero = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         found = np.full_like(of(one, zero, zero, zero), np.nan)
         count = max(1, BLOCK // (parts * sizes[1] ** spikes))
-        with suppress(GivenUp), within(TIME_LIMIT):
+        with suppress(GivenUp), deadline(TIME_LIMIT):
             known = t.size if self.point.converged else 0
             for block in (slice(start, start + count) for start in range(0, known, count)):
                 on = partial(self._on, t[block], of, spikes)
                 settled = settle(sizes, on, largest_change, TOLERANCE)
-                found[..., block] = settled.value if settled.met else np.nan
+                found[..., block] = settled.value if settled.converged else np.nan
         return found.reshape(found.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
@@ -187,10 +187,10 @@ class LearnedAlong(LearnedFunction):
         )
         weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
-        pull = (field.pull[0] * unit).sum(axis=1)
+        pull = (field.tau_slope[0] * unit).sum(axis=1)
         centre, told = field.centre[0] + pull * depth, pull**2
-        rest = np.maximum(field.power[0] - told, 0.0)
-        return of(partial(average, weights, t.shape), centre, rest, told)
+        rest = np.maximum(field.variance[0] - told, 0.0)
+        return of(partial(average_components, weights, t.shape), centre, rest, told)
 
 
 def _mixed(
@@ -237,7 +237,7 @@ class LearnedByReadout(LearnedFunction):
 
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""
-        return projections(kappa, self.point.model.directions.shape[1])
+        return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
 def learned_function(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from solvers.minima import Minimum, minima, rough_minima
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, within
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
@@ -162,10 +162,10 @@ def optimal_lambda(
     axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
-        with within(seconds):
+        with deadline(seconds):
             return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::2])
     check_model(model)
-    with within(seconds):
+    with deadline(seconds):
         return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
 
 
@@ -231,7 +231,7 @@ def optimal_eta(
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    with within(limits(None, time_limit)[1]):
+    with deadline(limits(None, time_limit)[1]):
         return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from solvers.resources import TIME_LIMIT, within
+from solvers.resources import TIME_LIMIT, deadline
 from solvers.results import ConvergenceError, Status
 
 from ..convex import Loss
@@ -121,7 +121,7 @@ class Solution(Displayed):
         def error(model: SpikedRandomFeatures) -> float:
             return getattr(solve(model, alpha=self.alpha, lam=self.lam, loss=self.loss), shown)
 
-        with within(NETWORK_TIME):
+        with deadline(NETWORK_TIME):
             return float(CHANGES[name].of(self.model, getattr(self, shown), error))
 
     @property

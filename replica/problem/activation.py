@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from solvers.quadrature import QuadratureError, refine
+from solvers.quadrature import QuadratureError, expectation
 from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
@@ -172,7 +172,7 @@ class Activation:
         """Averages over z at x = s + sqrt(c) z, (k, *shape of s and c).
 
         ``compute`` maps a rule and x (n, N) to values (k, n) and their scales, as for
-        :func:`solvers.quadrature.refine`.
+        :func:`solvers.quadrature.expectation`.
         """
         s, c = np.broadcast_arrays(s, c)
         pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
@@ -182,7 +182,7 @@ class Activation:
 
         def block(s: Array, scale: Array) -> Array:
             breaks = (points - s) / np.where(scale > 0, scale, 1.0)
-            return refine(
+            return expectation(
                 lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
             ).value
 

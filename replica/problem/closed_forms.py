@@ -12,9 +12,9 @@ from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.typing import ArrayLike
 from scipy.special import erf, factorial, ndtr
 
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
-from solvers.rules import composite, gauss_hermite, gaussian_density
+from solvers.rules import composite_legendre, gauss_hermite, gaussian_density
 
 from .moments import Moments
 
@@ -36,7 +36,7 @@ def _saturated_variance(x: Array, angle: Array) -> Array:
     integrand are positive.
     """
     edges = np.stack([np.zeros_like(angle), angle], axis=-1)
-    a, weights = composite(48, edges)  # within 1e-12 at all x and angles
+    a, weights = composite_legendre(48, edges)  # within 1e-12 at all x and angles
     x2 = np.minimum(x**2, 300.0)[..., None]  # beyond this the variance underflows
     integrand = np.expm1(2 * x2 * np.sin(a) / (1 + np.sin(a))) + 2 * np.sin(a / 2) ** 2
     return np.asarray(2 / np.pi * np.exp(-2 * x2[..., 0]) * np.vecdot(integrand, weights))
@@ -119,7 +119,7 @@ def hermite_coefficients(
     E z sigma, the function ``first`` of (s, c).
     """
     s, root = np.broadcast_arrays(s, np.sqrt(c))
-    scale, interpolation = np.where(root > 0, root, 1.0), to_coefficients(16)
+    scale, interpolation = np.where(root > 0, root, 1.0), coefficient_matrix(16)
     weights = np.array([chebval(0.0, chebder(interpolation, k - 1)) for k in degrees])
     weights /= np.sqrt(factorial(degrees))[:, None]
     total = np.zeros((degrees.size, *s.shape))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from solvers.results import Array
-from solvers.rules import Rule, composite, gauss_of
+from solvers.rules import Rule, composite_legendre, gauss_rule_of
 
 from ..errors import InvalidArgument
 from .checks import FINITE, plain_array
@@ -49,7 +49,7 @@ class Law:
         """
         if self.continuous is None:
             return np.array(self.values), np.array(self.fractions)
-        t, shares = gauss_of(self._fine_rule(scale), count)
+        t, shares = gauss_rule_of(self._fine_rule(scale), count)
         if np.abs(t + t[::-1]).max() <= 1e-9 * np.abs(t).max():  # a symmetric law stays so exactly
             t, shares = (t - t[::-1]) / 2, (shares + shares[::-1]) / 2
         return scale * np.sinh(t), shares
@@ -64,7 +64,7 @@ class Law:
         quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
         edges = np.arcsinh(quantiles / scale)
         edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
-        t, weights = (array.ravel() for array in composite(16, edges))
+        t, weights = (array.ravel() for array in composite_legendre(16, edges))
         density = np.asarray(law.pdf(scale * np.sinh(t)), dtype=float)
         density[np.isinf(density)] = 0.0  # at nodes that round to an end
         weights = weights * density * np.cosh(t)

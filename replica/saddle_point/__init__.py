@@ -1,4 +1,4 @@
-"""The saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
+"""Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
 from .damped import solve_damped
@@ -6,16 +6,16 @@ from .local_field import (
     THINNEST_FIELD,
     Field,
     Scores,
-    errors_of_ridge,
-    field_on,
-    remaining,
-    scores_of_ridge,
+    field_at_nodes,
+    ridge_errors,
+    ridge_scores,
+    variance_given_tau,
 )
 from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
-from .residual import check, relative_change, solve_and_check
-from .responses import MANY, Responses, Susceptibility
+from .residual import relative_change, solve_and_check, with_residuals
+from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, penalty_on_m
@@ -23,7 +23,7 @@ from .special import norm_variance
 from .sweep import sweep
 
 __all__ = [
-    "MANY",
+    "LARGEST_MATRIX",
     "RESPONSE_TOLERANCE",
     "SMALLEST_ERROR",
     "THINNEST_FIELD",
@@ -37,17 +37,17 @@ __all__ = [
     "Signal",
     "Susceptibility",
     "TabulatedRows",
-    "check",
-    "errors_of_ridge",
-    "field_on",
+    "field_at_nodes",
     "norm_variance",
     "penalty_on_m",
     "relative_change",
-    "remaining",
     "responses_of",
     "ridge",
-    "scores_of_ridge",
+    "ridge_errors",
+    "ridge_scores",
     "solve_and_check",
     "solve_damped",
     "sweep",
+    "variance_given_tau",
+    "with_residuals",
 ]

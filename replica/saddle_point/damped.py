@@ -1,9 +1,9 @@
-"""Ridge regression as papers iterate it: all unknowns together, with damping 1/2.
+"""Damped iteration for ridge regression: all unknowns together, with damping 1/2, as in papers.
 docs/theory.md 4
 
 Each step is half a ``sweep``, which need not converge: near alpha = beta and small lambda it takes
-1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  What it ends with is checked
-like any other solution.  ``ridge`` solves the same equations at once.
+1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  Its result is checked like any
+other solution.  ``ridge`` solves the same equations directly.
 """
 
 from functools import partial
@@ -14,30 +14,30 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Rows
 
 from ..equivalence import Table
-from .local_field import Field, Scores, errors_of_ridge, scores_of_ridge
+from .local_field import Field, Scores, ridge_errors, ridge_scores
 from .overlaps import Conjugates, Overlaps
 from .responses import Susceptibility
 from .ridge import Points, responses_of
 from .signal import Signal, ridge_signal
 from .sweep import sweep
 
-MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds of a point
+MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds for a point
 
 
 def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
-    """The points (alpha, lam), arrays of shape (P,)."""
-    responses, score = responses_of(table), partial(scores_of_ridge, table)
+    """Ridge regression at the points (alpha, lam), arrays (P,), by damped iteration."""
+    responses, score = responses_of(table), partial(ridge_scores, table)
     A, K = table.loadings.shape[:2]
-    unit, one = np.eye(A), np.ones(A)
+    unit, ones = np.eye(A), np.ones(A)
     m, theta, psi = (
         np.full(shape, 0.1) for shape in (len(table.offsets), (A, K), (A, len(table.g)))
     )
-    first = Overlaps(unit, one, m, theta, psi, unit, one)  # of every point
-    ends = np.cumsum([part.size for part in first])[:-1]
+    initial = Overlaps(unit, ones, m, theta, psi, unit, ones)  # for every point
+    ends = np.cumsum([array.size for array in initial])[:-1]
 
     def unpack(x: Array) -> Overlaps:
-        each = zip(np.split(x, ends, axis=1), first, strict=True)
-        return Overlaps(*(part.reshape(len(x), *like.shape) for part, like in each))
+        pairs = zip(np.split(x, ends, axis=1), initial, strict=True)
+        return Overlaps(*(array.reshape(len(x), *template.shape) for array, template in pairs))
 
     def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
@@ -46,19 +46,19 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         return sweep(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 
     def damped(x: Array, rows: Rows) -> Array:
-        after = [part.reshape(len(x), -1) for part in image(x, rows)[0]]
-        return x / 2 + np.concatenate(after, axis=1) / 2
+        updated = [array.reshape(len(x), -1) for array in image(x, rows)[0]]
+        return x / 2 + np.concatenate(updated, axis=1) / 2
 
     def size(x: Array) -> Array:
-        """Such that what a damped step changes is, relative to it, the undamped residual."""
+        """Half the unit of each unknown, so that half a step over it is the undamped residual."""
         return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
-    flat = np.concatenate([part.ravel() for part in first])
+    flat = np.concatenate([array.ravel() for array in initial])
     start = np.tile(flat, (len(alpha), 1))
-    may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and what is between two groups
+    may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and entries between two groups
     with np.errstate(all="ignore"):  # rows that diverge are flagged
         found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
         _, conjugates, s = image(found.value, np.arange(len(alpha)))
-        errors = errors_of_ridge(table, s)
+        errors = ridge_errors(table, s)
     account = found.residual, found.iterations, found.status
     return Points(unpack(found.value), conjugates, errors, *account)

@@ -1,4 +1,4 @@
-"""The responses of one group of neurons: isotropic rows, so a Marchenko-Pastur resolvent.
+"""Responses of one group of neurons with isotropic rows, so a Marchenko-Pastur resolvent.
 docs/theory.md 5
 
 For Newton and for the linear response, the two sides of (4.3)-(4.4) would cancel to the
@@ -23,16 +23,16 @@ from .responses import Responses
 
 
 class Isotropic(Responses):
-    """One group; packed vectors are pairs (V1, V2)."""
+    """Responses of one group; packed vectors are pairs (V1, V2)."""
 
-    def image(self, V_hat: Array, lam: Array, near: Array | None = None) -> Array:
+    def image(self, V_hat: Array, lam: Array, guess: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
         averages = self._averages(V_hat, lam)[0]
         return np.stack([averages.weighted, averages.inverse], axis=1)
 
-    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, near: Array) -> Array:
-        """(Q1, q2) at fixed conjugates: (4.9), in the form of (5.3); of a network through c_e,
-        too: (15.8)."""
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
+        """(Q1, q2) at fixed conjugates: (4.9) in the form of (5.3), for a network with the
+        derivative of c_e (15.8)."""
         r, c, slope = self._averages(V_hat, lam)
         V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
         X1, X2 = X.T
@@ -42,8 +42,8 @@ class Isotropic(Responses):
         return np.stack([Q1, r.mixed * X1 + r.inverse2 * X2 + V1_hat * by_c], axis=1)
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
-        """The averages of (5.2), the bulk variance, of a network the c_e that they imply, and its
-        derivative."""
+        """Averages of (5.2), the bulk variance and its derivative in q.  For a network the variance
+        is the c_e that they imply."""
         c = self.table.c
         r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], c, self.beta)
         return r, c, np.zeros(1)
@@ -82,14 +82,14 @@ class Isotropic(Responses):
         E, E2 = R @ w, R @ (w * m2)
         F1, F2, F12 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T
         ratio = alpha / self.beta
-        left_over, slope = self.unresolved(V1 / V2)
-        kind = np.result_type(V, alpha, lam, self.beta, R)
-        left, right = np.empty((2, len(V), 2), kind)
+        share_unresolved, slope = self.unresolved(V1 / V2)
+        dtype = np.result_type(V, alpha, lam, self.beta, R)
+        left, right = np.empty((2, len(V), 2), dtype)
         left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
-        left[:, 1] = left_over + np.maximum(alpha - 1, 0)
+        left[:, 1] = share_unresolved + np.maximum(alpha - 1, 0)
         right[:, 0] = np.maximum(1 - ratio, 0) + ratio * E
         right[:, 1] = np.maximum(1 - alpha, 0) + alpha * (E + V2 * E2)
-        d_left, d_right = np.zeros((2, len(V), 2, 2), kind)
+        d_left, d_right = np.zeros((2, len(V), 2, 2), dtype)
         d_left[:, 0, 1] = lam * V2
         d_left[:, 1, 0], d_left[:, 1, 1] = slope, -slope
         d_right[:, 0, 0], d_right[:, 0, 1] = -ratio * V1 * F1, -ratio * V2 * F2

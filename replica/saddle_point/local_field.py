@@ -1,12 +1,13 @@
-"""The local field omega, the output for a new input: its law given kappa, and given tau as well.
+"""Local field omega, the output for a new input: its law given kappa, and given kappa and tau.
 
-Given kappa it has mean C and variance S^2, and given tau too it is N(C + P.tau, S^2 - |P|^2):
+Given kappa it has mean C and variance S^2.  Given kappa and tau it is N(C + P.tau, S^2 - |P|^2):
 
     C(kappa) = mu_0 . m + sum_b mu_1^b kappa . theta_b,    P = sum_b mu_1^b psi_b,
     S^2 = m_1^T Q_1 m_1 + m_2 . q_2,    V = m_1^T V_1 m_1 + m_2 . V_2.    docs/theory.md 6
 
-Of other inputs than N(0, I) it is given the component as well, psi_b being multiplied with the mean
-there in C and with the root in P; S^2 then has |P|^2 for the psi_b psi_b^T in Q_1 (19.3).
+For other inputs than N(0, I) the component of the input is given, too.  psi_b is then multiplied
+with the component's mean in C and with its root in P.  In S^2, |P|^2 replaces the psi_b psi_b^T of
+Q_1 (19.3).
 """
 
 from typing import Any, NamedTuple
@@ -19,13 +20,14 @@ from solvers.results import Array
 from .overlaps import Errors, Overlaps
 from .responses import Responses
 
-# Least standard deviation of omega, of its mean: densities thinner than that are lost to rounding.
+# Smallest standard deviation of omega over its mean: thinner densities are lost to rounding.
 THINNEST_FIELD = 1e-9
-UNMOVED = 1e-150  # V where features vanish: prox is the identity, and scores divide by V
+SMALLEST_RESPONSE = 1e-150  # of V, by which scores divide; the proximal map is then the identity
 
 
 class Scores(NamedTuple):
-    """E s, -E s', E s^2, (P, N) each, and E tau s (P, N, K'), given kappa.  Eq. (6.1)"""
+    """Averages of the score given kappa: E s, -E s', E s^2, (P, N) each, and E tau s, (P, N, K').
+    Eq. (6.1)"""
 
     mean: Array
     slope: Array
@@ -33,98 +35,106 @@ class Scores(NamedTuple):
     along: Array
 
     @property
-    def parts(self) -> Array:
-        """E s and E tau s side by side, (P, (1 + K') N)."""
-        parts = np.concatenate([self.mean[..., None], self.along], axis=2)
-        return parts.swapaxes(1, 2).reshape(len(parts), -1)
+    def flat(self) -> Array:
+        """E s and E tau s in one row, (P, (1 + K') N), as in ``Table.target_parts``."""
+        averages = np.concatenate([self.mean[..., None], self.along], axis=2)
+        return averages.swapaxes(1, 2).reshape(len(averages), -1)
 
-    def pulled(self, field: "Field") -> Array:
-        """E[tau s - P s'] given kappa, (P, N, K')."""
-        return np.asarray(self.along + field.pull * self.slope[..., None])
+    def p_hat_term(self, field: "Field") -> Array:
+        """E[tau s - P s'] given kappa, (P, N, K'), of which p_hat is an average.  Eq. (6.2)"""
+        return np.asarray(self.along + field.tau_slope * self.slope[..., None])
 
 
-def scores_of_ridge(table: Any, field: "Field") -> Scores:
-    """The averages of the square loss, whose score is (y - omega) / (1 + V), on a ``table``, or
-    what else has the ``weights``, ``h``, ``g``, ``spread`` and ``noise`` of one."""
+def ridge_scores(table: Any, field: "Field") -> Scores:
+    """Averages of the score (y - omega) / (1 + V) of the square loss.
+
+    The ``table`` is a ``Table`` or an object with its ``weights``, ``h``, ``g``, ``spread`` and
+    ``noise``.
+    """
     R, error = 1 / (1 + field.response), table.h - field.centre
-    power = error**2 + table.spread + table.noise + field.power  # Eq. (4.7)
-    power -= 2 * np.einsum("pnk,kn->pn", field.pull, table.g)
-    return Scores(error * R, R, power * R**2, R[..., None] * (table.g.T - field.pull))
+    squared_error = error**2 + table.spread + table.noise + field.variance  # Eq. (4.7)
+    squared_error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
+    return Scores(error * R, R, squared_error * R**2, R[..., None] * (table.g.T - field.tau_slope))
 
 
-def errors_of_ridge(table: Any, s: Scores) -> Errors:
-    """Test and training error from the averages of ``scores_of_ridge``.  Eq. (4.11)"""
-    # s^2 = epsilon / (1 + V)^2
+def ridge_errors(table: Any, s: Scores) -> Errors:
+    """Test and training error of ridge regression, from ``ridge_scores``.  Eq. (4.11)"""
+    # E s^2 = epsilon / (1 + V)^2
     test = (s.square / s.slope**2) @ table.weights - table.noise
     return Errors(test, s.square @ table.weights)
 
 
 class Field(NamedTuple):
-    """The law of omega at every point and kappa, and what training on a sample there changes.
+    """Law of omega at every point and kappa, and its response to training on a sample there.
 
     Attributes
     ----------
     centre : (P, N)
-        C, its mean.  Eq. (4.5)
-    pull : (P, N, K')
-        P, its slope in tau.  Eq. (6.1)
-    power : (P, N)
-        S^2, its variance given kappa alone.  Eq. (4.7)
+        Mean C.  Eq. (4.5)
+    tau_slope : (P, N, K')
+        Slope P of the mean in tau.  Eq. (6.1)
+    variance : (P, N)
+        Variance S^2 given kappa alone.  Eq. (4.7)
     response : (P, N)
-        V.  Eq. (4.1)
+        Response V.  Eq. (4.1)
     """
 
     centre: Array
-    pull: Array
-    power: Array
+    tau_slope: Array
+    variance: Array
     response: Array
 
-    def at(self, kappa: Array | slice) -> "Field":
-        """At some of the kappa."""
-        return Field(*(part[:, kappa] for part in self))
+    def select(self, kappa: Array | slice) -> "Field":
+        """Field at some of the kappa."""
+        return Field(*(values[:, kappa] for values in self))
 
-    def entering(self, count: int) -> "Field":
-        """Given the first ``count`` of tau alone, those that labels depend on."""
-        return self._replace(pull=self.pull[..., :count])
+    def project_tau(self, count: int) -> "Field":
+        """Field given the first ``count`` components of tau alone, on which labels depend."""
+        return self._replace(tau_slope=self.tau_slope[..., :count])
 
     @property
-    def unmoved(self) -> "Field":
-        """The same for new samples, which training did not see."""
-        return self._replace(response=np.full_like(self.response, UNMOVED))
+    def for_new_samples(self) -> "Field":
+        """Field for new samples, which were not in the training set: its response is 0."""
+        return self._replace(response=np.full_like(self.response, SMALLEST_RESPONSE))
 
 
-def field_on(responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None) -> Field:
-    """C, P, S^2 and V at every point and node of the table of ``responses``; or for one point alone
-    at each node, its ``owner`` (N,): arrays (1, N).  Eqs. (4.5), (6.1), (4.7), (4.1)"""
+def field_at_nodes(
+    responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None
+) -> Field:
+    """Local field at every point and node of the table of ``responses``.
+
+    With an ``owner`` (N,), node j belongs to the point owner[j] alone, and arrays are (1, N).
+    Eqs. (4.5), (6.1), (4.7), (4.1)
+    """
     table = responses.table
 
-    def combined(rows: Array, moments: Array) -> Array:
-        """The moments (n, N) with the weights ``rows`` (P, n), or those of all parts."""
+    def combine(rows: Array, moments: Array) -> Array:
+        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n)."""
         if owner is None:
             return rows @ moments
-        every = np.tile(owner, moments.shape[1] // owner.size)
-        return np.einsum("nr,rn->n", rows[every], moments)[None]
+        owner_of_part = np.tile(owner, moments.shape[1] // owner.size)
+        return np.einsum("nr,rn->n", rows[owner_of_part], moments)[None]
 
     readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
-    output = combined(readout, table.regressors)
+    output = combine(readout, table.regressors)
     centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
-    pull = np.stack(slopes, axis=-1)
+    tau_slope = np.stack(slopes, axis=-1)
 
-    def of_packed(V: Array) -> Array:
-        """V . B(kappa)."""
-        return responses.at_nodes(V) if owner is None else combined(V, responses.coefficients)
+    def quadratic(V: Array) -> Array:
+        """V . B(kappa) of packed V.  Eq. (4.1)"""
+        return responses.at_nodes(V) if owner is None else combine(V, responses.coefficients)
 
-    power = of_packed(responses.pack(o.Q1, o.q2))
-    if not table.isotropic:  # Q_1 has psi psi^T, as if all directions were N(0, 1)
-        power += (pull**2).sum(axis=-1)
-        power -= sum(combined(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
-    response = of_packed(responses.pack(o.V1, o.V2))
-    # rounding leaves both positive
-    power = np.maximum(power, THINNEST_FIELD**2 * centre**2 + 1e-300)
-    return Field(centre, pull, power, np.maximum(response, UNMOVED))
+    variance = quadratic(responses.pack(o.Q1, o.q2))
+    if not table.isotropic:  # Q_1 contains psi psi^T, which holds for directions N(0, 1)
+        variance += (tau_slope**2).sum(axis=-1)
+        variance -= sum(combine(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
+    response = quadratic(responses.pack(o.V1, o.V2))
+    # both are positive, even after rounding
+    variance = np.maximum(variance, THINNEST_FIELD**2 * centre**2 + 1e-300)
+    return Field(centre, tau_slope, variance, np.maximum(response, SMALLEST_RESPONSE))
 
 
-def remaining(field: Field) -> Array:
-    """S^2 - |P|^2 (P, N), the variance given kappa and tau: at least what rounding leaves of it."""
-    rest = field.power - (field.pull**2).sum(axis=-1)
-    return np.asarray(np.maximum(rest, 1e-14 * field.power + 1e-300))
+def variance_given_tau(field: Field) -> Array:
+    """Variance S^2 - |P|^2 of omega given kappa and tau, (P, N), bounded below by its rounding."""
+    variance = field.variance - (field.tau_slope**2).sum(axis=-1)
+    return np.asarray(np.maximum(variance, 1e-14 * field.variance + 1e-300))

@@ -1,4 +1,4 @@
-"""The order parameters and their conjugates, as arrays over points.
+"""Order parameters and their conjugates, as arrays over points.
 
 P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of the target away from
 them.  Names follow docs/theory.md 4.
@@ -12,7 +12,7 @@ from solvers.results import Array
 
 
 class Overlaps(NamedTuple):
-    """The overlaps of the trained readout, and its responses.  docs/theory.md 4
+    """Overlaps of the trained readout, and its responses.  docs/theory.md 4
 
     Attributes
     ----------
@@ -21,13 +21,13 @@ class Overlaps(NamedTuple):
     V2 : (P, A)
         Response of the readout.  Eq. (4.4)
     m : (P, A) or (P, A + 1)
-        Sum of the readout in each group over sqrt(p); last, the output intercept, where one
-        is trained.  Eq. (4.5)
+        Sum of the readout in each group over sqrt(p); last, the output intercept, if trained.
+        Eq. (4.5)
     theta : (P, A, K) or (P, A, K + 1)
-        Overlap of the readout-weighted bulk with the spikes; last, of a network, chi, that of the
-        row norms.  Eqs. (4.5), (16.10)
+        Overlap of the readout-weighted bulk with the spikes; last, in a network, the overlap chi
+        with the row norms.  Eqs. (4.5), (16.10)
     psi : (P, A, K')
-        The same with the rest of the target directions.  Eq. (4.6)
+        Overlap of the readout-weighted bulk with the other target directions.  Eq. (4.6)
     Q1 : (P, A, A)
         Second moment of the readout-weighted bulk.  Eq. (4.9)
     q2 : (P, A)
@@ -49,18 +49,18 @@ class Overlaps(NamedTuple):
 
 
 class Conjugates(NamedTuple):
-    """What the data impose: the conjugate of each overlap (hatted in the papers).
+    """Conjugates of the overlaps (hatted in the papers), which contain the data.
 
     Attributes
     ----------
     V1, V2 : (P, A, A), (P, A)
-        Eq. (4.2)
+        Conjugates of V1 and V2.  Eq. (4.2)
     m : (P, A) or (P, A + 1)
-        0 in the limit of infinite dimension.
+        Conjugate of m; 0 in the limit of infinite dimension.
     special : (P, A, K + K')
-        Of theta, then psi.  Eqs. (4.5), (4.13)
+        Conjugates of theta, then psi.  Eqs. (4.5), (4.13)
     X1, X2 : (P, A, A), (P, A)
-        Conjugate to Q1 - psi psi^T and to q2: (4.8) in the form (4.13), so X1 is without p_hat.
+        Conjugates of Q1 - psi psi^T and of q2: (4.8) in the form (4.13), in which X1 has no p_hat.
     """
 
     V1: Array

@@ -1,18 +1,18 @@
-"""The rows of a network of A groups after T steps: their pencil.  docs/theory.md 16-18
+"""Linear pencil for the rows of a network of A groups after T steps.  docs/theory.md 16-18
 
 Given the batches of all steps, a row less the common spike, v, and the fluctuation of its squared
-norm, delta, follow a linear recursion with fresh noise (18.1).  Groups of neurons share the inputs
-of a batch and differ in what these do to their rows.  What the readout asks of all the covariances
-C_b of v at once is
+norm, delta, follow a linear recursion with fresh noise (18.1).  Groups of neurons have the inputs
+of a batch in common and differ in the effect of these on their rows.  The readout depends on all
+covariances C_b of v through
 
     N = (K^-1 + blockdiag C_b)^-1,    K = sqrt(tau) V1_hat sqrt(tau),  tau_b = beta V2_b,     (17.2)
 
-on groups times inputs; of one group K is the number q of (16.6).  The C_b do not commute, but a
-pencil of two layers for each step, the last step first, with an index of the group in each layer,
-has K^-1 + blockdiag C_b for a Schur complement, and is linear in the samples.  For large d they
-act on a direction that no label knows through x = E Q, Q = T (1 + Gh T)^-1 (18.9), and the Schur
-complement is K^-1 + C with an *effective* covariance C (A x A): the trace of N over the inputs is
-(K^-1 + C)^-1.  Of one group, tr (1 + q C)^-1 / d = 1 / (1 + q c_e(q)).
+on groups times inputs; for one group K is the number q of (16.6).  The C_b do not commute.  A
+pencil with two layers for each step, the last step first, and a group index in each layer, has K^-1
++ blockdiag C_b as Schur complement, and is linear in the samples.  For large d the samples act on a
+direction on which no label depends through x = E Q, Q = T (1 + Gh T)^-1 (18.9).  The Schur
+complement is then K^-1 + C with an *effective* covariance C (A x A): the trace of N over the inputs
+is (K^-1 + C)^-1.  For one group, tr (1 + q C)^-1 / d = 1 / (1 + q c_e(q)).
 """
 
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ from ..equivalence import Batch
 
 
 class GroupResolvent(NamedTuple):
-    """What (17.2) is made of, at P points: the averages x (P, n); K, C, W, S and N = W K,
-    (P, A, A) each; and o (P, m, A) with dC = o^T dx o."""
+    """Matrices of (17.2) at P points: the averages x (P, n); K, C, W, S and N = W K, (P, A, A)
+    each; and ``outer`` o (P, m, A) with dC = o^T dx o."""
 
     x: Array
     K: Array
@@ -42,29 +42,29 @@ class GroupResolvent(NamedTuple):
 
 
 class PencilEquations(NamedTuple):
-    """The equations for the averages x at P points: what they lack of being met (P, n), and the
-    derivatives of that in x (P, n, n) and in K (P, n, A, A); and those of S in x (P, n, A, A)."""
+    """Equations for the averages x at P points: their residual (P, n), its derivatives in x
+    (P, n, n) and in K (P, n, A, A), and the derivatives of S in x (P, n, A, A)."""
 
-    rest: Array
+    residual: Array
     by_x: Array
     by_K: Array
-    of_S: Array
+    S_by_x: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a network.
+    """Rows of a network, given by the batches of its gradient steps.
 
     Attributes
     ----------
     batches : tuple of Batch
-        Of all steps, the last one first: so they are counted here, t = 0 being the last.
+        Batches of all steps in reverse order: t = 0 is the last step.
     basis : (n, S)
-        The spike u and the other directions of the target, zeta, in the special ones.
+        The spike u and the other target directions zeta, in coordinates of the special directions.
     norms : bool
-        Whether the fluctuation of the rows' norms is kept.
+        Whether the fluctuation of the rows' norms is included.
     initial_norms : float
-        d times the variance of the squared norms that the rows start from.
+        d times the variance of the squared norms of the initial rows.
     """
 
     batches: tuple[Batch, ...]
@@ -72,42 +72,42 @@ class Rows:
     norms: bool = True
     initial_norms: float = 0.0
 
-    def of(self, groups: NDArray[np.int64]) -> "Rows":
-        """The rows of some of the groups."""
-        return replace(self, batches=tuple(b.of(groups) for b in self.batches))
+    def select(self, groups: NDArray[np.int64]) -> "Rows":
+        """Rows of some of the groups."""
+        return replace(self, batches=tuple(batch.select(groups) for batch in self.batches))
 
     @property
     def groups(self) -> int:
-        """Their number A."""
+        """Number A of groups."""
         return len(self.batches[0].t11)
 
     @property
     def steps(self) -> list[slice]:
-        """The indices of each step in the pencil."""
+        """Indices of each step in the pencil."""
         size = 2 * self.groups
         return [slice(t * size, (t + 1) * size) for t in range(len(self.batches))]
 
     @cached_property
     def links(self) -> Array:
-        """The pencil without samples and K^-1, (2AT, 2AT).  Eq. (18.9)"""
-        between = np.ones(2 * len(self.batches) - 1)
-        between[::2] = [b.kept for b in self.batches]
-        layers = np.diag(between, k=1) + np.diag(between, k=-1)
+        """Pencil without samples and without K^-1, (2AT, 2AT).  Eq. (18.9)"""
+        couplings = np.ones(2 * len(self.batches) - 1)
+        couplings[::2] = [b.decay_factor for b in self.batches]
+        layers = np.diag(couplings, k=1) + np.diag(couplings, k=-1)
         layers[-1, -1] = -1.0
         return np.kron(layers, np.eye(self.groups))
 
     @cached_property
     def active(self) -> Array:
-        """The indices within a step that samples act on, (m,): of one group both, which have a
-        closed form."""
-        second = sum(np.abs(b.t12).sum(axis=1) for b in self.batches)
-        first = second + sum(np.abs(b.t11).sum(axis=1) for b in self.batches)
-        return np.flatnonzero(np.append(first, second) + (self.groups == 1))
+        """Indices within a step on which samples act, (m,).  For one group these are always both,
+        for which there is a closed form."""
+        on_second = sum(np.abs(b.t12).sum(axis=1) for b in self.batches)
+        on_first = on_second + sum(np.abs(b.t11).sum(axis=1) for b in self.batches)
+        return np.flatnonzero(np.append(on_first, on_second) + (self.groups == 1))
 
     @cached_property
     def entries(self) -> tuple[Array, Array, Array]:
-        """Rows and columns (n,) of the entries that stand for a symmetric matrix on these indices,
-        and where each place (m, m) of it stands among them."""
+        """Rows and columns (n,) of the entries that represent a symmetric matrix on the active
+        indices, and the entry (m, m) of each of its elements."""
         rows, columns = np.triu_indices(len(self.active))
         place = np.zeros((len(self.active), len(self.active)), dtype=int)
         place[rows, columns] = place[columns, rows] = np.arange(len(rows))
@@ -115,77 +115,77 @@ class Rows:
 
     @cached_property
     def pairs(self) -> Array:
-        """Where E Q_ik Q_jl, in the order (ij), k, l, stands among the products of two entries,
-        (n, m, m)."""
+        """Indices (n, m, m) of E Q_ik Q_jl, in the order (ij), k, l, among products of two
+        entries."""
         rows, columns, place = self.entries
         return place[rows][:, :, None] * len(rows) + place[columns][:, None]
 
     @cached_property
     def upper(self) -> tuple[Array, Array]:
         """Rows and columns in the pencil of the entries of all steps, (nT,)."""
-        first = np.array([step.start for step in self.steps])[:, None]
-        rows, columns = (np.ravel(first + self.active[part]) for part in self.entries[:2])
+        starts = np.array([step.start for step in self.steps])[:, None]
+        rows, columns = (np.ravel(starts + self.active[entry]) for entry in self.entries[:2])
         return rows, columns
 
     @cached_property
     def start(self) -> Array:
-        """The averages at K = 0, (nT,)."""
+        """Averages x at K = 0, (nT,)."""
         K = np.zeros((1, self.groups, self.groups))
         return self._newton(K, np.zeros((1, len(self.upper[0]))))[0]
 
     @cached_property
     def c(self) -> Array:
-        """tr C_b / d, the bulk variances, (A,)."""
-        return np.diagonal(self.effective(self.start[None])[0][0])
+        """Bulk variances tr C_b / d, (A,)."""
+        return np.diagonal(self.effective_covariance(self.start[None])[0][0])
 
-    def full(self, x: Array) -> Array:
-        """E Q as matrices (P, 2AT, 2AT), from their entries x (P, nT)."""
+    def as_matrices(self, x: Array) -> Array:
+        """Matrices E Q (P, 2AT, 2AT) with the entries x (P, nT)."""
         matrix = np.zeros((len(x), *self.links.shape), x.dtype)
         rows, columns = self.upper
         matrix[:, rows, columns] = matrix[:, columns, rows] = x
         return matrix
 
-    def effective(self, x: Array) -> tuple[Array, Array, Array]:
-        """C (P, A, A) for the averages x (P, nT); o (P, 2AT, A) with dC = o^T dx o; and the inverse
-        of the pencil's block beyond the first layer.  Eq. (17.3)"""
-        A, H = self.groups, self.links + self.full(x)
+    def effective_covariance(self, x: Array) -> tuple[Array, Array, Array]:
+        """Effective covariance C (P, A, A) for averages x (P, nT); o (P, 2AT, A) with
+        dC = o^T dx o; and the inverse of the pencil without its first layer.  Eq. (17.3)"""
+        A, H = self.groups, self.links + self.as_matrices(x)
         inverse = np.linalg.inv(H[:, A:, A:])
         back = inverse @ H[:, A:, :A]
-        one = np.broadcast_to(np.eye(A), (len(x), A, A))
-        return H[:, :A, :A] - H[:, :A, A:] @ back, np.concatenate([one, -back], axis=1), inverse
+        unit = np.broadcast_to(np.eye(A), (len(x), A, A))
+        return H[:, :A, :A] - H[:, :A, A:] @ back, np.concatenate([unit, -back], axis=1), inverse
 
     def trace(self, x: Array, K: Array) -> Array:
-        """G (P, 2AT, 2AT), the trace of the inverse pencil over the inputs, for averages x (P, nT)
-        and K (P, A, A).  Eq. (17.3)"""
-        C, outer, inverse = self.effective(x)
+        """Trace G (P, 2AT, 2AT) of the inverse pencil over the inputs, for averages x (P, nT) and K
+        (P, A, A).  Eq. (17.3)"""
+        C, outer, inverse = self.effective_covariance(x)
         G = outer @ np.linalg.solve(np.eye(self.groups) + K @ C, K) @ outer.swapaxes(1, 2)
         G[:, self.groups :, self.groups :] += inverse
         return np.asarray(G)
 
-    def resolvent(self, t: int, G: Array) -> Array:
-        """Q (P, n, M) of the samples of step t, on the entries that stand for it.  Eq. (18.9)"""
-        b, here, A = self.batches[t], self.active, self.groups
-        Gh = G[:, self.steps[t], self.steps[t]][:, here[:, None], here] / b.alpha
+    def sample_resolvent(self, t: int, G: Array) -> Array:
+        """Entries (P, n, M) of Q for the samples of step t.  Eq. (18.9)"""
+        b, active, A = self.batches[t], self.active, self.groups
+        Gh = G[:, self.steps[t], self.steps[t]][:, active[:, None], active] / b.alpha
         if A == 1:
-            g11, g12, g22 = (part[:, None] for part in (Gh[:, 0, 0], Gh[:, 0, 1], Gh[:, 1, 1]))
+            g11, g12, g22 = (entry[:, None] for entry in (Gh[:, 0, 0], Gh[:, 0, 1], Gh[:, 1, 1]))
             b2 = b.t12 * b.t12
             D = 1 + g11 * b.t11 + 2 * g12 * b.t12 + (g12 * g12 - g11 * g22) * b2
             return np.stack([b.t11 - g22 * b2, b.t12 + g12 * b2, -g11 * b2], axis=1) / D[:, None]
         T, i = np.zeros((b.t11.shape[1], 2 * A, 2 * A), b.t11.dtype), np.arange(A)
         T[:, i, i] = b.t11.T
         T[:, i, A + i] = T[:, A + i, i] = b.t12.T
-        T = T[:, here[:, None], here]
-        Q = np.linalg.solve(np.eye(len(here)) + T @ Gh[:, None], T[None])
+        T = T[:, active[:, None], active]
+        Q = np.linalg.solve(np.eye(len(active)) + T @ Gh[:, None], T[None])
         return Q[..., *self.entries[:2]].swapaxes(1, 2)
 
-    def equation(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
-        """x less E Q (P, nT); its derivative in x (P, nT, nT), where dG = -G dx G; and, of every
-        step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
+    def residual(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
+        """Residual x - E Q (P, nT); its derivative in x (P, nT, nT), with dG = -G dx G; and, for
+        every step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
         means, squares = [], []
-        for t, b in enumerate(self.batches):
-            Q = self.resolvent(t, G)
-            means.append(Q @ b.weights)
-            square = (Q * (b.weights / b.alpha)) @ Q.swapaxes(1, 2)
+        for t, batch in enumerate(self.batches):
+            Q = self.sample_resolvent(t, G)
+            means.append(Q @ batch.weights)
+            square = (Q * (batch.weights / batch.alpha)) @ Q.swapaxes(1, 2)
             entries = square.reshape(len(x), square.shape[1] ** 2)
             squares.append(entries.take(self.pairs, axis=1))
         rows, columns = self.upper
@@ -194,50 +194,53 @@ class Rows:
         return x - np.concatenate(means, axis=1), by_x, squares
 
     def products(self, squares: list[Array], r: Array) -> Array:
-        """E (Q r)_ia (Q r)_jb / alpha, symmetric in a and b, (P, nT, a, b), for r (P, 2AT, a)."""
-        each = []
+        """Averages E (Q r)_ia (Q r)_jb / alpha, symmetrised in a and b, (P, nT, a, b), for r
+        (P, 2AT, a)."""
+        by_step = []
         for step, square in zip(self.steps, squares, strict=True):
-            seen = r[:, step][:, self.active]
-            a, (P, n, m, _) = seen.shape[2], square.shape
-            first = (square.reshape(P, n * m, m) @ seen).reshape(P, n, m, a).swapaxes(2, 3)
-            each.append((first.reshape(P, n * a, m) @ seen).reshape(P, n, a, a))
-        both = np.concatenate(each, axis=1)
-        return np.asarray((both + both.swapaxes(2, 3)) / 2)
+            r_active = r[:, step][:, self.active]
+            a, (P, n, m, _) = r_active.shape[2], square.shape
+            partial = (square.reshape(P, n * m, m) @ r_active).reshape(P, n, m, a).swapaxes(2, 3)
+            by_step.append((partial.reshape(P, n * a, m) @ r_active).reshape(P, n, a, a))
+        by_entry = np.concatenate(by_step, axis=1)
+        return np.asarray((by_entry + by_entry.swapaxes(2, 3)) / 2)
 
     def averages(self, K: Array, start: Array | None = None) -> Array:
-        """The averages x (P, nT) of real K (P, A, A), by Newton's method from ``start`` or those
-        of K = 0 or, where that fails, in steps from K = 0; NaN where that fails, too."""
+        """Averages x (P, nT) for real K (P, A, A), by Newton's method from ``start`` or from K = 0.
+
+        Where that fails, x is followed in steps from K = 0; NaN where that fails, too.
+        """
         x = self._newton(K, np.tile(self.start, (len(K), 1)) if start is None else start)
-        lost = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
-        if lost.size:
-            followed = np.tile(self.start, (lost.size, 1))
+        failed = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
+        if failed.size:
+            followed = np.tile(self.start, (failed.size, 1))
             for share in np.geomspace(1e-12, 1, 25):
-                followed = self._newton(share * K[lost], followed)
-            x[lost] = followed
+                followed = self._newton(share * K[failed], followed)
+            x[failed] = followed
         return x
 
     def _newton(self, K: Array, start: Array) -> Array:
-        """The averages x (P, nT) by Newton's method; NaN where it fails, or leaves the branch."""
+        """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
         x = np.array(start)
-        for _ in range(40):  # a few are usual
-            rest, by_x, _ = self.equation(x, self.trace(x, K))
-            step = solve_rows(by_x, rest)
+        for _ in range(40):  # a few are enough in most cases
+            residual, by_x, _ = self.residual(x, self.trace(x, K))
+            step = solve_rows(by_x, residual)
             x -= step
             size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
-            found = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the error left is its square
+            found = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
             if found.all():
                 break
         x = np.where(found[:, None], x, np.nan)
         return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
 
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
-        """Where the real trace is that of the right branch, (P,): not negative on the first layer
-        of every step, and not positive on the second."""
-        good = np.asarray(np.isfinite(G).all(axis=(1, 2)))
-        G, layer = np.where(good[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
-        first, second = layer % 2 == 0, layer % 2 == 1
-        for part in (G[:, first][:, :, first], -G[:, second][:, :, second]):
-            values = np.linalg.eigvalsh(part)
-            # but for rounding, relative to the largest; of K = 0 all are 0
-            good &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
-        return good
+        """Whether a real trace G is on the right branch, (P,): positive semidefinite on the first
+        layer of every step, and negative semidefinite on the second."""
+        admissible = np.asarray(np.isfinite(G).all(axis=(1, 2)))
+        G, layer = np.where(admissible[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
+        is_first, is_second = layer % 2 == 0, layer % 2 == 1
+        for block in (G[:, is_first][:, :, is_first], -G[:, is_second][:, :, is_second]):
+            values = np.linalg.eigvalsh(block)
+            # up to rounding relative to the largest; for K = 0 all are 0
+            admissible &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
+        return admissible

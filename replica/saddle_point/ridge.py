@@ -1,9 +1,9 @@
-"""Ridge regression on the features: the saddle point and its errors.  docs/theory.md 4
+"""Ridge regression on the features: its saddle point and its errors.  docs/theory.md 4
 
-The responses (V1, V2) solve (4.1)-(4.4), which a ``Responses`` does.  Everything else is linear
-algebra, written here in the order of section 4 for any number of groups A, spikes K and directions
-K' of the target away from them.  Arrays run over P points (alpha, lambda), then over the N nodes of
-kappa.  A table of one group, the usual case, is left to the compiled ``one_group``.
+A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
+the order of section 4 for any number of groups A, spikes K and other target directions K'.  The
+first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  Tables of one
+group, the usual case, are solved by the compiled package ``one_group``.
 """
 
 from typing import NamedTuple
@@ -27,15 +27,15 @@ from .sweep import sources, unpacked
 
 
 class Points(NamedTuple):
-    """Solutions at P points, and what the solver of (4.1)-(4.4) says of each.
+    """Solutions at P points, with the residual, the iterations and the status of each.
 
     Attributes
     ----------
     overlaps, conjugates, errors : Overlaps, Conjugates, Errors
     residual : (P,)
-        Of (4.1)-(4.4); of all equations, where the points were checked.
+        Residual of (4.1)-(4.4); of all equations, if the points were checked.
     iterations, status : (P,)
-        Of the solver; objects of ``Status``.
+        Iterations of the solver of (4.1)-(4.4), and its ``Status``.
     """
 
     overlaps: Overlaps
@@ -47,17 +47,17 @@ class Points(NamedTuple):
 
 
 def solve_points(table: Table, alpha: Array, lam: Array) -> Points:
-    """Overlaps and errors at the points (alpha, lam), arrays of shape (P,).
+    """Solutions of ridge regression at the points (alpha, lam), arrays (P,).
 
-    Rows that did not converge hold whatever the solver left; callers mask them.
+    Points that did not converge hold the solver's last values; callers mask them.
     """
-    if (found := compiled_points(table, None, alpha, lam)) is not None:
+    if (found := solve_compiled(table, None, alpha, lam)) is not None:
         return found[0]
-    return general_points(table, alpha, lam)
+    return solve_general(table, alpha, lam)
 
 
-def general_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
-    """The same by the code for any table, from guesses, such as the overlaps on another table."""
+def solve_general(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
+    """Solutions by the code for any table; ``start`` are guesses, as overlaps on another table."""
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
@@ -65,32 +65,35 @@ def general_points(table: Table, alpha: Array, lam: Array, start: Overlaps | Non
     return Points(*readout, result.residual, result.iterations, result.status)
 
 
-def compiled_points(
+def solve_compiled(
     fine: Table, coarse: Table | None, alpha: Array, lam: Array
 ) -> tuple[Points, Array] | None:
-    """The points on the table ``fine`` of one group, and their quadrature error (P,): their
-    residual on ``coarse``.  Without that table, neither is known of the points.  None if they are
-    not for the compiled core."""
-    first, second = fine.one_group, (coarse or fine).one_group
-    if first is None or second is None:
+    """Solutions by the compiled core on the table ``fine`` of one group, and their quadrature error
+    (P,), which is their residual on ``coarse``.
+
+    Without a table ``coarse`` both residuals are NaN.  None if the core does not cover the table,
+    or if there are too few points to compile it.
+    """
+    group, coarse_group = fine.one_group, (coarse or fine).one_group
+    if group is None or coarse_group is None:
         return None
-    if first.several is not None and not one_group.worthwhile(alpha.size * len(fine.weights)):
+    if group.several is not None and not one_group.worth_compiling(alpha.size * len(fine.weights)):
         return None
-    # of one type and layout: others would be compiled anew
+    # of one type and layout, as numba would compile others anew
     alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    found = one_group.solved(first, second, alpha, lam, coarse is not None)
+    found = one_group.solve_all(group, coarse_group, alpha, lam, coarse is not None)
     V, Q, V_hat, X = zip(found[:8:2, :, None, None], found[1:8:2, :, None], strict=True)
     test, train, residual, error, iterations, status = found[8:14]
     m, m_hat = found[14:16, :, None]
     special, special_hat = np.split(found[16:].T[:, None], 2, axis=2)
-    count, rest = fine.loadings.shape[1], len(fine.g)
-    # of a network, row norms that do not move are left out
-    kept = [*range(count), *range(special.shape[2] - rest, special.shape[2])]
-    theta, psi = np.split(special[..., kept], [count], axis=2)
+    spikes, zetas = fine.loadings.shape[1], len(fine.g)
+    # without the row norms of a network, if they do not fluctuate
+    columns = [*range(spikes), *range(special.shape[2] - zetas, special.shape[2])]
+    theta, psi = np.split(special[..., columns], [spikes], axis=2)
     overlaps = Overlaps(*V, m, theta, psi, *Q)
-    conjugates = Conjugates(*V_hat, m_hat, special_hat[..., kept], *X)
-    account = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
-    return Points(overlaps, conjugates, Errors(test, train), *account), error
+    conjugates = Conjugates(*V_hat, m_hat, special_hat[..., columns], *X)
+    solver_report = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
+    return Points(overlaps, conjugates, Errors(test, train), *solver_report), error
 
 
 def trained_readout(
@@ -102,28 +105,28 @@ def trained_readout(
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     signal = ridge_signal(table, R * table.weights, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
-    own = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
 
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
     error0 = conditional_error(table, signal.m, signal.special)
-    if own.Q1.any():
-        error0 += responses.at_nodes(responses.pack(own.Q1, np.zeros_like(V2)))
+    if signal_sources.Q1.any():
+        error0 += responses.at_nodes(responses.pack(signal_sources.Q1, np.zeros_like(V2)))
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    square = R**2
-    X = sources(responses, square * error0, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
+    R2 = R**2
+    X = sources(responses, R2 * error0, alpha, signal.m_hat, signal_sources.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = sources(responses, square * error, alpha, signal.m_hat, own.X2)  # Eq. (4.8)
-    # (4.9) once more as it stands: a q2 much smaller than V2 is lost in the joint system.
+    X = sources(responses, R2 * error, alpha, signal.m_hat, signal_sources.X2)  # Eq. (4.8)
+    # (4.9) once more by itself: a q2 much smaller than V2 is lost in the joint system.
     Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
-    train = (square * error) @ table.weights  # Eq. (4.11)
-    return *unpacked(responses, V, V_hat, signal, own, X, Q), Errors(test, train)
+    train = (R2 * error) @ table.weights  # Eq. (4.11)
+    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), Errors(test, train)
 
 
 def responses_of(table: Table) -> Responses:
-    """The responses of the table's neurons: in closed form for one group, general for more."""
+    """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
     if table.covariance is not None:
         tabulated = isinstance(table.covariance, TabulatedRows)
         return CorrelatedGroup(table) if tabulated else CorrelatedGroups(table)
@@ -131,50 +134,50 @@ def responses_of(table: Table) -> Responses:
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> Array:
-    """epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
+    """Conditional error epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    error = ((output - table.seen) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
-    return np.asarray(error + table.unseen + table.noise)
+    error = ((output - table.target_parts) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
+    return np.asarray(error + table.unexplained + table.noise)
 
 
-def for_groups(table: Table, points: Points) -> Points:
-    """The solution for the model's G groups from that for the table's A kinds of neurons.
+def expand_kinds(table: Table, points: Points) -> Points:
+    """Solution for the model's G groups, from the solution for the table's A kinds of neurons.
 
-    Members of a kind share its V2, theta and psi, and have its conjugates, up to their signs; of
-    V1 = c V2 - (coupling), the coupling is shared and the first term is each member's own, and
-    likewise of Q1.
+    Up to signs, the groups of a kind divide its V2, theta and psi by their shares, and have its
+    conjugates.  In V1 = c V2 - (coupling) they divide the coupling, and the first term is the
+    group's own; likewise in Q1.
     """
     kinds, shares = table.classes, table.shares
     overlaps, conjugates = points.overlaps, points.conjugates
     if len(kinds) == len(table.c):
         return points
 
-    def spread(first: Array) -> Array:
-        """(P, A, A) as (P, G, G), every group with the rows and columns of its kind."""
+    def repeat(first: Array) -> Array:
+        """Matrices of groups (P, G, G) from matrices of kinds (P, A, A)."""
         return first[:, kinds][:, :, kinds]
 
-    def split(first: Array, second: Array) -> Array:
-        """V1 or Q1 (P, G, G) from that of the kinds (P, A, A) and V2 or q2 (P, A)."""
-        own = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
-        alone = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
-        return alone - spread(own - first) * shares[:, None] * shares
+    def divide(first: Array, second: Array) -> Array:
+        """V1 or Q1 of groups, (P, G, G), from those of kinds (P, A, A) and V2 or q2 (P, A)."""
+        diagonal = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
+        own_terms = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
+        return own_terms - repeat(diagonal - first) * shares[:, None] * shares
 
     theta_signs, psi_signs = np.split(table.signs, [table.loadings.shape[1]], axis=1)
-    of_groups = Overlaps(
-        split(overlaps.V1, overlaps.V2),
+    group_overlaps = Overlaps(
+        divide(overlaps.V1, overlaps.V2),
         shares * overlaps.V2[:, kinds],
         overlaps.m,
         theta_signs * shares[:, None] * overlaps.theta[:, kinds],
         psi_signs * shares[:, None] * overlaps.psi[:, kinds],
-        split(overlaps.Q1, overlaps.q2),
+        divide(overlaps.Q1, overlaps.q2),
         shares * overlaps.q2[:, kinds],
     )
-    their_conjugates = Conjugates(
-        spread(conjugates.V1),
+    group_conjugates = Conjugates(
+        repeat(conjugates.V1),
         conjugates.V2[:, kinds],
         conjugates.m,
         table.signs * conjugates.special[:, kinds],
-        spread(conjugates.X1),
+        repeat(conjugates.X1),
         conjugates.X2[:, kinds],
     )
-    return points._replace(overlaps=of_groups, conjugates=their_conjugates)
+    return points._replace(overlaps=group_overlaps, conjugates=group_conjugates)

@@ -1,8 +1,8 @@
-"""The rows of one group of neurons: their effective covariances, tabulated.  docs/theory.md 16, 18
+"""Tables of the effective covariances of a network's rows, for one group.  docs/theory.md 16, 18
 
-Of one group the equations need c_e(q), with p(q) = 1 / (1 + q c_e(q)), and C(q) on u, the row norms
-and zeta (``pencil``, ``special``).  Both are those of the rows at q = 0, bounded, and smooth in
-log q: some dozens of values stand for them.
+For one group the equations need c_e(q), with p(q) = 1 / (1 + q c_e(q)), and C(q) on u, the row
+norms and zeta (``pencil``, ``special``).  Both are bounded and smooth in log q, so that some dozens
+of values represent them.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from solvers.chebyshev import HalfLine, to_coefficients
+from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.results import Array
 
 from .pencil import Rows
@@ -21,9 +21,9 @@ POINTS = 14  # Chebyshev points in each panel of the tables
 
 @dataclass(frozen=True, eq=False)
 class TabulatedRows:
-    """The rows of one group: their effective covariances as functions of q, tabulated once.
+    """Rows of one group, with effective covariances as Chebyshev series in q, computed once.
 
-    Singularities in q are on the negative axis, so pi away from real log q.
+    Singularities in q are on the negative axis, at a distance pi from real log q.
 
     Attributes
     ----------
@@ -34,74 +34,82 @@ class TabulatedRows:
 
     @cached_property
     def c(self) -> float:
-        """tr C / d, the bulk variance."""
+        """Bulk variance tr C / d."""
         return float(self.rows.c[0])
 
     @cached_property
     def upper(self) -> tuple[Array, Array]:
-        """Which entries of C are tabulated, row by row: on and above the diagonal."""
+        """Indices of the tabulated entries of C, on and above the diagonal, row by row."""
         return np.triu_indices(len(self.rows.basis) + 1)
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """The tables are logarithmic between the inverses of these q."""
+    def _near_and_far(self) -> tuple[float, float]:
+        """Parameters near and far of the ``HalfLine``."""
         return np.exp(10.0) * self.c, np.exp(-12.0) * self.c
 
     @cached_property
-    def _places(self) -> tuple[Array, Array]:
-        """q at the Chebyshev points of all panels (panels, points), and in their middles."""
-        return HalfLine.points(11, POINTS, *self._ends)
+    def _nodes(self) -> tuple[Array, Array]:
+        """Values of q at the Chebyshev points of panels, (panels, points), and at their middles."""
+        return HalfLine.panel_points(11, POINTS, *self._near_and_far)
 
     @cached_property
-    def _values(self) -> Array:
-        """c_e and C there, (k, panels, points + 1); NaN where E Q is not found, each panel from
-        the one before."""
-        last, values = self.rows.start, []
-        for q in np.column_stack(self._places):  # a panel: all do not fit into the caches
-            x = self.rows.averages(q[:, None, None], np.tile(last, (len(q), 1)))
-            last = x[POINTS - 1]
-            values.append(self._tabulated(x, q[:, None, None]))
+    def _node_values(self) -> Array:
+        """Values of c_e and C at these q, (k, panels, points + 1); NaN where E Q is not found.
+
+        The solution of a panel is the guess for the next.
+        """
+        x_before, values = self.rows.start, []
+        for q in np.column_stack(self._nodes):  # panel by panel, to fit into the caches
+            x = self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1)))
+            x_before = x[POINTS - 1]
+            values.append(self._covariances(x, q[:, None, None]))
         return np.stack(values, axis=1)
 
-    def _tabulated(self, x: Array, q: Array) -> Array:
-        """c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).  The other special directions,
-        of which nothing is asked, are integrated out."""
+    def _covariances(self, x: Array, q: Array) -> Array:
+        """Values of c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).
+
+        Special directions other than u, delta and zeta are integrated out.
+        """
         C = Special(self.rows, x, self.rows.trace(x, q)).C
-        kept, lost = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
-        across = C[:, lost[:, None], kept]
-        within = np.eye(len(lost)) / q + C[:, lost[:, None], lost]
+        kept, other = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
+        across = C[:, other[:, None], kept]
+        within = np.eye(len(other)) / q + C[:, other[:, None], other]
         C = C[:, kept[:, None], kept] - across.swapaxes(1, 2) @ np.linalg.solve(within, across)
-        return np.stack([self.rows.effective(x)[0][:, 0, 0], *C[:, *self.upper].T])
+        return np.stack([self.rows.effective_covariance(x)[0][:, 0, 0], *C[:, *self.upper].T])
 
     @cached_property
     def table(self) -> HalfLine:
-        """c_e and C, k functions."""
-        series = self._values[..., :POINTS] @ to_coefficients(POINTS).T
-        return HalfLine(series, *self._ends)
+        """Chebyshev series of c_e and C, k functions."""
+        series = self._node_values[..., :POINTS] @ coefficient_matrix(POINTS).T
+        return HalfLine(series, *self._near_and_far)
 
     @cached_property
-    def _errors(self) -> Array:
-        """Of the table in the middle of every panel, (panels,): relative for c_e, and for C, of
-        which entries may vanish, relative to what its diagonal allows."""
-        expected, (i, j) = self._values[..., POINTS], self.upper
+    def _panel_errors(self) -> Array:
+        """Largest error of the series in the middle of every panel, (panels,).
+
+        It is relative for c_e.  Entries of C may vanish: their error is relative to the geometric
+        mean of the diagonal entries.
+        """
+        expected, (i, j) = self._node_values[..., POINTS], self.upper
         root = np.sqrt(np.abs(expected[1:][i == j]))
         size = np.concatenate([expected[:1], root[i] * root[j]])
-        off = np.abs(self.table.at(self._places[1])[0] - expected)
-        # of norms that do not fluctuate, both are 0
-        return np.asarray((off / np.where(size > 0, size, np.inf)).max(axis=0))
+        error = np.abs(self.table.evaluate(self._nodes[1])[0] - expected)
+        # if norms do not fluctuate, both the error and the size are 0
+        return np.asarray((error / np.where(size > 0, size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
-        """Of the table about q (P,)."""
-        return self._errors[self.table.place(q)[0]]
+        """Error of the tables near q (P,)."""
+        return self._panel_errors[self.table.locate(q)[0]]
 
-    def effective(self, q: Array) -> tuple[Array, Array]:
-        """c_e (P,) at q, and its derivative."""
-        value, slope = self.table.at(q, np.s_[:1])
+    def c_e(self, q: Array) -> tuple[Array, Array]:
+        """Effective variance c_e (P,) at q, and its derivative."""
+        value, slope = self.table.evaluate(q, np.s_[:1])
         return value[0], slope[0]
 
-    def special(self, q: Array) -> tuple[Array, Array]:
-        """C on the n directions u, delta and zeta, (P, n, n), at q, and its derivative."""
-        (i, j), found = self.upper, self.table.at(q, np.s_[1:])
+    def special_covariance(self, q: Array) -> tuple[Array, Array]:
+        """Covariance C on the n directions u, delta and zeta, (P, n, n), at q, and its
+        derivative."""
+        (i, j), found = self.upper, self.table.evaluate(q, np.s_[1:])
         C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1))
         C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)
         return C[0], C[1]

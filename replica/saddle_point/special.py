@@ -1,15 +1,16 @@
-"""What the spike, the target and the row norms see of the rows of a network.  docs/theory.md 17, 18
+"""Pencil of a network's rows on the special directions and the row norms.  docs/theory.md 17, 18
 
-On the special directions (those of the target, and the noise vectors e of all batches) and on the
-fluctuation delta of the squared norms, each with an index of the group beside it, the pencil has
-for each sample the quadratic form, where it is stationary in k,
+The special directions are those of the target, and the noise vectors e of all batches.  On them and
+on the fluctuation delta of the squared norms, each with a group index, every sample adds to the
+pencil the quadratic form
 
     z^T Q z + 2 z^T ((1 - Q Gh) Y delta - Q Gh phi k) - f^T J f,    f = Y delta + phi k,
 
-z being what it sees along the directions that its labels know and e, Y delta what it adds to
-delta, and J = Gh (1 - Q Gh) what is left of the other directions, in which, given e, the samples
-are orthogonal to phi: (18.10)-(18.11).  The Schur complement is K^-1 + C with a C that includes
-delta's, from which (18.12), (16.9) follow without differences of nearly equal numbers.
+at its stationary point in k.  Here z is the component along e and the directions on which labels
+depend, Y delta is the effect on delta, and J = Gh (1 - Q Gh) is the average over the other
+directions, in which, given e, the samples are orthogonal to phi: (18.10)-(18.11).  The Schur
+complement is K^-1 + C with a C that includes delta.  (18.12) and (16.9) follow from it without
+differences of nearly equal numbers.
 """
 
 from math import prod
@@ -21,32 +22,33 @@ from solvers.results import Array
 
 from .pencil import Rows
 
-DELTA = 1  # its place among the special directions
+DELTA = 1  # index of delta among the special directions
 
 
-class _Seen:
-    """What the special directions see of the samples of step t, given the trace G.
+class _SampleBlock:
+    """Contribution of the samples of step t to the pencil on special directions, given the trace G.
 
     Attributes
     ----------
     Q, rest, of_delta : (P, 2A, 2A, M)
-        Q, 1 - Q Gh and (1 - Q Gh) Y at every node.
+        The matrices Q, 1 - Q Gh and (1 - Q Gh) Y at every node.
     places : (D + 2, S + 1)
-        The labels' directions, e and delta in the order of ``Special``.
+        The labels' directions, e and delta, in the coordinates of ``Special``.
     along : (P, D + 2, 2A, 2A)
-        What k meets: E[x_i phi Q], e being one of the x_i, and E[phi Y^T (1 - Gh Q)].
+        Coefficients of the terms linear in k: E[x_i phi Q], with e among the x_i, and
+        E[phi Y^T (1 - Gh Q)].
     solved : (P, 2A, 2A)
-        D^-1 is this times Gh^-1, and Gh, which may be singular, a factor of all that D^-1 acts on.
+        D^-1 Gh.  Gh, which may be singular, is a factor of all that D^-1 acts on.
     block : (P, D + 2, D + 2, 2A, 2A)
-        What is added to the pencil on ``places``.
+        Contribution to the pencil on ``places``.
     """
 
-    def __init__(self, rows: Rows, t: int, G: Array, turn: Array) -> None:
+    def __init__(self, rows: Rows, t: int, G: Array, rotation: Array) -> None:
         b, A, step = rows.batches[t], rows.groups, rows.steps[t]
         self.batch, Gh = b, G[:, step, step] / b.alpha
         i, j = (rows.active[part] for part in rows.entries[:2])
         self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
-        self.Q[:, i, j] = self.Q[:, j, i] = rows.resolvent(t, G)
+        self.Q[:, i, j] = self.Q[:, j, i] = rows.sample_resolvent(t, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
         self.of_delta = rows.norms * self._times_Y(self.rest)
         on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
@@ -56,86 +58,91 @@ class _Seen:
         on_x, mixed = _average(b.pairs[1:, 1:], self.Q), _average(b.pairs[0, 1:], self.of_delta)
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
         self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
-        moved = self.along @ (Gh @ self.solved)[:, None]
-        self.block = moved[:, :, None] @ self.along[:, None].swapaxes(3, 4)
+        by_k = self.along @ (Gh @ self.solved)[:, None]
+        self.block = by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
         self.block[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
         self.block[:, :-1, -1] += scale * mixed
         self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
-        own = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
-        self.block[:, -1, -1] += own - _average(b.weights, on_delta)
-        order = np.insert(np.arange(len(turn)), DELTA, len(turn))
-        self.places = block_diag(b.directions @ turn, 1.0)[:, order]
+        norm_block = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
+        self.block[:, -1, -1] += norm_block - _average(b.weights, on_delta)
+        order = np.insert(np.arange(len(rotation)), DELTA, len(rotation))
+        self.places = block_diag(b.directions @ rotation, 1.0)[:, order]
 
     def _times_Y(self, f: Array) -> Array:
-        """f Y at every node, Y = [[F, lam], [L, 0]], rows of x and columns of delta."""
+        """Product f Y at every node, with Y = [[F, lam], [L, 0]], rows of x and columns of
+        delta."""
         b = self.batch
         first, second = np.split(f, 2, axis=2)
         return np.concatenate([first * b.F + second * b.L, first * b.lam], axis=2)
 
-    def by_trace(self, z: Array) -> Array:
-        """Minus the derivative of the quadratic form at z (P, S + 1, 2A) in G, (P, 2A, 2A):
-        E r r^T / alpha with r = Q z + (1 - Q Gh) f, and the same of what no label knows."""
-        b, at = self.batch, self.places @ z
-        k = -self.solved @ (self.along.swapaxes(2, 3) @ at[..., None]).sum(axis=1)
+    def trace_derivative(self, z: Array) -> Array:
+        """Minus the derivative in G of the quadratic form at z (P, S + 1, 2A), (P, 2A, 2A).
+
+        It is E r r^T / alpha with r = Q z + (1 - Q Gh) f, plus the same for directions on which no
+        label depends.
+        """
+        b, z_places = self.batch, self.places @ z
+        k = -self.solved @ (self.along.swapaxes(2, 3) @ z_places[..., None]).sum(axis=1)
         r = np.empty((len(z), len(b.pairs), *self.Q.shape[2:]), z.dtype)
-        r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, at[:, -1])
-        r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, at[:, :-1])
+        r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, z_places[:, -1])
+        r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, z_places[:, :-1])
         r[:, -1] *= b.alpha**-0.5
         r[:, -1] += np.einsum("pijm,pj->pim", self.rest, k[..., 0])
-        known = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
-        others = z - self.places[:-2].T @ at[:, :-2]
+        labels = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
+        others = z - self.places[:-2].T @ z_places[:, :-2]
         others[:, DELTA] = 0.0
         r = np.einsum("pijm,paj->paim", self.Q, others)
-        return (known + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
+        return (labels + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
 
 
 class Special:
-    """The pencil on u, delta, zeta and the other special directions, at P points with averages x
+    """Pencil on u, delta, zeta and the other special directions, at P points with averages x
     (P, nT) and the trace G (P, 2AT, 2AT).
 
     Attributes
     ----------
     C : (P, (S + 1) A, (S + 1) A)
-        C on the directions in this order, the groups of each side by side.
+        C on the directions in this order, with the groups of a direction next to each other.
     shape : tuple of int
-        Number of the directions, S + 1, of layers, 2T, and of groups A.
+        Numbers of directions S + 1, of layers 2T, and of groups A.
     """
 
     def __init__(self, rows: Rows, x: Array, G: Array) -> None:
         count, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
-        self.rows, EQ, P, size = rows, rows.full(x), len(x), count * A
-        turn = np.hstack([rows.basis.T, null_space(rows.basis)])
-        self.seen = [_Seen(rows, t, G, turn) for t in range(len(rows.batches))]
+        self.rows, EQ, P, size = rows, rows.as_matrices(x), len(x), count * A
+        rotation = np.hstack([rows.basis.T, null_space(rows.basis)])
+        self.samples = [_SampleBlock(rows, t, G, rotation) for t in range(len(rows.batches))]
         H = np.zeros((P, count, count, layers * A, layers * A), np.result_type(EQ, G))
         others = np.delete(np.arange(count), DELTA)
         H[:, others, others] = (rows.links + EQ)[:, None]
         H[:, DELTA, DELTA] = rows.links
-        for step, seen in zip(rows.steps, self.seen, strict=True):
-            H[:, DELTA, DELTA, step, step] = 0.0  # g takes the place of the links within a step
-            known, on = seen.places[:-2], seen.places
-            by_labels = (known.T @ known)[..., None, None]  # E Q is on all that these do not know
+        for step, samples in zip(rows.steps, self.samples, strict=True):
+            H[:, DELTA, DELTA, step, step] = 0.0  # g replaces the links within a step
+            label_places, places = samples.places[:-2], samples.places
+            by_labels = (label_places.T @ label_places)[..., None, None]  # E Q acts on all others
             H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
-            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", on, on, seen.block)
+            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", places, places, samples.block)
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * size, layers * size)
-        last = np.arange(A) - size + DELTA * A  # of delta: what rows start from
-        H[:, last, last] -= 1 / max(rows.initial_norms, 1e-30)  # of norms that are all equal, 0
+        last = np.arange(A) - size + DELTA * A  # delta of the initial rows
+        H[:, last, last] -= 1 / max(rows.initial_norms, 1e-30)  # 0 if all norms are equal
         self.back = -np.linalg.solve(H[:, size:, size:], H[:, size:, :size])
         self.C = H[:, :size, :size] + H[:, :size, size:] @ self.back
 
-    def by_trace(self, w: Array) -> Array:
-        """-d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all directions."""
+    def trace_derivative(self, w: Array) -> Array:
+        """Derivative -d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all
+        directions."""
         count, layers, A = self.shape
         z = np.concatenate([w, (self.back @ w[..., None])[..., 0]], axis=1)
         z = z.reshape(-1, layers, count, A).swapaxes(1, 2).reshape(-1, count, layers * A)
         total = np.zeros((len(w), *self.rows.links.shape), z.dtype)
-        for step, seen in zip(self.rows.steps, self.seen, strict=True):
-            total[:, step, step] = seen.by_trace(z[..., step])
+        for step, samples in zip(self.rows.steps, self.samples, strict=True):
+            total[:, step, step] = samples.trace_derivative(z[..., step])
         return total
 
 
 def norm_variance(rows: Rows) -> float:
-    """d times the variance of the squared norms, where they are kept, the largest of a group."""
+    """Largest variance, over groups, of the squared row norms times d; 0 without norms."""
     A, x = rows.groups, rows.start[None]
     C = Special(rows, x, rows.trace(x, np.zeros((1, A, A)))).C[0]
     return float(np.diagonal(C)[DELTA * A : (DELTA + 1) * A].max())

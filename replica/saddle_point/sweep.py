@@ -11,7 +11,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .local_field import Field, Scores, field_on
+from .local_field import Field, Scores, field_at_nodes
 from .overlaps import Conjugates, Overlaps
 from .responses import Responses, SignalSources, Susceptibility
 from .signal import Signal
@@ -37,16 +37,16 @@ def sweep(
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
-    field = field_on(responses, o)  # Eqs. (4.1), (6.1)
+    field = field_at_nodes(responses, o)  # Eqs. (4.1), (6.1)
     s = score(field)
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    new = step(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
-    own = responses.signal_sources(V, susceptibility, alpha, new.special_hat)
-    X = sources(responses, s.square, alpha, new.m_hat, own.X2)  # Eqs. (4.8), (6.3)
+    signal = step(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
+    X = sources(responses, s.square, alpha, signal.m_hat, signal_sources.X2)  # Eqs. (4.8), (6.3)
     Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)
-    return *unpacked(responses, V, V_hat, new, own, X, Q), s
+    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), s
 
 
 def unpacked(
@@ -54,21 +54,21 @@ def unpacked(
     V: Array,
     V_hat: Array,
     signal: Signal,
-    own: SignalSources,
+    signal_sources: SignalSources,
     X: tuple[Array, Array],
     Q: Array,
 ) -> tuple[Overlaps, Conjugates]:
-    """All overlaps and conjugates from packed ones, with what the ``signal`` adds to Q1 by its
-    ``own`` sources and psi.  Eq. (4.9)"""
+    """All overlaps and conjugates from packed ones, with the contributions of the
+    ``signal`` to Q1.  Eq. (4.9)"""
     theta, psi = np.split(signal.special, [responses.table.loadings.shape[1]], axis=2)
     Q1, q2 = responses.unpack(Q)
-    Q1 += own.Q1 + psi @ psi.swapaxes(1, 2)
+    Q1 += signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
     overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
     return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
 
 
 def sources(
-    responses: Responses, square: Array, alpha: Array, m_hat: Array, of_signal: Array
+    responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
 ) -> tuple[Array, Array]:
     """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
     adds to X2.  Eqs. (4.8), (6.3)
@@ -77,7 +77,7 @@ def sources(
     share it.
     """
     table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
-    X2 = X2 + of_signal
+    X2 = X2 + X2_of_signal
     if np.isfinite(table.dimension):
         _, one_of_each = np.unique(table.classes, return_index=True)
         X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2

@@ -29,8 +29,8 @@ from solvers.rules import (
     gauss_hermite,
     gauss_legendre,
     gaussian_density,
-    graded,
-    interval,
+    graded_breaks,
+    half_range,
     trapezoid,
 )
 
@@ -123,7 +123,7 @@ def _on_contour(target: Any) -> Rule:
     if target.kinks:
         s, weights = _contour_between_kinks(target)
     else:
-        rule = trapezoid(CONTOUR_NODES, interval(CONTOUR_NODES))
+        rule = trapezoid(CONTOUR_NODES, half_range(CONTOUR_NODES))
         s, weights = contour(
             *sides_and_turns(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0
         )
@@ -135,9 +135,9 @@ def _on_contour(target: Any) -> Rule:
 
 def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
     """Contour for s, and its weights, off the real line on every interval between two kinks."""
-    end = interval(CONTOUR_NODES)
+    end = half_range(CONTOUR_NODES)
     # 24 nodes a panel of length 1: the poles are 0.15 away
-    rule = gauss_legendre(24, graded(target.kinks, end), end, 1.0)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, end), end, 1.0)
     real_s, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
     for ends in pairwise((-np.inf, *target.kinks, np.inf)):
         inside = (real_s > ends[0]) & (real_s < ends[1])
@@ -159,7 +159,8 @@ def _with_small_noise(nodes: Rule, noise: float) -> Rule:
 
 def _on_real_line(target: Any, panel: float) -> Rule:
     """Values of the target on a fine real rule for s."""
-    rule = gauss_legendre(24, graded(target.kinks, interval(1024)), interval(1024), panel)
+    reach = half_range(1024)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, reach), reach, panel)
     return _merged_labels(target(rule.nodes), rule.weights)
 
 

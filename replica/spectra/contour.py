@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import erf
 
-from solvers.quadrature import refine
+from solvers.quadrature import expectation
 from solvers.results import Array
-from solvers.rules import Rule, interval
+from solvers.rules import Rule, half_range
 
-from ..equivalence import Table, alike
+from ..equivalence import Table, group_kinds
 from ..problem import MOMENT_TOLERANCE, Activation, Model, Moments
 
 
@@ -45,7 +45,7 @@ def contour_table(model: Model, table: Table) -> Table | None:
     kappa, weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
     if not np.iscomplexobj(kappa):
         return None
-    kinds, _ = alike(model)
+    kinds, _ = group_kinds(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
         for a in kinds
@@ -61,7 +61,7 @@ def contour_table(model: Model, table: Table) -> Table | None:
 
 def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
     """Complex nodes (nodes,) of the contour and their Gaussian weights, of sum 1."""
-    half = interval(nodes)
+    half = half_range(nodes)
     kappa, slope = contour_points(np.linspace(-half, half, nodes), side, turns, steepest)
     weights = slope * np.exp(-(kappa**2) / 2)
     return kappa, weights / weights.sum()
@@ -146,5 +146,5 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
 
     breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    result = refine(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
+    result = expectation(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
     return Moments(*result.value)

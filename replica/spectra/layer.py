@@ -255,9 +255,9 @@ class _BulkSolver:
                 _log_parts(start),
                 tol=TOLERANCE,
                 size=np.ones_like,
-                past=np.zeros((1, 8, 2, 2 * N)),
-                near=1.0,
-                longest=2.0,
+                history=np.zeros((1, 8, 2, 2 * N)),
+                linear_below=1.0,
+                longest_step=2.0,
                 max_iterations=100,
             )
         x = found.value[0]

@@ -37,11 +37,11 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
         return np.full(count, np.nan)
     V2 = U[:, -resolvent.responses.groups :].real
     total = 1 + resolvent.responses.from_analytic(U).real @ resolvent.real.coefficients
-    groups, weights = len(table.classes), table.on_parts(table.weights / total[0])
+    groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    response = resolvent.real.analytic.loading_response(U, np.array([alpha]))[0].real
+    response = resolvent.real.analytic.susceptibility_matrix(U, np.array([alpha]))[0].real
     cross, gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
     theta_system = np.eye(len(gram)) + gram @ response
     of_theta = cross @ response @ np.linalg.solve(theta_system, cross.T)

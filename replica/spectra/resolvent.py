@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.continuation import follow, newton_complex
+from solvers.continuation import follow_root, newton_complex
 from solvers.resources import check_time
 from solvers.results import Array
 
@@ -79,7 +79,7 @@ class Resolvent:
             on_arc = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
             return np.where(t >= 1, z[rows], on_arc)
 
-        return follow(
+        return follow_root(
             self.residual,
             self.real.analytic.to_analytic(V, alpha).astype(complex),
             path,

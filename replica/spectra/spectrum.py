@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT, GivenUp, one_thread, within
+from solvers.resources import TIME_LIMIT, GivenUp, deadline, one_thread
 from solvers.results import Array, ConvergenceError
 from solvers.settle import settle
 
@@ -228,7 +228,7 @@ def spectrum(
         find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
-        with within(time_limit):
+        with deadline(time_limit):
             return find()
     except GivenUp:
         message += (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.results import Array
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
@@ -99,7 +99,7 @@ def features_at_dimension(
     gaussian = step.readout.continuous == "gaussian"
     discretise = gauss_hermite if gaussian else step.readout.discretise
     values, shares = discretise(readout_nodes)
-    rows = tensor(*[gauss_hermite(row_nodes)] * K)
+    rows = tensor_rule(*[gauss_hermite(row_nodes)] * K)
     if len(rows.weights) * len(values) > MOST_GROUPS:
         allowed = f"fewer: {len(rows.weights)} times {len(values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
@@ -153,7 +153,7 @@ def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
     """
     K, labels = directions.shape[1], step.labels_at(0)
     components = Components.from_law(step.inputs, directions, labels.combinations)
-    rule = tensor(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K)
+    rule = tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K)
     places, weights = components.places_and_weights(rule)
     h, g, spread = components.moments(labels.combined_mean, places)
     kappa, mean = np.split(components.projection_means(places), [K])

@@ -91,7 +91,7 @@ class NetworkRows:
 
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
-        return self.all_groups.of(groups) if _several_kinds(self.step) else self.tabulated
+        return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated
 
     def kind_invariants(self, groups: NDArray[np.int64], slopes: Array) -> Array:
         """Invariants (G, n) of ``groups`` of ``published``, equal for groups of one kind.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 from numpy.typing import NDArray
 
-from solvers.chebyshev import to_coefficients
+from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
 from solvers.rules import HALF_WIDTH, gaussian_density, trapezoid
 
@@ -59,7 +59,7 @@ class Nodes(NamedTuple):
 
     def weights_on_nodes(self, total: Array) -> Array:
         """Weights (l, N, m) on the nodes with the Chebyshev moments ``total``."""
-        on_nodes = total @ to_coefficients(self.points)
+        on_nodes = total @ coefficient_matrix(self.points)
         return np.asarray(on_nodes.reshape(len(total), -1, self.panels * self.points))
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.adaptive import Panels, adapt, between
+from solvers.adaptive import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
-from solvers.resources import GivenUp, check_time, one_thread, within
+from solvers.resources import GivenUp, check_time, deadline, one_thread
 from solvers.results import Array
-from solvers.rules import Rule, interval, trapezoid
+from solvers.rules import Rule, half_range, trapezoid
 from solvers.settle import scaled_change, settle
 
 from ..equivalence import Batch
@@ -29,7 +29,7 @@ from .step import Step
 LONGEST = 60.0  # seconds for the batches of a model
 SMALL = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
-KAPPA_RULES = [trapezoid(n, interval(n)) for n in (40, 56, 80, 112, 160, 224)]
+KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 
 
 class State(NamedTuple):
@@ -55,7 +55,7 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
-        with within(LONGEST):
+        with deadline(LONGEST):
             for t in range(len(step.schedule)):
                 batch, state = _refined_batch(step, kinds, state, t)
                 batches.insert(0, batch)
@@ -146,13 +146,14 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
     # Gauss's and Kronrod's rules agree to tol; Kronrod's error is much smaller
     tol, max_panels = 1e-7, 400
-    adapted = adapt(values, between(np.linspace(-9.2, 9.2, 7)[None]), tol, max_panels, at_once=32)
+    initial = panels_between(np.linspace(-9.2, 9.2, 7)[None])
+    adapted = halve_panels(values, initial, tol, max_panels, batch_size=32)
     if adapted is None:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
             f"{max_panels} panels"
         )
-    return Rule(*(part[0] for part in adapted[0].gaussian()))
+    return Rule(*(part[0] for part in adapted[0].rule()))
 
 
 def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
@@ -178,7 +179,7 @@ def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: i
     """
     tol = 1e-10 if K == 1 else 1e-8
     settled = settle(range(count), probe, scaled_change, tol)
-    if not settled.met:
+    if not settled.converged:
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"

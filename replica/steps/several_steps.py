@@ -192,7 +192,7 @@ def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, 
 
     tol = 1e-11  # errors accumulate over the steps
     settled = settle(rules(rows), averages, largest_change, tol)
-    if not settled.met:
+    if not settled.converged:
         raise QuadratureError(
             f"the averages over kappa after a step did not settle to {tol:g} "
             f"(last change {settled.change:.1e})"
@@ -213,7 +213,8 @@ def _averages(step: Step, rows: SpikedRandomFeatures, rule: Rule) -> Array:
     rho2 = rho**2 + rows.labels.conditional_variance(table.h, table.spread)
     along_spike = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ weights
     # averages of rho mu_1 along the spike and orthogonal to it
-    force = table.on_parts(weights) * (table.seen - step.readout.values[0] * table.regressors[0])
+    residual = table.target_parts - step.readout.values[0] * table.regressors[0]
+    force = table.per_part(weights) * residual
     a_u, *a_zeta = force @ table.regressors[1:].T
     return np.array([a_u, *along_spike, *a_zeta])
 

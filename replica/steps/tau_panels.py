@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import NODES, Panels, adapt, between
+from solvers.adaptive import NODES, Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import gaussian_density
@@ -75,8 +75,8 @@ class NestedPanels(NamedTuple):
         crossed = [(v, t) for v, t in crossed if abs(v @ slope) > NEGLIGIBLE]
         places = [((t - v @ centre) / (v @ slope))[:, None] for v, t in crossed]
         breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
-        initial = between(np.sort(breaks, axis=1))
-        adapted = adapt(values, initial, self.tol, MOST_PANELS, self.panels_at_once)
+        initial = panels_between(np.sort(breaks, axis=1))
+        adapted = halve_panels(values, initial, self.tol, MOST_PANELS, self.panels_at_once)
         if adapted is None:
             raise QuadratureError(
                 f"the averages over the batch of a step: target {self.labels.target.name} less the "
@@ -89,7 +89,7 @@ class NestedPanels(NamedTuple):
         """Nodes of Kronrod's rule on ``panels`` of the first coordinate and the panels within."""
         weights, size = panels.weights, self.panels_at_once
         for block in (slice(k, k + size) for k in range(0, len(weights), size)):
-            block_panels = panels.at(block)
+            block_panels = panels.select(block)
             node_owner, tau = np.repeat(block_panels.owner, NODES.size), block_panels.nodes.ravel()
             node_weights = weights[block].ravel()
             if self.L.shape[1] == 1:

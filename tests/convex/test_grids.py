@@ -7,7 +7,7 @@ import pytest
 
 from replica import learning_curve, solve
 from replica.convex.label_tables import is_odd, shared_tables
-from replica.equivalence import jumps
+from replica.equivalence import target_jumps
 from solvers.results import ConvergenceError, Status
 from tests.convex.problems import LOG_COSH, MODELS, SIGN, WAVE
 
@@ -95,7 +95,7 @@ def test_weights_of_every_shared_table_sum_to_1(name):
             both = table.weights * labels.weights.sum(axis=1)
             assert both.sum() == pytest.approx(1, abs=1e-12)
             found += 1
-    assert found or jumps(MODELS[name])
+    assert found or target_jumps(MODELS[name])
 
 
 def test_what_is_odd():

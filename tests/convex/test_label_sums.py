@@ -10,7 +10,7 @@ from replica.convex import classification_error
 from replica.convex.averages import scores
 from replica.convex.equations import Equations
 from replica.convex.label_tables import labels_at, tau_rule
-from replica.saddle_point import field_on, responses_of, ridge
+from replica.saddle_point import field_at_nodes, responses_of, ridge
 from solvers.rules import trapezoid
 from tests.convex.problems import MODELS, SIGN, by_nodes, change_on, labels_on
 
@@ -33,7 +33,7 @@ def test_steps_are_summed_exactly(model, loss):
     labels, of, summed = given.labels, replica.loss(loss), by_nodes(loss)
     start = ridge.solve_points(given.table, ONE, 0.1 * ONE).overlaps
     overlaps, _ = Equations(given, of).solve(ONE, 0.1 * ONE, start)
-    field = field_on(responses_of(given.table), overlaps)
+    field = field_at_nodes(responses_of(given.table), overlaps)
     assert labels.steps is not None
     exact = scores(labels, summed, field)
     for mine, theirs in zip(exact, scores(labels._replace(steps=None), summed, field), strict=True):
@@ -41,8 +41,8 @@ def test_steps_are_summed_exactly(model, loss):
     by_steps = classification_error(model, overlaps, 1e-9)[0]
     # the same from its definition, kappa and tau summed
     tau, weights, mean, *_ = labels
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.pull, tau)
-    sd = np.sqrt(field.power - (field.pull**2).sum(axis=-1))[..., None]
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, tau)
+    sd = np.sqrt(field.variance - (field.tau_slope**2).sum(axis=-1))[..., None]
     below = ndtr(-centre / sd)
     up = (1 + mean) / 2
     wrong = (weights * (up * below + (1 - up) * (1 - below))).sum(axis=-1)
@@ -75,7 +75,7 @@ def test_kinks_of_a_user_are_split(model, lam):
     1e-7, with a slope that is spread over V and divided by it."""
     given, of = labels_on(model, trapezoid(30, 6.5)), replica.loss("absolute")
     overlaps = ridge.solve_points(given.table, ONE, lam * ONE).overlaps
-    field = field_on(responses_of(given.table), overlaps)
+    field = field_at_nodes(responses_of(given.table), overlaps)
     exact = scores(given.labels, of, field)
     own = scores(given.labels, by_nodes("absolute"), field)
     # where kappa and tau are unlikely together there are no nodes: 1e-11 of tau at kappa = 4

@@ -9,7 +9,7 @@ import replica
 from replica.convex.averages import losses, scores
 from replica.convex.label_tables import ConditionalLabels, Steps
 from replica.saddle_point import Field
-from solvers.rules import composite
+from solvers.rules import composite_legendre
 
 ONE = np.ones((1, 1))
 BINARY, REAL = (-0.9, 0.8, 0.3), (-1.0, 2.0, -1.0)
@@ -39,7 +39,7 @@ def by_panels(labels, of, C, P, power, V):
             if r:
                 places += [(edge + widths * rest / sd) / r for edge in edges]
             panels = np.unique(np.clip(np.concatenate([widths, *places]), -9, 9))
-            z, length = composite(12, panels)
+            z, length = composite_legendre(12, panels)
             u = (r * z - edges[:, None]) * sd / rest
             p = chance[0] + np.diff(chance) @ ndtr(u)
             tau = r * z * p + rest / sd * np.diff(chance) @ stats.norm.pdf(u)

@@ -13,8 +13,8 @@ from replica.convex.label_tables import ConditionalLabels
 from replica.equivalence import tabulate
 from replica.problem import label_noise
 from replica.problem.student_t import mixture
-from replica.saddle_point import Field, field_on, responses_of, ridge
-from solvers.rules import Rule, composite, trapezoid
+from replica.saddle_point import Field, field_at_nodes, responses_of, ridge
+from solvers.rules import Rule, composite_legendre, trapezoid
 from tests.convex.problems import LOG_COSH, MODELS, WAVE, by_nodes, labels_on, overlaps_of
 
 FOURTH = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
@@ -56,7 +56,7 @@ def test_averages_by_brute_force(of, nu, V):
     panels = np.sort(
         np.concatenate([ends, *(end + side * away for end in ends for side in (-1, 1))])
     )
-    t0, length = composite(8, panels)
+    t0, length = composite_legendre(8, panels)
     g, slope, near = of.score(t0, np.full_like(t0, V))
     exact, scale = np.zeros(7), stats.t.pdf(0, nu) / sigma
     for t, w, y in zip(tau, weights, mean, strict=True):
@@ -87,12 +87,12 @@ def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
     table = tabulate(WAVE, Rule(np.linspace(-9, 9, 401), np.ones(401)))
     weights = np.exp(-(table.kappa[0] ** 2) / 2)
     weights /= weights.sum()
-    field = field_on(responses_of(table), overlaps_of(point))
+    field = field_at_nodes(responses_of(table), overlaps_of(point))
     tau, over_tau = np.polynomial.hermite_e.hermegauss(60)
     rest = np.sqrt(1 - 0.8**2)
     x = np.sin(0.8 * table.kappa[0][:, None] + rest * tau)
-    x -= field.centre[0][:, None] + field.pull[0] * tau
-    variance = (field.power[0] - field.pull[0, :, 0] ** 2)[:, None]
+    x -= field.centre[0][:, None] + field.tau_slope[0] * tau
+    variance = (field.variance[0] - field.tau_slope[0, :, 0] ** 2)[:, None]
     second = sigma**2 * nu / (nu - 2)
     fourth_moment = 3 * sigma**4 * nu**2 / ((nu - 2) * (nu - 4))
     m2, m4 = x**2 + variance, x**4 + 6 * x**2 * variance + 3 * variance**2
@@ -128,5 +128,5 @@ def test_features_that_vanish(law):
     given = labels_on(replace(MODELS["student"], label_noise=law), trapezoid(36, 6.7))
     o = ridge.solve_points(given.table, np.array([0.7]), np.array([0.1])).overlaps
     gone = o._replace(V1=0 * o.V1, V2=0 * o.V2)
-    field = field_on(responses_of(given.table), gone)
+    field = field_at_nodes(responses_of(given.table), gone)
     assert all(np.isfinite(part).all() for part in scores(given.labels, of, field))

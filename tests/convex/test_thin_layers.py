@@ -13,7 +13,7 @@ from replica.convex.averages import scores
 from replica.convex.equations import Equations
 from replica.convex.panels import fitted_table
 from replica.equivalence import tabulate
-from replica.saddle_point import Overlaps, field_on, responses_of
+from replica.saddle_point import Overlaps, field_at_nodes, responses_of
 from solvers.rules import Rule, gauss_legendre, trapezoid
 from tests.convex.problems import (
     LOG_COSH,
@@ -121,11 +121,11 @@ def test_layers_in_tau_are_resolved(name, loss, lam):
     chosen = likely[np.linspace(0, likely.size - 1, 5).astype(int)]
     kappa = Rule(table.kappa[0, chosen], np.ones(chosen.size))
     dense = labels_on(model, kappa, 8, 16.4 / 2400)
-    field = field_on(responses_of(dense.table), overlaps_of(point))
+    field = field_at_nodes(responses_of(dense.table), overlaps_of(point))
     for at, k in enumerate(chosen):
         here = type(field)(*(part[:, [at]] for part in field))
-        found = scores(labels.at(slice(k, k + 1)), of, here)
-        exact = scores(dense.labels.at(slice(at, at + 1)), of, here)
+        found = scores(labels.select(slice(k, k + 1)), of, here)
+        exact = scores(dense.labels.select(slice(at, at + 1)), of, here)
         for mine, theirs in zip(found, exact, strict=True):
             assert mine == pytest.approx(theirs, rel=1e-7, abs=1e-8)
 

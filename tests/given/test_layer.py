@@ -62,5 +62,5 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     )
     solved = solve_point(exact._replace(strata=strata, moments=moments), loss("square"), 200, 0.01)
     field = solved.field
-    error = rule.weights @ ((moments.h - field.centre[0]) ** 2 + field.power[0])
+    error = rule.weights @ ((moments.h - field.centre[0]) ** 2 + field.variance[0])
     assert abs(found.test_error / error - 1) < 2e-4  # twice what is asked for

@@ -9,7 +9,7 @@ from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate import evaluate
 from replica.problem import GaussianMixture, activation
 from solvers.results import Status
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.simulated import (
     class_errors,
     giant_step,
@@ -300,7 +300,7 @@ def test_special_directions_may_be_all_there_are():
     """Three inputs: of four neurons the least squares of the population are integrals over them."""
     rng = np.random.default_rng(5)
     weights, bias = rng.standard_normal((4, 3)), rng.standard_normal(4)
-    x, share = tensor(*[gauss_hermite(60)] * 3)
+    x, share = tensor_rule(*[gauss_hermite(60)] * 3)
     features, y = np.tanh(x @ weights.T + bias), x[:, 0] * (1 + x[:, 1])
     power, along = (features.T * share) @ features, (features.T * share) @ y
     layer = FirstLayer(

@@ -14,7 +14,7 @@ from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
 
 TIGHT = 1e-12
@@ -43,7 +43,7 @@ def layer():
     """A small layer with biases: (weights, biases, directions, rule)."""
     draw = np.random.default_rng(0)
     p, d = 40, 30
-    rule = tensor(gauss_hermite(10), gauss_hermite(8))
+    rule = tensor_rule(gauss_hermite(10), gauss_hermite(8))
     return rows(draw, p, d), 0.3 * draw.standard_normal(p), np.eye(d)[:, :2], rule
 
 
@@ -138,7 +138,7 @@ def test_what_did_not_converge_says_so(layer):
 
 
 def test_heavy_tails_of_a_rule_do_not_count():
-    rule = tensor(gauss_hermite(24), gauss_hermite(24))
+    rule = tensor_rule(gauss_hermite(24), gauss_hermite(24))
     kept = heavy(rule)
     assert kept.weights.size < rule.weights.size
     assert kept.weights.sum() == pytest.approx(1)

@@ -13,7 +13,7 @@ from replica.given.nodes import condition
 from replica.problem import activation
 from solvers.resources import GivenUp
 from solvers.results import Status
-from solvers.rules import gauss_hermite, tensor
+from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.drawn import drawn_layer
 from tests.given.literal import layer_moments
 from tests.given.simulated import mean_errors, ridge, square_errors
@@ -155,7 +155,7 @@ def test_second_moments_are_those_of_every_stratum():
     weights = rng.standard_normal((40, 30)) / np.sqrt(30)
     weights[:, :2] += 0.7 * rng.standard_normal((40, 2))
     weights[5] = weights[4]
-    rule = tensor(gauss_hermite(10), gauss_hermite(8))
+    rule = tensor_rule(gauss_hermite(10), gauss_hermite(8))
     directions, of = np.eye(30)[:, :2], activation("tanh")
     given = condition(weights, np.zeros(40), directions, 1.0, np.zeros(30), None)
     mu, S = layer_moments(weights, 0.0, of, directions, rule.nodes, 4)
@@ -177,7 +177,7 @@ def test_strata_without_their_diagonal_are_given_up(monkeypatch):
     assert np.isnan(point.test_error)
     given = condition(np.eye(3), np.zeros(3), np.eye(3)[:, :1], 1.0, np.zeros(3), None)
     with pytest.raises(GivenUp):
-        layer_strata(given, activation("tanh"), tensor(gauss_hermite(8)), 4, 1e-3)
+        layer_strata(given, activation("tanh"), tensor_rule(gauss_hermite(8)), 4, 1e-3)
 
 
 @pytest.mark.parametrize("student", ["tanh", "erf", "sin"])

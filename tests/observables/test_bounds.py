@@ -11,7 +11,7 @@ from scipy.special import erf
 
 import replica
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from replica.equivalence import at_points
+from replica.equivalence import table_at_kappa
 from solvers.results import ConvergenceError
 from tests.problems import PUBLISHED as STEP
 
@@ -83,7 +83,7 @@ def test_functions_attain_the_bounds():
     found = replica.bounds(model)
     z, w = Z, W
     h = found.target_function(z)
-    table, _ = at_points(model, z)
+    table, _ = table_at_kappa(model, z)
     upper = w @ (table.spread + (h - found.upper_function(z)) ** 2)
     across = (table.g[0] - found.psi[:, 0] @ table.mu1) ** 2 - table.g[0] ** 2
     lower = w @ (table.spread + (h - found.lower_function(z)) ** 2 + across)
@@ -237,7 +237,7 @@ def test_learned_function_makes_the_error(readout):
     model = replace(STEP, alpha0=1.0, readout=readout).srf(beta=1.3)
     learned = replica.learned_function(model, alpha=1.0, lam=0.1)
     z, w = Z, W
-    table, _ = at_points(model, z)
+    table, _ = table_at_kappa(model, z)
     square = (learned.mean(z) - learned.target_mean(z)) ** 2
     error = w @ (square + learned.variance(z) + learned.target_variance(z))
     error -= 2 * w @ (learned.point.overlaps.psi[:, 0] @ table.mu1 * table.g[0])

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 import replica
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
-from replica.convex import objective
+from replica.convex import training_objective
 from replica.observables.evaluate import evaluate_at_bias
 
 ONE = SpikedRandomFeatures(student="relu", target="sign", r=1.5, c=1.3, gamma=0.8)
@@ -36,7 +36,7 @@ def at(model, bias, alpha, lam, loss, tol=None):
     """The objective and its slope of points (alpha, lam), at one bias."""
     there = model.with_bias(bias, train_bias=True)
     one = evaluate_at_bias(there, alpha, lam, replica.loss(loss), tol)
-    value = objective(one.train_loss, one.overlaps, alpha, lam, model.beta)
+    value = training_objective(one.train_loss, one.overlaps, alpha, lam, model.beta)
     return value, one.slope
 
 

@@ -54,7 +54,7 @@ def test_whatever_an_executor_raises(tmp_path, error, at_once):
 def test_an_error_of_a_cell_is_its_own():
     """In an executor as in this process: it is not the executor that failed."""
     with pytest.raises(ZeroDivisionError):
-        list(executors.results((0).__rfloordiv__, [1, 2], Failing(2, None), 1))
+        list(executors.run_all((0).__rfloordiv__, [1, 2], Failing(2, None), 1))
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_faults_of_a_dask_cluster(tmp_path, fault):
         assert found["error"] is None
     else:
         assert "the executor failed" in found["error"]
-        assert "the same call with a new executor goes on from there exactly" in found["error"]
+        assert "the same call with a new executor continues from there exactly" in found["error"]
     resumed = simulate(MODEL, store=tmp_path, **OPTIONS)
     np.testing.assert_array_equal(resumed.test_error, simulate(MODEL, **OPTIONS).test_error)
 

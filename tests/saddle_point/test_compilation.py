@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 import replica
-from replica.saddle_point.one_group.compilation import keep
+from replica.saddle_point.one_group.compilation import cache_on_disk
 from tests.places import ROOT
 from tests.saddle_point.test_one_group import MODELS
 
@@ -90,7 +90,7 @@ def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         function = numba.njit(module.twice)
-        keep(function)
+        cache_on_disk(function)
         assert function(21.0) == 42
         return sum(function.stats.cache_hits.values())
 

@@ -95,7 +95,7 @@ def test_signal_sources_are_derivatives(initialisation):
 
     def form(V1_hat, V2):
         V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
-        overlaps = responses.susceptibility(V, V_hat, alpha).answer(hats)
+        overlaps = responses.susceptibility(V, V_hat, alpha).overlaps(hats)
         return responses.beta / alpha[0] * np.sum(hats * overlaps)
 
     V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))

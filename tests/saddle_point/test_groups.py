@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
-from replica.equivalence import alike, table_at, table_of_size, tabulate, tabulate_at
+from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, tabulate_at
 from replica.observables import sweep
 from replica.problem import law
 from replica.saddle_point import groups, responses, ridge, solve_and_check
@@ -216,7 +216,7 @@ def test_opposite_groups_of_an_odd_student_are_one_kind_at_a_finite_dimension():
     of = dict(student="tanh", target="sin", c=1.1, gamma=0.9, dimension=120)
     together = SpikedRandomFeatures(r=[1.5, 0.5, -0.5, -1.5], **of)
     apart = SpikedRandomFeatures(r=[1.5, 0.5, -0.5 - 1e-9, -1.5 - 1e-9], **of)
-    assert [len(alike(model)[0]) for model in (together, apart)] == [2, 4]
+    assert [len(group_kinds(model)[0]) for model in (together, apart)] == [2, 4]
     one, other = (solve(model, alpha=1.5, lam=0.05) for model in (together, apart))
     # errors are smooth in the loading
     assert one.test_error == pytest.approx(other.test_error, rel=1e-8)
@@ -294,13 +294,13 @@ def test_many_groups_are_solved_without_matrices(monkeypatch):
     usual, _ = solve_and_check(table, table, alpha, lam)
     wrong = ridge.responses_of(table)
     V = wrong.pack(usual.overlaps.V1, usual.overlaps.V2) * (1 + 1e-6)
-    step = np.abs(wrong.distance(V, alpha, lam)).max(axis=1)
+    step = np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1)
     for module in (groups, responses):
-        monkeypatch.setattr(module, "MANY", 50)
+        monkeypatch.setattr(module, "LARGEST_MATRIX", 50)
     many, _ = solve_and_check(table, table, alpha, lam)
     assert many.residual.max() < 1e-12
     # what is left where V is off by 1e-6, with and without Newton's matrix
-    assert np.abs(wrong.distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)
+    assert np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)
     for found, expected in zip(many.errors, usual.errors, strict=True):
         assert found == pytest.approx(expected, rel=1e-11)
     moments = many.overlaps.Q1, usual.overlaps.Q1

@@ -153,7 +153,7 @@ def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):
 )
 def test_the_compiled_check_sees_every_number(name):
     table = table_at(MODELS[name], 2).one_group
-    alpha, lam, case = 1.3, 0.01, (table.usual, table.several)
+    alpha, lam, case = 1.3, 0.01, (table.one_spike, table.several)
     W1, V2, _, _ = responses(table, alpha, lam)
     point = readout(table, *case, alpha, lam, W1, V2)
 
@@ -172,7 +172,7 @@ def test_the_compiled_check_sees_every_number(name):
             assert violated(point._replace(**{quantity: wrong(value)})) > WRONG, quantity
     for quantity, value in signal._asdict().items():
         for k, number in enumerate(np.atleast_1d(value)):
-            if number == 0 and table.rows is None and table.usual:
+            if number == 0 and table.rows is None and table.one_spike:
                 continue  # an sRF has no chi
             bad = np.where(np.arange(np.size(value)) == k, wrong(number), value)
             bad = signal._replace(**{quantity: bad if np.ndim(value) else float(bad[0])})

@@ -106,7 +106,7 @@ def of_section_16(step):
 def response(model, V1_hat, V2):
     """M' of (16.10) on (u, delta, zeta): of (17.4), with what V1_hat sees of zeta."""
     responses = CorrelatedGroup(table_at(model, 0))
-    of = responses.response(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
+    of = responses.signal_response(np.array([[np.nan, V2]]), np.array([[V1_hat, np.nan]]))
     M = model.beta * of.overlaps(np.array([[V2]]), np.ones(1))[0]
     return M - V1_hat * np.outer(M[:, -1], M[-1]) / (1 + V1_hat * M[-1, -1])
 
@@ -130,9 +130,7 @@ def test_section_16_as_it_stands(fields, initialisation):
     for V1_hat, Lam in ((0.1, 0.5), (10.0, 2.0)):
         V2 = expected.V2(beta, V1_hat, Lam)
         q = beta * V2 * V1_hat
-        assert 1 / (1 + q * rows.effective(np.array([q]))[0][0]) == pytest.approx(
-            expected.p(q), rel=1e-9
-        )
+        assert 1 / (1 + q * rows.c_e(np.array([q]))[0][0]) == pytest.approx(expected.p(q), rel=1e-9)
         M = expected.M(beta, V1_hat, Lam)
         np.testing.assert_allclose(
             response(model, V1_hat, V2), M, rtol=1e-8, atol=1e-9 * np.abs(M).max()
@@ -188,7 +186,7 @@ def test_the_pencil_of_a_student_that_becomes_odd():
         V2 = closed.resolvent(expected, beta, V1_hat, Lam)[1]
         q = beta * V2 * V1_hat
         p = closed.kappa_t(expected, q * expected.b / (1 + q)) / (1 + q)
-        effective = model.rows.tabulated.effective(np.array([q]))[0][0]
+        effective = model.rows.tabulated.c_e(np.array([q]))[0][0]
         assert 1 / (1 + q * effective) == pytest.approx(p, rel=1e-9)
         M = closed.M_block(expected, beta, V1_hat, Lam)
         np.testing.assert_allclose(
@@ -254,13 +252,13 @@ def test_branch_and_bounds_of_the_rows():
         step = replica.GradientStep(**{k: v for k, v in fields.items() if k in names})
         model = step.network(beta=1.0)
         rows = model.rows.tabulated
-        c, slope = rows.effective(q)
+        c, slope = rows.c_e(q)
         assert (np.diff(c) <= 0).all()
         assert (np.diff(q * c) >= 0).all()
         at, h = q[q > 0.1], 1e-4 * q[q > 0.1]
-        difference = (rows.effective(at + h)[0] - rows.effective(at - h)[0]) / (2 * h)
+        difference = (rows.c_e(at + h)[0] - rows.c_e(at - h)[0]) / (2 * h)
         # differences of second order
         np.testing.assert_allclose(slope[q > 0.1], difference, rtol=1e-5, atol=1e-9)
-        assert (np.linalg.eigvalsh(rows.special(q)[0]) > 0).all()
+        assert (np.linalg.eigvalsh(rows.special_covariance(q)[0]) > 0).all()
         p = CorrelatedGroup(table_at(model, 0)).unresolved(c / (1 + q * c))[0]
         np.testing.assert_allclose(p[1:120], 1 / (1 + q * c)[1:120], rtol=1e-7)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from solvers.adaptive import GAUSS_WEIGHTS, WEIGHTS, adapt, between
+from solvers.adaptive import GAUSS_WEIGHTS, WEIGHTS, halve_panels, panels_between
 from solvers.rules import gaussian_density
 
-UNIT = between(np.array([[0.0, 1.0]]))
+UNIT = panels_between(np.array([[0.0, 1.0]]))
 
 
 def adapted(function, start, tol, most=400):
@@ -16,14 +16,14 @@ def adapted(function, start, tol, most=400):
     def values(panels):
         return function(panels.owner[:, None], panels.nodes) / gaussian_density(panels.nodes)
 
-    return adapt(values, start, tol, most)
+    return halve_panels(values, start, tol, most)
 
 
 @pytest.mark.parametrize("degree", range(0, 26, 2))
 def test_degrees_that_are_exact(degree):
     """Kronrod's rule to 22 and Gauss's to 13, and odd ones by symmetry: to rounding of x^n over
     (-1, 1); the next are off by 3e-8 and 3e-4."""
-    panel = between(np.array([[-1.0, 1.0]]))
+    panel = panels_between(np.array([[-1.0, 1.0]]))
     exact = 2 / (degree + 1)
     for weights, last in ((WEIGHTS, 22), (GAUSS_WEIGHTS, 13)):
         off = abs((panel.half * weights * panel.nodes**degree).sum() - exact)
@@ -54,13 +54,13 @@ def test_every_integral_has_panels_of_its_own():
     def peaks(owner, x):
         return 1 / (1 + (x / width[owner]) ** 2) / width[owner]
 
-    start = between(np.tile([0.0, 1.0], (3, 1)))
+    start = panels_between(np.tile([0.0, 1.0], (3, 1)))
     panels, integrals = adapted(lambda owner, x: np.stack([peaks(owner, x), 0 * x]), start, 1e-9)
     assert integrals == pytest.approx(np.stack([np.arctan(1 / width), 0 * width]), abs=1e-9)
     count = np.bincount(panels.owner)
     assert count[1] == 1
     alone, _ = adapted(lambda owner, x: peaks(owner + 2, x)[None], UNIT, 1e-9)
-    assert alone.low.tolist() == panels.at(panels.owner == 2).low.tolist()
+    assert alone.low.tolist() == panels.select(panels.owner == 2).low.tolist()
 
 
 @pytest.mark.parametrize("weights", [WEIGHTS, GAUSS_WEIGHTS], ids=["kronrod", "gauss"])
@@ -71,12 +71,12 @@ def test_rules_for_a_gaussian_on_panels_of_several_integrals(weights):
     def distance(panels):
         return np.abs(panels.nodes - place[panels.owner, None])[None]
 
-    start = between(np.tile([-9.0, 0.0, 9.0], (2, 1)))
-    panels, averages = adapt(distance, start, np.array([1e-9, 1e-10]), 400)
+    start = panels_between(np.tile([-9.0, 0.0, 9.0], (2, 1)))
+    panels, averages = halve_panels(distance, start, np.array([1e-9, 1e-10]), 400)
     assert np.diff(np.bincount(panels.owner)) > 0
     exact = 2 * gaussian_density(place) + place * (2 * ndtr(place) - 1)
     assert averages[0] == pytest.approx(exact, abs=1e-9)
-    nodes, weights = panels.gaussian(weights)
+    nodes, weights = panels.rule(weights)
     assert nodes.shape == weights.shape
     found = (weights * np.abs(nodes - place[:, None])).sum(axis=1)
     assert found == pytest.approx(exact, abs=1e-8)

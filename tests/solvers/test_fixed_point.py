@@ -30,9 +30,9 @@ def test_far_steps_are_not_extrapolated():
             return x + np.clip((0.999 - np.tanh(x)) * np.cosh(x) ** 2, -1, 1)
 
     start = np.full((1, 1), -20.0)
-    wild = fixed_point(cut, start, past=nothing(1), max_iterations=60)
+    wild = fixed_point(cut, start, history=nothing(1), max_iterations=60)
     options = dict(size=np.ones_like, max_iterations=60)
-    tame = fixed_point(cut, start, past=nothing(1), near=0.9, **options)
+    tame = fixed_point(cut, start, history=nothing(1), linear_below=0.9, **options)
     assert not wild.converged[0]
     assert tame.converged[0]
     assert tame.value[0, 0] == pytest.approx(np.arctanh(0.999), rel=1e-10)
@@ -47,16 +47,18 @@ def test_combined_steps_have_a_longest():
         return 0.99 * x + 1
 
     options = dict(max_iterations=60, size=np.ones_like)
-    for longest, far in ((np.inf, 98.0), (4.0, 4.0)):
+    for bound, far in ((np.inf, 98.0), (4.0, 4.0)):
         visited.clear()
-        result = fixed_point(line, np.zeros((1, 1)), past=nothing(2), longest=longest, **options)
+        result = fixed_point(
+            line, np.zeros((1, 1)), history=nothing(2), longest_step=bound, **options
+        )
         assert result.value[0, 0] == pytest.approx(100)
         assert np.abs(np.diff(visited)).max() == pytest.approx(far, abs=1)
 
 
 @pytest.mark.parametrize("memory", range(4))
 def test_fixed_point(memory):
-    result = fixed_point(coupled, np.ones((3, 2)), past=nothing(memory, 3, 2))
+    result = fixed_point(coupled, np.ones((3, 2)), history=nothing(memory, 3, 2))
     assert result.converged.all()
     assert result.value == pytest.approx(np.tile(EXACT, (3, 1)), rel=1e-12)
     again = np.abs(coupled(result.value) / result.value - 1).max(axis=1)
@@ -65,16 +67,16 @@ def test_fixed_point(memory):
 
 def test_combined_steps_are_faster():
     start = np.ones((3, 2))
-    plain, fast = (fixed_point(coupled, start, past=nothing(memory, 3, 2)) for memory in (0, 2))
+    plain, fast = (fixed_point(coupled, start, history=nothing(memory, 3, 2)) for memory in (0, 2))
     assert fast.iterations[0] < plain.iterations[0] / 3
 
 
 def test_what_was_seen_of_a_similar_map_counts():
     past = nothing(5, 3, 2)
-    first = fixed_point(coupled, np.ones((3, 2)), past=past)
-    options = dict(start=first.value, past=past)
+    first = fixed_point(coupled, np.ones((3, 2)), history=past)
+    options = dict(start=first.value, history=past)
     again = fixed_point(lambda x, rows: coupled(x) + 1e-3, **options)
-    fresh = fixed_point(lambda x, rows: coupled(x) + 1e-3, first.value, past=nothing(5, 3, 2))
+    fresh = fixed_point(lambda x, rows: coupled(x) + 1e-3, first.value, history=nothing(5, 3, 2))
     assert again.value == pytest.approx(fresh.value, rel=1e-12)
     assert again.iterations[0] < fresh.iterations[0]
 
@@ -86,7 +88,7 @@ def test_rows_that_end_do_not_disturb_others():
         with np.errstate(over="ignore"):
             return np.where(rows[:, None] == 0, np.exp(x**2 + 9), coupled(x))
 
-    result = fixed_point(one_explodes, np.ones((2, 2)), past=nothing(2, 2, 2))
+    result = fixed_point(one_explodes, np.ones((2, 2)), history=nothing(2, 2, 2))
     assert list(result.status) == [Status.NOT_FINITE, Status.CONVERGED]
     assert result.value[1] == pytest.approx(EXACT, rel=1e-12)
 
@@ -109,7 +111,7 @@ def test_growth_by_decades_is_not_mistaken_for_slow():
     def grows(x, rows):
         return np.minimum(2 * x, (x + 1e6) / 2)
 
-    result = fixed_point(grows, np.ones((1, 1)), patience=60, near=0.1)
+    result = fixed_point(grows, np.ones((1, 1)), patience=60, linear_below=0.1)
     assert result.value[0, 0] == pytest.approx(1e6, rel=1e-12)
     assert fixed_point(grows, np.ones((1, 1)), patience=60).status[0] is Status.SLOW
 

@@ -5,16 +5,16 @@ import time
 import numpy as np
 import pytest
 
-from solvers.resources import GivenUp, check_time, time_left, within
+from solvers.resources import GivenUp, check_time, deadline, time_left
 from solvers.results import ConvergenceError, Status
 
 
 def test_a_deadline_holds_for_what_is_called_under_it():
     check_time()
     assert time_left() == np.inf
-    with within(1e-3):
+    with deadline(1e-3):
         time.sleep(2e-3)
-        with pytest.raises(GivenUp, match="time_limit") as raised, within(60):
+        with pytest.raises(GivenUp, match="time_limit") as raised, deadline(60):
             check_time()
         assert time_left() < 0
     assert raised.value.status is Status.TIME
@@ -24,6 +24,6 @@ def test_a_deadline_holds_for_what_is_called_under_it():
 
 
 def test_a_deadline_ends_with_an_exception():
-    with pytest.raises(KeyError), within(1e-9):
+    with pytest.raises(KeyError), deadline(1e-9):
         raise KeyError
     assert time_left() == np.inf

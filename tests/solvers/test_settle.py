@@ -28,5 +28,5 @@ def test_answers(candidates, compute, tol, value, change, met):
     left = iter(candidates)
     settled = settle(left, compute, gap, tol=tol)
     assert list(left) == [4] * (len(candidates) == 4)  # none after the one that settles it
-    assert settled.met == met
+    assert settled.converged == met
     np.testing.assert_equal((settled.value, settled.change), (value, change))

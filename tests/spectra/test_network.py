@@ -101,7 +101,7 @@ def test_size_from_which_an_outlier_stands_alone():
     assert equal.outliers_from == pytest.approx(srf.outliers_from, rel=1e-6)  # 1e-6 off an edge
 
     model = step.network(beta=1.0)
-    table, C = table_at(model, 3), model.rows.tabulated.special(np.zeros(1))[0][0]
+    table, C = table_at(model, 3), model.rows.tabulated.special_covariance(np.zeros(1))[0][0]
     V1, V2 = srf.resolvent.solutions(np.array([srf.edges.max() * (1 + 1e-6) + 0j]))[0].real
     weights = table.weights / (1 + V1 * table.mu1[0] ** 2 + V2 * table.mu2sq[0])
     of_m, of_u = table.offsets[0], table.loadings[0].T @ [1.0, C[0, 1] / C[0, 0]]

@@ -102,10 +102,10 @@ def test_effective_covariances_of_drawn_batches(count):
             state = after_step(step, alpha, eta, state, rng)
         c, blocks = effective(*state, q)
         found.append(np.column_stack([blocks[:, *np.triu_indices(3)], c]))
-    block = rows.special(q)[0]
+    block = rows.special_covariance(q)[0]
     sign = np.diag([1, 1, np.sign(rows.rows.basis[1, 0])])
     block = sign @ block @ sign
-    expected = np.column_stack([block[:, *np.triu_indices(3)], rows.effective(q)[0]])
+    expected = np.column_stack([block[:, *np.triu_indices(3)], rows.c_e(q)[0]])
     mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
     size = np.sqrt(np.diagonal(block, axis1=1, axis2=2))
     size = (size[:, :, None] * size[:, None])[:, *np.triu_indices(3)]

@@ -74,7 +74,7 @@ def test_spawned_pool(reference):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_only_time(tmp_path):
     task = DieOnce(tmp_path / "died")
-    found = dict(executors.results(task, list(range(6)), None, 2))
+    found = dict(executors.run_all(task, list(range(6)), None, 2))
     assert found == {cell: cell for cell in range(6)}
     assert (tmp_path / "died").exists()
 
@@ -82,7 +82,7 @@ def test_a_worker_that_is_killed_costs_only_time(tmp_path):
 @pytest.mark.slow
 def test_workers_that_always_die_are_given_up():
     with pytest.raises(executors.WorkerDied, match="times in a row"):
-        list(executors.results(die, [0, 1], None, 2))
+        list(executors.run_all(die, [0, 1], None, 2))
 
 
 def test_a_broken_executor_is_reported():
@@ -90,14 +90,14 @@ def test_a_broken_executor_is_reported():
         ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor,
         pytest.raises(executors.WorkerDied, match="the executor failed"),
     ):
-        list(executors.results(die, [0], executor, 1))
+        list(executors.run_all(die, [0], executor, 1))
 
 
 def test_a_failing_cell_ends_the_pool():
     """The first error comes out at once, and no process stays behind."""
     before = set(multiprocessing.active_children())
     with pytest.raises(ZeroDivisionError):
-        list(executors.results((0).__rfloordiv__, [1, 2, 3], None, 2))
+        list(executors.run_all((0).__rfloordiv__, [1, 2, 3], None, 2))
     for process in set(multiprocessing.active_children()) - before:
         process.join(timeout=60)
         assert not process.is_alive()
@@ -113,7 +113,7 @@ def task(cell):
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
-    for cell, _ in executors.results(task, list(range(60)), None, 2):
+    for cell, _ in executors.run_all(task, list(range(60)), None, 2):
         if cell == 3:
             os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
@@ -142,7 +142,7 @@ def test_functions_without_a_name_travel():
 
 def test_what_cannot_travel_stays_here(caplog):
     lock = threading.Lock()
-    assert dict(executors.results(lambda cell: lock and cell, [1, 2], None, 2)) == {1: 1, 2: 2}
+    assert dict(executors.run_all(lambda cell: lock and cell, [1, 2], None, 2)) == {1: 1, 2: 2}
     assert "Could not pickle the task" in caplog.text
 
 
@@ -225,7 +225,7 @@ def children_of(pid):
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (
         "import time\nfrom solvers import executors\n"
-        "list(executors.results(time.sleep, [60] * 2, None, 2))\n"
+        "list(executors.run_all(time.sleep, [60] * 2, None, 2))\n"
     )
     script = tmp_path / "sleeper.py"
     script.write_text(code)

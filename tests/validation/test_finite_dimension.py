@@ -10,7 +10,7 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.convex.label_tables import shared_table
-from replica.saddle_point import Overlaps, field_on, penalty_on_m
+from replica.saddle_point import Overlaps, field_at_nodes, penalty_on_m
 from validation import draw, simulate
 from validation.fit import fit_convex_readout
 
@@ -35,13 +35,14 @@ def with_fluctuation(point, monkeypatch):
     terms = np.zeros(2)
 
     def field(responses, overlaps, owner=None):
-        plain, square = field_on(responses, overlaps, owner), responses.table.offsets[0] ** 2
+        plain, square = field_at_nodes(responses, overlaps, owner), responses.table.offsets[0] ** 2
         return plain._replace(
-            response=plain.response + terms[0] * square, power=plain.power + terms[1] * square
+            response=plain.response + terms[0] * square,
+            variance=plain.variance + terms[1] * square,
         )
 
     for module in ("saddle_point.sweep", "convex.equations"):
-        monkeypatch.setattr(importlib.import_module(f"replica.{module}"), "field_on", field)
+        monkeypatch.setattr(importlib.import_module(f"replica.{module}"), "field_at_nodes", field)
     equations = Equations(shared_table(point.model, 4, False), point.loss)
     table, responses = equations.table, equations.responses
     alpha, lam = np.array([point.alpha]), np.array([point.lam])

@@ -37,7 +37,7 @@ def test_fluctuation_of_drawn_rows():
     # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
     assert np.mean(v) == pytest.approx(expected.v, rel=0.06)
     assert np.mean(along) == pytest.approx(
-        expected.tabulated.special(np.zeros(1))[0][0, 0, 1], rel=0.06
+        expected.tabulated.special_covariance(np.zeros(1))[0][0, 0, 1], rel=0.06
     )
 
 

@@ -21,7 +21,7 @@ from scipy.special import factorial
 
 from replica.errors import InvalidArgument
 from replica.problem import FINITE, Activation, activation, number
-from solvers.quadrature import refine
+from solvers.quadrature import expectation
 from solvers.results import Array
 from solvers.rules import Rule
 
@@ -124,7 +124,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     # of the rules for smooth functions, the first is exact for polynomials
     rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
     breaks = np.asarray(sigma.kinks) / b
-    integral = refine(compute, breaks, rule=rules, tol=1e-13)
+    integral = expectation(compute, breaks, rule=rules, tol=1e-13)
     h = integral.value[:-1] * norms
     return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
 

@@ -215,7 +215,7 @@ def run_cells(
         processes = min(processes, max(1, fitting))
     keep = processes * bytes_needed(experiment, keep=True) <= memory
     task = partial(run_cell, experiment, keep=keep)
-    for index, errors in executors.results(task, left, executor, processes):
+    for index, errors in executors.run_all(task, left, executor, processes):
         if folder is not None:
             cell_store.write(folder, described[index], errors, bounds)
         measured[index] = errors
@@ -228,4 +228,4 @@ def pool_size(experiment: Experiment, cells: int) -> int:
     """How many processes to run so many cells in: 1 where starting more does not pay."""
     if experiment.device != "cpu" or cells * seconds_needed(experiment) < POOL_SECONDS:
         return 1
-    return max(1, min(executors.cores(), cells))
+    return max(1, min(executors.usable_cores(), cells))

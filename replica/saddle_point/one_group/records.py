@@ -1,4 +1,4 @@
-"""What the functions of one group pass on, at one point (alpha, lambda)."""
+"""Records that the functions of one group pass on, at one point (alpha, lambda)."""
 
 from collections import namedtuple
 
@@ -10,7 +10,7 @@ Matrix = tuple[float, float, float, float]  # two by two, row by row
 Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
 # V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
 Bulk = namedtuple("Bulk", "V1 c slope p_slope")
-# (4.5), and overlaps with all special directions, (theta, chi, psi) or an array, with conjugates
+# m of (4.5) and overlaps with special directions, (theta, chi, psi) or an array, and conjugates
 Signal = namedtuple("Signal", "m m_hat special special_hat")
-# overlaps, conjugates and errors at one point, and what its equations were solved for
+# overlaps, conjugates and errors at one point, and the unknown W1 of its equations
 Point = namedtuple("Point", "V1 V2 Q1 q2 V1_hat V2_hat X1 X2 test train W1 signal")

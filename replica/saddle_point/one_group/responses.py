@@ -1,4 +1,4 @@
-"""The responses (V1, V2) of one group, and the linear systems of their derivatives.
+"""Responses (V1, V2) of one group, and the linear systems of their derivatives.
 
 Eqs. (4.1)-(4.4), (5.1)-(5.3), (16.6)"""
 
@@ -11,18 +11,18 @@ from ...equivalence import OneGroup
 from .compilation import compiled, summed
 from .records import Averages, Bulk, Matrix, Pair
 
-RESPONSE_TOLERANCE = 1e-13  # of the responses, relative: some hundred times rounding
+RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 
 
 @compiled
 def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
-    """W1, V2, evaluations and status.  Eqs. (4.1)-(4.4), (16.6)"""
-    sweeps, limit = 2, 100  # of the map, from (1, 1) into the right decades; and evaluations
+    """Solve (4.1)-(4.4), (16.6) for W1 and V2; returns them with evaluations and status."""
+    sweeps, limit = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(sweeps):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
-        c, _ = effective(t, t.rows, alpha * E.Ra * V2)
+        c, _ = effective_variance(t, t.rows, alpha * E.Ra * V2)
         V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
@@ -30,19 +30,19 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
     for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
         bulk = bulk_at(t, t.rows, T1, T2)
-        error, there, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
-        # A step is good if the rest of the way, by the old slopes, has become shorter: unlike a
-        # test on the residual, this does not depend on how the equations are scaled.
-        if distance == inf or size(solve_pair(slopes, error)) < distance:
-            W1, V2, slopes, residual = T1, T2, there, size(error)
+        error, new_slopes, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
+        # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
+        # the residual, this does not depend on how the equations are scaled.
+        if distance == inf or larger_modulus(solve_pair(slopes, error)) < distance:
+            W1, V2, slopes, residual = T1, T2, new_slopes, larger_modulus(error)
             back1, back2 = solve_pair(slopes, error)
-            length = distance = size((back1, back2))
+            length = distance = larger_modulus((back1, back2))
             # by a factor of 20 at most; a cached kernel would keep a constant of another file
             shortened = 3.0 / max(length, 3.0)
             step1, step2 = -shortened * back1, -shortened * back2
         else:
             step1, step2 = step1 / 2, step2 / 2
-            length = size((step1, step2))
+            length = larger_modulus((step1, step2))
         if not isfinite(length):
             return W1, V2, count, NOT_FINITE
         if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
@@ -53,7 +53,7 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
 
 @summed
 def averages(t: OneGroup, V1: float, V2: float) -> Averages:
-    """Eqs. (4.1), (4.2)"""
+    """Averages over the nodes, ``Averages``.  Eqs. (4.1), (4.2)"""
     R0 = Ra = Rb = RRa = RRb = RRab = 0.0
     for n in range(len(t.weights)):
         a, b = t.a[n], t.b[n]
@@ -71,11 +71,11 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @compiled
 def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
-    """V1, and what (i) and (ii) need of the rows.  Eq. (16.6)"""
+    """V1 and the variance of the rows, with their derivatives, for (i) and (ii).  Eq. (16.6)"""
     q = V2 / W1 - 1 / t.c
-    if rows is None or q <= 0:  # below 0, where Newton may try, as if rows were isotropic
+    if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
         return Bulk(W1, t.c, 1.0, 1.0)
-    c, slope = effective(t, t.rows, q)
+    c, slope = effective_variance(t, t.rows, q)
     falls = q + 1 / t.c  # -dq / d log W1
     p = 1 / (1 + q * c)
     p_slope = falls * (c + q * slope) * p
@@ -86,8 +86,8 @@ def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
 def log_residual(
     t: OneGroup, E: Averages, alpha: float, lam: float, bulk: Bulk, V2: float
 ) -> tuple[Pair, Matrix, Pair]:
-    """log left - log right of (i) and (ii), the derivatives in log W1 and log V2, and the right
-    sides; a negative constant is moved to the other side, so that all sides are positive."""
+    """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, and right
+    sides.  A negative constant is moved to the other side, so that all sides are positive."""
     V1, ratio, p = bulk.V1, alpha / t.beta, bulk.V1 / (bulk.c * V2)
     left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
     left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
@@ -108,8 +108,9 @@ def log_residual(
 def resolvent(
     t: OneGroup, c: float, level: float, slope: float
 ) -> tuple[float, float, float, float, float]:
-    """<1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of variance c, as
-    in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs. (5.1), (5.2)"""
+    """Averages <1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of
+    variance c, as in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs.
+    (5.1), (5.2)"""
     beta, q = t.beta, c * slope
     b = level + (1 - beta) * q
     root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
@@ -123,9 +124,9 @@ def resolvent(
 
 @compiled
 def from_conjugates(t: OneGroup, V2: float, V1_hat: float, level: float) -> Pair:
-    """(V1, V2) from the conjugates: with the c_e that V2 implies, then Newton's step in it.
+    """Responses (V1, V2) from the conjugates, with the c_e of V2 and a Newton step in c_e.
     Eqs. (5.3), (16.6)"""
-    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
     inverse, weighted, _, mixed, _ = resolvent(t, c, level, V1_hat)
     follows = t.beta * V1_hat * slope * mixed / c
     change = (inverse - V2) / (1 + V1_hat * follows)
@@ -136,8 +137,8 @@ def from_conjugates(t: OneGroup, V2: float, V1_hat: float, level: float) -> Pair
 def second_moments(
     t: OneGroup, V2: float, V1_hat: float, level: float, X1: float, X2: float
 ) -> Pair:
-    """-dV[X] at fixed conjugates, through c_e, too.  Eqs. (5.3), (15.8)"""
-    c, slope = effective(t, t.rows, t.beta * V2 * V1_hat)
+    """Second moments -dV[X] at fixed conjugates, with the derivative of c_e.  Eqs. (5.3), (15.8)"""
+    c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
     _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
     dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
     by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
@@ -145,18 +146,18 @@ def second_moments(
 
 
 @compiled
-def effective(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
-    """c_e and its derivative at q."""
+def effective_variance(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
+    """Variance c_e and its derivative at q."""
     if rows is None:
         return t.c, 0.0
-    panel, x, dx = place(rows, q)
-    value, slope = series(rows.series[0, panel], x)
+    panel, x, dx = locate(rows, q)
+    value, slope = chebyshev_series(rows.series[0, panel], x)
     return value, slope * dx
 
 
 @compiled
-def place(rows: HalfLine, q: float) -> tuple[int, float, float]:
-    """Where q is in the tables of ``rows``: the panel, x in [-1, 1] in it, and dx/dq."""
+def locate(rows: HalfLine, q: float) -> tuple[int, float, float]:
+    """Panel of q in the tables of ``rows``, coordinate x in [-1, 1] there, and dx/dq."""
     near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.series.shape[1]
     unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
     s = unit * log1p((rows.near - rows.far) * q / far)
@@ -165,8 +166,8 @@ def place(rows: HalfLine, q: float) -> tuple[int, float, float]:
 
 
 @compiled
-def series(coefficients: Array, x: float) -> Pair:
-    """A Chebyshev series and its derivative, by Clenshaw's recursion."""
+def chebyshev_series(coefficients: Array, x: float) -> Pair:
+    """Value and derivative of a Chebyshev series, by Clenshaw's recursion."""
     b1 = b2 = d1 = d2 = 0.0
     for k in range(coefficients.size - 1, 0, -1):
         d1, d2 = 2 * (b1 + x * d1) - d2, d1
@@ -176,13 +177,13 @@ def series(coefficients: Array, x: float) -> Pair:
 
 @compiled
 def solve_pair(matrix: Matrix, right: Pair) -> Pair:
-    """The solution of two linear equations, by Cramer's rule."""
+    """Solution of two linear equations, by Cramer's rule."""
     (a, b, c, d), (u, v) = matrix, right
     return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
 
 
 @compiled
-def size(pair: Pair) -> float:
-    """The larger modulus, or NaN."""
+def larger_modulus(pair: Pair) -> float:
+    """Larger modulus of a pair; NaN if either is."""
     first, second = abs(pair[0]), abs(pair[1])
     return second if second > first else first + 0 * second

@@ -1,4 +1,5 @@
-"""Any special directions, and inputs that need not be isotropic: section 4 in vectors and matrices.
+"""Several special directions, and inputs that are not isotropic: section 4 with vectors and
+matrices.
 
 Eqs. (4.5), (19.3)"""
 
@@ -9,20 +10,22 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
-from ...equivalence import OneGroup, Several
+from ...equivalence import OneGroup, SpecialDirections
 from .compilation import compiled, summed
 from .records import Signal
-from .responses import place, series
+from .responses import chebyshev_series, locate
 
 
 @compiled
 def signal_of_several(
-    t: OneGroup, several: Several, scale: float, V1: float, V2: float, C: Array
+    t: OneGroup, several: SpecialDirections, scale: float, V1: float, V2: float, C: Array
 ) -> Signal:
-    """The same of any special directions, all at once: theta = root phi with root root^T = alpha V2
-    C, by Cholesky; ``scale`` is alpha V2.  Eqs. (4.5), (19.3)"""
+    """Signal m and overlaps with all special directions, by least squares.  Eqs. (4.5), (19.3)
+
+    theta = root phi with the Cholesky factor root root^T = alpha V2 C; ``scale`` is alpha V2.
+    """
     n, G, root = len(C), gram_of_several(t, several, V1, V2), cholesky(C, scale)
-    matrix = turned(G, root)  # of (m, phi), and the target beside
+    matrix = congruence(G, root)  # for (m, phi), with the target as last row
     penalty = 1 / (t.dimension * scale)  # on m, at a finite dimension
     matrix[0, 0] += penalty
     for i in range(1, n + 1):
@@ -33,15 +36,16 @@ def signal_of_several(
     for i in range(n):
         special[i] = row_times(root, i, phi)
     for i in range(n):
-        special_hat[i] = along(G, m, special, i + 1)
+        special_hat[i] = regressor_residual(G, m, special, i + 1)
     # root^T theta_hat = phi keeps more digits where the data outweigh the penalty
     solve_transposed(root, phi, special_hat)
     return Signal(m, penalty * m, special, special_hat)
 
 
 @summed
-def gram_of_several(t: OneGroup, several: Several, V1: float, V2: float) -> Array:
-    """E[R F F^T] of F = (mu_0, loadings, target), (n + 2, n + 2).  Eqs. (4.5), (19.3)"""
+def gram_of_several(t: OneGroup, several: SpecialDirections, V1: float, V2: float) -> Array:
+    """Gram matrix E[R F F^T] of F = (mu_0, loadings, target), (n + 2, n + 2).  Eqs. (4.5),
+    (19.3)"""
     N, size, row = len(t.weights), len(several.loadings) + 2, 0
     wR, G = np.empty(N), np.empty((size, size))
     for n in range(N):
@@ -57,17 +61,17 @@ def gram_of_several(t: OneGroup, several: Several, V1: float, V2: float) -> Arra
 
 
 @summed
-def errors_of_several(t: OneGroup, several: Several, m: float, special: Array) -> Array:
-    """(4.7) without its terms in Q1, q2 at every node: the square of what the output lacks of the
-    target's mean, and of its slope in every part of zeta that is random there.  Eq. (19.3)"""
+def errors_of_several(t: OneGroup, several: SpecialDirections, m: float, special: Array) -> Array:
+    """Conditional error (4.7) at every node, without its terms in Q1, q2: the squared differences
+    between output and target in the mean, and in the slope in every random zeta.  Eq. (19.3)"""
     n, parts, N = several.loadings.shape
     errors, gap = np.empty(N), np.empty(N)
     for i in range(N):
-        errors[i] = several.unseen[i] + t.noise
+        errors[i] = several.unexplained[i] + t.noise
     for part in range(parts):
         for i in range(N):
-            gap[i] = (m * t.mu0[i] if part == 0 else 0.0) - several.seen[part, i]
-        for k in range(n - several.rest if part > 0 else 0, n):
+            gap[i] = (m * t.mu0[i] if part == 0 else 0.0) - several.target[part, i]
+        for k in range(n - several.zetas if part > 0 else 0, n):
             for i in range(N):
                 gap[i] += special[k] * several.loadings[k, part, i]
         for i in range(N):
@@ -77,14 +81,14 @@ def errors_of_several(t: OneGroup, several: Several, m: float, special: Array) -
 
 @compiled
 def special_of_several(t: OneGroup, rows: HalfLine | None, n: int, q: float) -> tuple[Array, Array]:
-    """The same of n directions, (n, n)."""
+    """Covariance C_e and its derivative at q on n special directions, (n, n) each."""
     C, slope, row = t.c * np.eye(n), np.zeros((n, n)), 1
     if rows is None:
         return C, slope
-    panel, x, dx = place(rows, q)
+    panel, x, dx = locate(rows, q)
     for i in range(n):
         for j in range(i, n):
-            value, change = series(rows.series[row, panel], x)
+            value, change = chebyshev_series(rows.series[row, panel], x)
             C[i, j] = C[j, i] = value
             slope[i, j] = slope[j, i] = change * dx
             row += 1
@@ -92,35 +96,37 @@ def special_of_several(t: OneGroup, rows: HalfLine | None, n: int, q: float) -> 
 
 
 @compiled
-def turned(G: Array, root: Array) -> Array:
-    """T^T G T, T having 1 of mu_0 and the target, and ``root``, which is lower, between."""
-    n, half, whole = len(root), G.copy(), np.empty_like(G)
+def congruence(G: Array, root: Array) -> Array:
+    """Congruence T^T G T, where T is 1 on mu_0 and the target, and the lower triangular ``root`` on
+    the loadings between them."""
+    n, GT, TGT = len(root), G.copy(), np.empty_like(G)
     for i in range(n + 2):
         for j in range(n):
-            half[i, j + 1] = 0.0
+            GT[i, j + 1] = 0.0
             for k in range(j, n):
-                half[i, j + 1] += G[i, k + 1] * root[k, j]
+                GT[i, j + 1] += G[i, k + 1] * root[k, j]
     for j in range(n + 2):
-        whole[0, j], whole[n + 1, j] = half[0, j], half[n + 1, j]
+        TGT[0, j], TGT[n + 1, j] = GT[0, j], GT[n + 1, j]
         for i in range(n):
-            whole[i + 1, j] = 0.0
+            TGT[i + 1, j] = 0.0
             for k in range(i, n):
-                whole[i + 1, j] += root[k, i] * half[k + 1, j]
-    return whole
+                TGT[i + 1, j] += root[k, i] * GT[k + 1, j]
+    return TGT
 
 
 @compiled
-def along(G: Array, m: float, special: Array, i: int) -> float:
-    """E[R F (target - output)] of the regressor i, mu_0 first.  Eqs. (4.5), (19.3)"""
-    left = G[i, -1] - m * G[i, 0]
+def regressor_residual(G: Array, m: float, special: Array, i: int) -> float:
+    """Average E[R F_i (target - output)] of the regressor i, mu_0 first.  Eqs. (4.5), (19.3)"""
+    residual = G[i, -1] - m * G[i, 0]
     for k in range(len(special)):
-        left -= G[i, k + 1] * special[k]
-    return left
+        residual -= G[i, k + 1] * special[k]
+    return residual
 
 
 @compiled
 def cholesky(matrix: Array, scale: float) -> Array:
-    """L with L L^T = scale matrix, without the directions that do not move beside those before."""
+    """Cholesky factor L with L L^T = scale matrix.  Columns of linearly dependent directions are
+    0."""
     L = np.zeros_like(matrix)
     for i in range(len(L)):
         for j in range(i + 1):
@@ -136,7 +142,7 @@ def cholesky(matrix: Array, scale: float) -> Array:
 
 @compiled
 def solve_transposed(L: Array, y: Array, x: Array) -> None:
-    """x with L^T x = y in the place of ``x``, which is left where L does not tell."""
+    """Solve L^T x = y in place; ``x`` is unchanged where L has a zero column."""
     for i in range(len(x) - 1, -1, -1):
         if L[i, i] != 0:
             x[i] = y[i]
@@ -147,7 +153,7 @@ def solve_transposed(L: Array, y: Array, x: Array) -> None:
 
 @compiled
 def row_times(C: Array, i: int, nu: Array) -> float:
-    """(C nu)_i of several directions."""
+    """Entry (C nu)_i of a product."""
     total = 0.0
     for k in range(len(nu)):
         total += C[i, k] * nu[k]
@@ -156,7 +162,7 @@ def row_times(C: Array, i: int, nu: Array) -> float:
 
 @compiled
 def form_of_several(C: Array, nu: Array) -> float:
-    """nu^T C nu of several directions."""
+    """Quadratic form nu^T C nu."""
     total = 0.0
     for i in range(len(nu)):
         total += nu[i] * row_times(C, i, nu)
