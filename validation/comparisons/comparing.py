@@ -163,7 +163,7 @@ def ladder(
     >>> from replica import SpikedRandomFeatures
     >>> from validation import ladder
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
-    >>> result = ladder(model, alpha=[0.5, 2], lam=0.1, dimensions=[40, 80, 160], seeds=5, rng=0)
+    >>> result = ladder(model, alpha=[0.5, 2], lam=1.0, dimensions=[40, 80, 160], seeds=5, rng=0)
     >>> result.agrees, result.lines["test"].limit.shape
     (True, (2, 1))
     """
