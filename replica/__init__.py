@@ -1,6 +1,6 @@
 """Exact high-dimensional theory of two-layer networks after giant gradient steps.
 
-Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``), or weights and features
+Problem objects (``GradientStep``, ``SpikedRandomFeatures``), or weights and features
 of your own (``FirstLayer``, ``FeatureSample``), go in; learning curves come out (``solve``,
 ``learning_curve``), with an account of how far they can be trusted: of problems in their limit to
 machine precision.
@@ -38,7 +38,7 @@ from .problem import (
     hermite,
 )
 from .spectra import spectrum
-from .steps import AfterStep, GradientStep, Network, Staircase, after_each_step, staircase
+from .steps import AfterStep, GradientStep, Staircase, after_each_step, staircase
 
 __version__ = "0.1.0"
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
     "InvalidArgument",
     "Loss",
     "MultiIndex",
-    "Network",
     "ReadoutSolution",
     "Solution",
     "SpikedRandomFeatures",
@@ -84,6 +83,8 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
         """Modules that need matplotlib, mpmath or scikit-learn, imported where first named."""
         if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
+        if name == "Network":
+            raise AttributeError("replica.Network is gone: take step.network(beta=...)")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

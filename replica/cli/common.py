@@ -26,7 +26,7 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..array_files import file_and_name
-from ..errors import InvalidArgument, shorten
+from ..errors import ELSEWHERE, InvalidArgument, shorten
 from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
@@ -233,6 +233,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
             if other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
+        if (wrong := re.search("--([a-z_-]+)", message)) and ELSEWHERE.get(wrong[1]) in HELP:
+            message += f" (it is --{ELSEWHERE[wrong[1]]})"
         return _fail(message, 2)
     except QuadratureError as error:
         return _fail(str(error), 2)

@@ -41,7 +41,7 @@ def lines() -> Iterator[str]:
     commented: dict[str, Any] = {
         "kinks": [-1, 1], "rate": 3, "steps": "2:1,2:1", "step_noise": 0.1,
         "step_target": "z1", "decay": 0.1, "readout": "gaussian",
-        "bias": [-1, 1], "initialisation": "gaussian", "model": "network", "r": 1.1, "c": 1,
+        "bias": [-1, 1], "initialisation": "gaussian", "theory": "network", "r": 1.1, "c": 1,
         "gamma": 0.97, "loss": "huber:0.2", "label_noise": "flip:0.1", "intercept": True,
         "train_bias": True, "weights": "W.npy", "directions": "D.npy", "inputs": "inputs.toml",
         "features": "F.npy", "labels": "y.npy", "strata": "s.npy", "classes": ["cat", "dog", "owl"],

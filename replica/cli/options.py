@@ -25,7 +25,7 @@ from ..problem import (
     is_import_path,
     laws_by_name,
 )
-from ..steps import MODELS, GradientStep
+from ..steps import THEORIES, GradientStep
 from .mixture_file import read_mixture
 from .values import (
     GRID_FORMS,
@@ -65,7 +65,7 @@ def _help(f: Field[Any]) -> str:
 HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "kinks": "Where a student or target module:function bends or jumps: -1,1.",
     "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
-    "model": "Theory of a step: srf, as published (unless given, of replica), or network, the "
+    "theory": "Theory of a step: srf, as published (unless given, of replica), or network, the "
     "network itself (of replica-validate).",
     "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
     "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
@@ -88,7 +88,7 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
 HELP_PANELS = {  # in this order
     "The network and its step": (
         "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_target",
-        "step_noise", "decay", "beta", "readout", "bias", "initialisation", "model",
+        "step_noise", "decay", "beta", "readout", "bias", "initialisation", "theory",
     ),
     "Spiked random features, in the place of a step": SRF_FIELDS,
     "A given first layer, or given features": (*GIVEN_FILES, "classes"),
@@ -114,8 +114,8 @@ class Request:
     grids : dict of name -> (n,)
         The fields of the problem that vary; in any case the width of a step's model, and a rate
         that follows it.
-    model : str or None
-        Which of ``steps.MODELS`` was named, if any.
+    theory : str or None
+        Which of ``steps.THEORIES`` was named, if any.
     loss : Loss
     """
 
@@ -123,7 +123,7 @@ class Request:
     alpha: Array
     lam: Array
     grids: dict[str, Array]
-    model: str | None
+    theory: str | None
     loss: Loss
 
     def refuse_grids(self, *, allowed: Container[str] = ()) -> None:
@@ -155,9 +155,9 @@ def parse_request(
         if name not in options:
             raise InvalidArgument(name, None, "given")
     is_step = _way(options) in ("a step", "several steps")
-    model = options.get("model")
-    if model not in (None, *MODELS) or (model == "network" and not is_step):
-        raise InvalidArgument("model", model, "srf or network, the latter with a step")
+    theory = options.get("theory")
+    if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
+        raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
     if not is_step:
         own = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:
@@ -197,14 +197,14 @@ def parse_request(
         if "rate" in values:
             values["eta"] = values.pop("rate") / beta
         problem = GradientStep(**values)
-        if model == "network":
+        if theory == "network":
             problem = problem.network(beta=beta)
         else:
             grids.setdefault("beta", np.array([beta]))
     else:
         problem = SpikedRandomFeatures(**values)
     grids = grid_axes(problem, grids)
-    return Request(problem, alpha, lam, grids, model, loss(options.get("loss")))
+    return Request(problem, alpha, lam, grids, theory, loss(options.get("loss")))
 
 
 def _way(options: Options) -> str:

@@ -33,7 +33,7 @@ NOTED = {  # what is said of the relative change of an error, by its name as a c
     "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
     "docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
-    "itself differs by {change} (--model network)",
+    "itself differs by {change} (--theory network)",
 }
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidArgument, shorten
+from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
 from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
@@ -35,7 +35,8 @@ def as_typed(options: Options) -> Options:
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
     """What is wrong with the value of a key, if anything is."""
     if name not in KEYS:
-        return "there is no such key"
+        hint = ELSEWHERE.get(name)
+        return "there is no such key" + (f": it is {hint}" if hint in KEYS else "")
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:

@@ -141,7 +141,7 @@ def bounds_view(state: State) -> View:
     _mark(left, number_of(state, "eta"))
     plot_functions(here, ax=right)
     figure.set_layout_engine("constrained")  # which takes long: once
-    of = "step" if state["model"] == "srf" else "model"
+    of = "step" if state["theory"] == "srf" else "model"
     lines = [
         f"found = replica.bounds({of}, eta={grid_code(span)})",
         "print(found.lower, found.upper)",

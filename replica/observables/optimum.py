@@ -25,11 +25,11 @@ from ..problem import (
     SpikedRandomFeatures,
     check_model,
     check_step,
-    check_width,
     limits,
     logarithms,
     one_positive,
 )
+from ..steps import GradientStep, model_of
 from .changes import CHANGES
 from .evaluate import chooses_table, errors_at_level
 from .given_layers import ReadoutSolution, curve_given
@@ -123,21 +123,27 @@ class Optimum(Displayed):
 
 
 def optimal_lambda(
-    model: SpikedRandomFeatures | Given,
+    model: SpikedRandomFeatures | GradientStep | Given,
     *,
     alpha: float | None = None,
     samples: float | None = None,
     lam: tuple[float, float] = LAM_RANGE,
+    beta: float | None = None,
+    theory: str | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The ridge penalty of the smallest test error (4.11), or (20.5).
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        Of a step: step.srf(beta=...) or step.network(beta=...).
+    model : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+        A model, step.srf(beta=...) or step.network(beta=...), has its own beta and theory.
     alpha, samples : float
         As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.
+    beta : float
+        Width over input dimension p/d, for a GradientStep.
+    theory : {"srf", "network"}
+        Theory of a GradientStep: the published one, "srf", unless given.
     lam : (float, float)
         The range searched, on a logarithmic scale.
     time_limit : float
@@ -155,18 +161,19 @@ def optimal_lambda(
     --------
     >>> from replica import GradientStep, optimal_lambda
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    >>> best = optimal_lambda(step.srf(beta=1.0), alpha=1.0)
+    >>> best = optimal_lambda(step, alpha=1.0, beta=1.0)
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
+    model = model_of(model, beta, theory)
     axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
         with deadline(seconds):
             return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::2])
-    check_model(model)
+    limit = check_model(model)
     with deadline(seconds):
-        return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
+        return _search(lambda _: limit, needs_alpha(alpha, samples), {"lam": axis})
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
@@ -188,6 +195,7 @@ def optimal_eta(
     *,
     alpha: float,
     beta: float | None = None,
+    theory: str | None = None,
     lam: float | None = None,
     eta: tuple[float, float] = ETA_RANGE,
     lam_range: tuple[float, float] = LAM_RANGE,
@@ -197,12 +205,12 @@ def optimal_eta(
 
     Parameters
     ----------
-    step : GradientStep, or the network of one
+    step : GradientStep, or a model made by one
         Its own eta, such as 1, does not matter.
     alpha : float
         Readout samples over input dimension, n/d.
-    beta : float
-        Width over input dimension p/d, for a GradientStep; a network has its own.
+    beta, theory
+        As in :func:`replica.solve`.
     lam : float
         The ridge penalty; where absent, it is optimised together with eta.
     eta, lam_range : (float, float)
@@ -226,13 +234,12 @@ def optimal_eta(
     (4.81835, 0.155212, 0.03030855)
     """
     check_step(step)
-    check_width(step, beta)
-    width = step.model(beta=beta).beta
+    own = model_of(step, beta, theory)
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     with deadline(limits(None, time_limit)[1]):
-        return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
+        return _search(lambda rate: own.model_at(eta=rate), alpha, axes, lam)
 
 
 def _search(

@@ -17,6 +17,7 @@ from ..given import Given, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import SpikedRandomFeatures, check_model, describe_with_step, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
+from ..steps import GradientStep, model_of
 from .changes import CHANGES, error_shown
 from .evaluate import evaluate
 from .given_layers import ReadoutSolution, solve_given
@@ -171,10 +172,12 @@ def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
 
 @overload
 def solve(
-    model: SpikedRandomFeatures,
+    model: SpikedRandomFeatures | GradientStep,
     *,
     alpha: float,
     lam: float,
+    beta: float | None = ...,
+    theory: str | None = ...,
     loss: Any = ...,
     quadrature_tol: float | None = ...,
     time_limit: float = ...,
@@ -197,11 +200,13 @@ def solve(
 
 
 def solve(
-    model: SpikedRandomFeatures | Given,
+    model: SpikedRandomFeatures | GradientStep | Given,
     *,
     alpha: float | None = None,
     samples: float | None = None,
     lam: float,
+    beta: float | None = None,
+    theory: str | None = None,
     loss: Any = "square",
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
@@ -211,14 +216,18 @@ def solve(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        Of a step: step.srf(beta=...) or step.network(beta=...).
+    model : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+        A model, step.srf(beta=...) or step.network(beta=...), has its own beta and theory.
     alpha : float
         Readout samples over input dimension, n/d.
     samples : float
         Number n of readout samples, in the place of alpha, of a FirstLayer or FeatureSample.
     lam : float
         Ridge penalty lambda of (1.2), positive.
+    beta : float
+        Width over input dimension p/d, for a GradientStep.
+    theory : {"srf", "network"}
+        Theory of a GradientStep: the published one, "srf", unless given.
     loss : str or Loss
         Convex loss of the readout: ridge regression's square unless given, see
         :func:`replica.loss`.
@@ -243,16 +252,19 @@ def solve(
     Examples
     --------
     >>> from replica import GradientStep, solve
-    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-    >>> point = solve(model, alpha=0.9, lam=0.1)
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> point = solve(step, alpha=0.9, lam=0.1, beta=1.0)
     >>> round(point.test_error, 7), round(point.train_error, 7), point.converged
     (0.0425039, 0.0168595, True)
+    >>> round(solve(step, alpha=0.9, lam=0.1, beta=1.0, theory="network").test_error, 7)
+    0.0416284
     """
     solution: Solution | ReadoutSolution
+    model = model_of(model, beta, theory)
     if isinstance(model, Given):
         solution, _ = solve_given(model, alpha, samples, lam, loss, quadrature_tol, time_limit)
     else:
-        check_model(model)
+        model = check_model(model)
         if alpha is None or samples is not None:
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None

@@ -37,7 +37,7 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
-from .problem import Problem, check_noise, check_problem, check_step, check_width
+from .problem import Problem, check_noise, check_problem, check_step
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, parse_target, target
 
@@ -78,7 +78,6 @@ __all__ = [
     "check_points",
     "check_problem",
     "check_step",
-    "check_width",
     "choice",
     "class_labels",
     "coarsest",

@@ -18,7 +18,7 @@ def describe(problem: Problem) -> dict[str, Any]:
     if problem.rows is not None:
         width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
-        return width | norms | step | {"model": "network"}
+        return width | norms | step | {"theory": "network"}
     return _stated_fields(problem, [f.name for f in fields(problem) if f.name != "origin"])
 
 

@@ -118,11 +118,19 @@ class Problem(ABC):
         """Names of the fields that may vary on a grid."""
 
     @abstractmethod
-    def model(self, *, beta: float | None = None, **values: Any) -> Any:
+    def model_at(self, *, beta: float | None = None, **values: Any) -> Any:
         """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields.
 
         The width ``beta`` is required for a step, and optional for a model, which has one.
         """
+
+    @property
+    def model(self) -> Any:
+        """Removed: raises AttributeError with the calls that replace it."""
+        raise AttributeError(
+            "model is gone: take step.srf(beta=...) or step.network(beta=...), of "
+            "dataclasses.replace(step, ...) for other values"
+        )
 
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
@@ -151,9 +159,3 @@ def check_step(problem: Any, argument: str = "step") -> None:
     """Raise InvalidArgument unless ``problem`` is a step, or a model made by one."""
     if not isinstance(problem, Problem) or problem.step is None:
         raise InvalidArgument(argument, problem, "a GradientStep, or a model made by one")
-
-
-def check_width(problem: Problem, beta: float | None) -> None:
-    """Raise InvalidArgument for a width ``beta`` given in addition to a model's."""
-    if beta is not None and not problem.schedule:
-        raise InvalidArgument("beta", beta, "left out: a model has its own")

@@ -230,13 +230,6 @@ class SpikedRandomFeatures(Problem):
         return problem_repr(self)
 
     @property
-    def srf(self) -> "SpikedRandomFeatures":
-        """The sRF with the same spike and bulk variance: rows without covariance."""
-        if self.origin is None or self.rows is None:
-            return self
-        return replace(self, origin=replace(self.origin, rows=None))
-
-    @property
     def varying(self) -> list[str]:
         """Names of the numeric fields, and of fields of the step that made the model.
 
@@ -248,7 +241,7 @@ class SpikedRandomFeatures(Problem):
         names = ["beta", "dimension"] if self.rows is not None else names
         return list(dict.fromkeys([*names, *self.step.varying]))
 
-    def model(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
+    def model_at(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
         """The model with other ``values`` of ``varying`` fields.
 
         Fields of the step are changed first, and the step is taken again.
@@ -266,8 +259,8 @@ class SpikedRandomFeatures(Problem):
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
             if self.rows is not None:
-                step_values = {"model": "network", "row_norms": self.rows.row_norms} | step_values
-            base = self.step.model(beta=beta, **step_values)
+                step_values = {"theory": "network", "row_norms": self.rows.row_norms} | step_values
+            base = self.step.model_at(beta=beta, **step_values)
         new_values = {"beta": beta, "dimension": self.dimension, **values}
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
@@ -280,7 +273,8 @@ class SpikedRandomFeatures(Problem):
 Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
-def check_model(model: Any) -> None:
-    """Raise InvalidArgument unless ``model`` is a SpikedRandomFeatures."""
+def check_model(model: Any) -> SpikedRandomFeatures:
+    """``model`` if it is a SpikedRandomFeatures; else InvalidArgument."""
     if not isinstance(model, SpikedRandomFeatures):
-        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
+        raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
+    return model

@@ -204,11 +204,11 @@ class Step(Problem):
     def varying(self) -> list[str]:
         """Names of fields that may vary on a grid: numbers, readout, student and theory.
 
-        ``rate`` is eta/d, ``beta`` the width, ``model`` the theory, "srf" or "network".
+        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network".
         """
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         rate = ["rate"] if "eta" in numbers else []
-        return [*numbers, "readout", *rate, "beta", "student", "model"]
+        return [*numbers, "readout", *rate, "beta", "student", "theory"]
 
     def with_values(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.

@@ -20,19 +20,19 @@ SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 def test_curve_of_the_network(capsys):
     """The command gives the library's number, and says which model it is of."""
-    found = document(capsys, f"curve {LINE} --model network")
-    assert found["problem"]["model"] == "network"
+    found = document(capsys, f"curve {LINE} --theory network")
+    assert found["problem"]["theory"] == "network"
     point = replica.solve(replica.GradientStep(**STEP).network(beta=1.0), alpha=1, lam=0.1)
     assert found["points"][0]["test_error"] == point.test_error
     srf = document(capsys, f"curve {LINE}")
-    assert "model" not in srf["problem"]
+    assert "theory" not in srf["problem"]
     assert srf["srf"] == found["srf"]
-    assert srf == document(capsys, f"curve {LINE} --model srf")
+    assert srf == document(capsys, f"curve {LINE} --theory srf")
 
 
 def test_curve_over_fields_of_the_step_and_the_width(capsys):
     line = LINE.replace("--eta 3", "--eta 0,3")
-    points = document(capsys, f"curve {line} --beta .5,1 --model network")["points"]
+    points = document(capsys, f"curve {line} --beta .5,1 --theory network")["points"]
     assert [(p["eta"], p["beta"]) for p in points] == [(0, 0.5), (0, 1), (3, 0.5), (3, 1)]
     model = replica.GradientStep(**STEP).network(beta=0.5)
     assert points[2]["test_error"] == replica.solve(model, alpha=1, lam=0.1).test_error
@@ -44,21 +44,28 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
         (f"{LINE} --bias=0,1".replace(ONE, "--steps .5:3,.5:3"), "network", "single step"),
         (f"{LINE} --train-bias", "network", "does not cover trained biases"),
         (LINE.replace(ONE, "--r 1 --c 1 --gamma .5"), "network", "the latter with a step"),
-        (LINE, "both", "--model must be srf or network"),
+        (LINE, "both", "--theory must be srf or network"),
     ],
 )
 def test_refused_in_one_line(line, model, reason, capsys):
     for command, name in ((theory, "curve"), (validate, "compare")):
-        message = refusal(capsys, f"{name} {line} --model {model}", command)
-        assert message.startswith("error: --model must be srf")
+        message = refusal(capsys, f"{name} {line} --theory {model}", command)
+        assert message.startswith("error: --theory must be srf")
         assert reason in message
+
+
+def test_the_former_name_of_the_theory_says_the_new_one(tmp_path, capsys):
+    assert "--theory" in refusal(capsys, f"curve {LINE} --model network")
+    path = tmp_path / "problem.toml"
+    path.write_text('model = "network"\n')
+    assert "model: there is no such key: it is theory" in refusal(capsys, f"curve --config {path}")
 
 
 def test_noise_of_the_step_alone(capsys):
     """It reaches both models, and its absence means the noise of the readout's data."""
     for model in ("srf", "network"):
         quiet, step_only, both, same = (
-            document(capsys, f"curve {LINE} --model {model} {more}")["points"][0]
+            document(capsys, f"curve {LINE} --theory {model} {more}")["points"][0]
             for more in ("", "--step-noise .4", "--noise .4", "--noise .4 --step-noise .4")
         )
         assert quiet["test_error"] < step_only["test_error"] < both["test_error"]
@@ -68,23 +75,23 @@ def test_noise_of_the_step_alone(capsys):
 def test_keys_of_a_problem_file(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     keys = 'student = "tanh"\ntarget = "tanh"\nalpha0 = 0.5\neta = 3\nalpha = 1\nlam = 0.1\n'
-    path.write_text(keys + 'model = "network"\nstep_noise = "0,0.4"\n')
+    path.write_text(keys + 'theory = "network"\nstep_noise = "0,0.4"\n')
     found = document(capsys, f"curve --config {path}")
-    typed = document(capsys, f"curve {LINE} --model network --step-noise 0,.4")
+    typed = document(capsys, f"curve {LINE} --theory network --step-noise 0,.4")
     assert found == typed
     assert [point["step_noise"] for point in found["points"]] == [0, 0.4]
     # what is typed comes first
-    assert "model" not in document(capsys, f"curve --config {path} --model srf")["problem"]
-    path.write_text(keys + 'model = "both"\n')
-    assert "--model must be srf or network" in refusal(capsys, f"curve --config {path}")
+    assert "theory" not in document(capsys, f"curve --config {path} --theory srf")["problem"]
+    path.write_text(keys + 'theory = "both"\n')
+    assert "--theory must be srf or network" in refusal(capsys, f"curve --config {path}")
 
 
 @pytest.mark.parametrize(
     ("line", "note"),
     [
         (LINE, NETWORK),
-        (f"{LINE} --model network", NETWORK),
-        (f"{LINE} --model srf", "theory of the sRF, as asked"),
+        (f"{LINE} --theory network", NETWORK),
+        (f"{LINE} --theory srf", "theory of the sRF, as asked"),
         (f"{LINE} --simulated srf", "theory of the sRF, which is what is simulated"),
         (f"{LINE} --bias 1", NETWORK),
         (f"{LINE} --train-bias", f"theory of the sRF, the published equivalent: {TRAINED}"),

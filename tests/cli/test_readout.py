@@ -387,7 +387,7 @@ def test_bad_files_are_one_line(line, parts, capsys):
         ("--alpha 1 --samples 40", "--alpha must be left out with --samples"),
         ("--samples 40 --dimension 30", "--dimension must be left out"),
         ("--samples 40 --ladder 30,40", "--ladder must be left out"),
-        ("--samples 40 --model srf", "--model must be left out"),
+        ("--samples 40 --theory srf", "--theory must be left out"),
     ],
 )
 def test_options_that_do_not_fit_a_comparison(line, part, capsys):

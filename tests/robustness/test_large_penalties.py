@@ -26,7 +26,7 @@ def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
 @pytest.mark.slow
 def test_a_theory_that_is_not_found_at_the_dimension_is_not_replaced_by_the_limit(capsys, caplog):
     """A Gaussian readout: the limit, .0252, is 20 % below what is simulated at d = 100."""
-    line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --model srf"
+    line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --theory srf"
     line += " --alpha 1 --lam .1 --loss huber:0.3 --dimension 100 --seeds 2 --rng 0 --json"
     status = validate(line)
     out, _ = capsys.readouterr()

@@ -231,8 +231,8 @@ def test_network_agrees_with_its_own_theory_alone():
     step = GradientStep(**NETWORK | dict(alpha0=0.3, eta=6.0))
     points = {"alpha": [2.0, 3.0], "lam": 0.1, "beta": 0.5, "allowance": 0.0}
     own, srf = (
-        compare(step, **points, dimension=300, seeds=8, rng=0, model=model)
-        for model in (None, "srf")
+        compare(step, **points, dimension=300, seeds=8, rng=0, theory=theory)
+        for theory in (None, "srf")
     )
     assert own.agrees, own.verdict
     assert not srf.agrees, srf.verdict

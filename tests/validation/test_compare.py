@@ -54,7 +54,7 @@ def test_tolerance():
 def test_the_theory_given_drawn_layers_leaves_out_their_noise():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0, noise=0.05)
     at = dict(beta=0.5, alpha=1.5, lam=0.1, dimension=160, seeds=6, rng=0)
-    limit, given = (compare(step, model=model, **at) for model in (None, "given"))
+    limit, given = (compare(step, theory=theory, **at) for theory in (None, "given"))
     assert given.agrees
     assert given.note == "theory given the first layer of every draw"
     assert given.allowance == 1 / 240
@@ -73,8 +73,10 @@ def test_the_theory_given_drawn_layers_leaves_out_their_noise():
 )
 def test_the_theory_given_drawn_layers_is_that_of_drawn_layers_of_one_size(run, of):
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0)
-    with pytest.raises(InvalidArgument, match="model"):
-        run(step, model="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
+    with pytest.raises(InvalidArgument, match="theory"):
+        run(step, theory="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
+    with pytest.raises(InvalidArgument, match="say theory="):
+        run(step, model="srf", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
 
 
 def test_document_is_json_with_null_for_unknown():

@@ -19,7 +19,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     """The sRF thin beside the network's own theory, and the limit of either pale."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
     found = compare(
-        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
+        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, theory=which, dimension=60, seeds=2, rng=0
     )
     ax, below = found.plot().figure.axes
     legend = [text.get_text() for text in ax.get_legend().get_texts()]

@@ -18,9 +18,9 @@ DECAY = GradientStep(student="tanh", target="sin", steps=[(2, 1), (1, 2)], decay
 @pytest.mark.parametrize("simulated", ["network", "srf", "gaussian"])
 def test_classes(simulated):
     step, at, beta = setting(6)
-    model = "network" if simulated == "network" else "srf"
+    theory = "network" if simulated == "network" else "srf"
     found = compare(
-        step, **at, beta=beta, dimension=300, seeds=8, rng=0, simulated=simulated, model=model,
+        step, **at, beta=beta, dimension=300, seeds=8, rng=0, simulated=simulated, theory=theory,
         allowance=0.03,
     )  # fmt: skip
     assert found.agrees, found.verdict

@@ -12,7 +12,7 @@ from .common import DIMENSION, RNG, SEEDS, first_problem, show_points
 
 
 @command(
-    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"),
+    without=(*SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss"),
     also=(DIMENSION, SEEDS, RNG),
 )
 def alignment(options: Options, output: Output, **told: Any) -> None:

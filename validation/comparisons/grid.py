@@ -65,7 +65,7 @@ def compare_grid(
 
         for of, width in problems_on_grid(problem, axes, beta):
             each.append(run(of, beta=width, progress=advance, **options))
-    which = {name: options[name] for name in ("model", "simulated") if name in options}
+    which = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = each[0].theories[0].model.dimension
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
@@ -106,4 +106,4 @@ def problems_on_grid(
             width = values.pop("beta", beta)
             yield problem.step.with_values(width, values), width
         else:
-            yield problem.model(**values), beta
+            yield problem.model_at(**values), beta
