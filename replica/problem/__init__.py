@@ -24,7 +24,6 @@ from .checks import (
     plain_array,
     positive,
     stacked,
-    takes,
     tolerance,
     unit_vector,
 )
@@ -104,7 +103,6 @@ __all__ = [
     "problem_repr",
     "semidefinite",
     "stacked",
-    "takes",
     "target",
     "tolerance",
     "triangular_root",
