@@ -12,7 +12,8 @@ from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, sweep
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
-from .options import SRF_FIELDS, parse_request
+from .option_table import SRF_FIELDS
+from .options import parse_request
 from .output import (
     Notes,
     Output,

@@ -1,13 +1,7 @@
-"""The options that describe a problem: which there are, and what their text means.
-
-An option is a field of :class:`GradientStep` or :class:`SpikedRandomFeatures` that has a help text,
-or an argument of :func:`replica.solve`.  Here text becomes numbers and lists; which of them a field
-may have, and which it has unless given, is for those classes to say.
-"""
+"""From options to the problem that they describe: text becomes numbers and lists."""
 
 from collections.abc import Container, Sequence
-from dataclasses import Field, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -27,8 +21,8 @@ from ..problem import (
 )
 from ..steps import THEORIES, GradientStep
 from .mixture_file import read_mixture
+from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
 from .values import (
-    GRID_FORMS,
     LARGEST_DOCUMENT,
     Options,
     parse_grid,
@@ -36,69 +30,6 @@ from .values import (
     parse_steps,
     single_number,
 )
-
-STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
-# What may be a grid of numbers, in the order of the axes; the readout may be one of names.
-GRIDS = (
-    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "decay", "alpha", "samples",
-    "lam",
-)  # fmt: skip
-# What is given in files, in the place of a problem.
-GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
-
-FIELDS: dict[str, Field[Any]] = {
-    f.name: f
-    for kind in (GradientStep, SpikedRandomFeatures)
-    for f in fields(kind)
-    if "help" in f.metadata
-}
-FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)
-
-
-def _help(f: Field[Any]) -> str:
-    """The help text of a field, with the number that it is unless given."""
-    text = str(f.metadata["help"])
-    number = isinstance(f.default, float)
-    return f"{text.removesuffix('.')} ({f.default:g} unless given)." if number else text
-
-
-HELP = {name: _help(f) for name, f in FIELDS.items()} | {
-    "kinks": "Where a student or target module:function bends or jumps: -1,1.",
-    "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
-    "theory": "Theory of a step: srf, as published (unless given, of replica), or network, the "
-    "network itself (of replica-validate).",
-    "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
-    "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
-    "eta": f"{_help(FIELDS['eta']).removesuffix('.')}; best in replica curve.",
-    "lam": "Ridge penalty lambda; best in replica curve and replica readout.",
-    "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
-    "hinge, squared_hinge.",
-    "weights": "First layer (p, d): W.npy, or one of the arrays of FILE.npz, FILE.safetensors or "
-    "FILE.onnx, as FILE.npz:NAME.",
-    "directions": "The target's directions, (d,) or (d, T), orthonormal: such a file.",
-    "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
-    "files beside it.  N(0, I) unless given.",
-    "features": "Features (N, p), in the place of --weights: such a file.",
-    "labels": "Their labels (N,), real numbers or classes: such a file.",
-    "classes": "Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of "
-    "labels that are floats, or of more than 20 values.",
-    "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
-    "stratum unless given.",
-}
-HELP_PANELS = {  # in this order
-    "The network and its step": (
-        "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_target",
-        "step_noise", "decay", "beta", "readout", "bias", "initialisation", "theory",
-    ),
-    "Spiked random features, in the place of a step": SRF_FIELDS,
-    "A given first layer, or given features": (*GIVEN_FILES, "classes"),
-    "The readout and its data": (
-        "inputs", "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept",
-        "train_bias",
-    ),
-}  # fmt: skip
-HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
-OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
 
 
 @dataclass(frozen=True)

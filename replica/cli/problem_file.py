@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
-from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
+from .option_table import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
 from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]

@@ -24,10 +24,8 @@ from ..problem import (
     activation,
     assign,
     check_device,
-    check_noise,
+    check_readout,
     finite_array,
-    flag,
-    label_noise,
     number,
     parse_target,
     plain_array,
@@ -133,14 +131,11 @@ class FirstLayer:
             target=of,
             directions=directions,
             bias=np.broadcast_to(bias, p),
-            noise=number("noise", self.noise, 0, FINITE, VARIANCE),
-            label_noise=label_noise(self.label_noise),
             inputs=None if inputs is None else inputs.within(d),
-            intercept=flag("intercept", self.intercept),
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
             device=check_device(self.device),
         )
-        check_noise(self)
+        check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             given = self.noise or self.label_noise.name
             raise InvalidArgument("noise", given, "left out for several classes")

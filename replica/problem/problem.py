@@ -16,7 +16,8 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument, meant
 from .activation import Activation
-from .labels import LabelLaw
+from .checks import FINITE, assign, flag, number
+from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
 
@@ -140,8 +141,15 @@ class Problem(ABC):
             )
 
 
-def check_noise(problem: Any) -> None:
-    """Raise InvalidArgument for Gaussian noise on random labels +-1."""
+def check_readout(problem: Any) -> None:
+    """Check the label noise and what is trained; InvalidArgument for noise on labels +-1."""
+    assign(
+        problem,
+        noise=number("noise", problem.noise, 0, FINITE, "0 or more (a variance)"),
+        label_noise=label_noise(problem.label_noise),
+    )
+    trained = (name for name in ("intercept", "train_bias") if hasattr(problem, name))
+    assign(problem, **{name: flag(name, getattr(problem, name)) for name in trained})
     added = problem.label_noise
     for name in ("noise", "step_noise") if added is not None and added.binary else ():
         if np.any(getattr(problem, name, None) or 0.0):

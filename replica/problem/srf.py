@@ -14,14 +14,13 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, assign, flag, number, numbers
+from .checks import FINITE, SQUARABLE, assign, number, numbers
 from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
-from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, check_noise
+from .problem import Problem, RowLaw, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -119,10 +118,10 @@ class SpikedRandomFeatures(Problem):
 
     student: Activation | Any
     target: Activation | MultiIndex | ClassLabels | Any
-    r: Any = field(metadata={"help": "Length of the spike."})
-    c: Any = field(metadata={"help": "Variance of the bulk."})
-    gamma: Any = field(metadata={"help": "Cosine of spike and target."})
-    beta: float = field(default=1.0, metadata={"help": "Width p/d."})
+    r: Any
+    c: Any
+    gamma: Any
+    beta: float = 1.0
     noise: float = 0.0
     fractions: Any = None
     bias: Any = 0.0
@@ -150,19 +149,15 @@ class SpikedRandomFeatures(Problem):
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
             gamma=numbers("gamma", self.gamma, lowest, "a cosine in [-1, 1], or an array of them"),
             beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
-            noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             fractions=shares,
             bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
-            intercept=flag("intercept", self.intercept),
-            train_bias=flag("train_bias", self.train_bias),
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, "0 or more"),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
-            label_noise=label_noise(self.label_noise),
         )
-        check_noise(self)
+        check_readout(self)
         self._check_origin()
         spikes = self.geometry.r.shape[1]  # which checks the shapes
         resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")

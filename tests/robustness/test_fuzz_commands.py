@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from replica.cli.main import app
-from replica.cli.options import FLAGS, GRIDS, HELP, OF_PROBLEMS
+from replica.cli.option_table import FLAGS, GRIDS, HELP, OF_PROBLEMS
 from validation.cli.main import app as validation
 
 from .commands import run_command
