@@ -116,7 +116,7 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     table, noted = capsys.readouterr()
     names = "alpha lam test_error train_error converged"
     assert table.splitlines()[0].split() == names.split()
-    assert "at alpha = 1 the best lam, 10000, is at the edge of the range searched" in noted
+    assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
 
 
 @pytest.mark.parametrize("more", ["--alpha 1", "--alpha 1 --eta 3", "--alpha 1,2 --lam .1"])
