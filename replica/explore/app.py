@@ -102,7 +102,9 @@ with app.setup:
 
 @app.cell
 def _():
-    asked = {name: str(text) for name, text in mo.query_params().to_dict().items()}
+    _given = mo.query_params().to_dict()
+    # "model" is the name of the theory in older addresses
+    asked = {"theory" if name == "model" else name: str(text) for name, text in _given.items()}
     texts = DEFAULTS | dict.fromkeys(OWN, "") | asked
     controls = mo.ui.dictionary(
         {name: control(name, texts["alpha0" if name == INFINITE else name]) for name in LABELS}

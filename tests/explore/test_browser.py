@@ -138,7 +138,7 @@ def test_labels_have_the_error_of_their_class_first(opened):
 
 def test_expressions_biases_steps_and_infinity(opened):
     student = "relu(x) - 0.1*relu(-x)"
-    page = opened(alpha="1,2", theory="srf", bias="-1,1")
+    page = opened(alpha="1,2", model="srf", bias="-1,1")  # the theory by its former name
     state = {"theory": "srf", "bias": "-1,1"}
     page.wait(shows(number(**state)))
     box = f"{control('TEXT', '(x)')}.querySelector('input')"
