@@ -1,6 +1,6 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from .axes import grid_axes, models_on_grid, places_on_grid
+from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
@@ -48,9 +48,11 @@ __all__ = [
     "beyond",
     "bounds",
     "calibration",
+    "data_set",
     "error_shown",
     "few_degrees",
     "gaussian_change",
+    "given_as_one",
     "gradient",
     "grid_axes",
     "has_classes",

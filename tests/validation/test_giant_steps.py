@@ -44,7 +44,7 @@ def test_steps_are_those_of_gradient_step(dimension):
 
 def test_a_simulation_of_several_steps():
     at = {"alpha": 1.0, "lam": 0.05, "beta": 1.0}
-    found = compare(THREE, **at, dimension=200, seeds=4, rng=0).checks["test"]
+    found = compare(THREE, **at, dimension=200, seeds=4, rng=0).checks["test_error"]
     model = replace(THREE.network(beta=1.0), dimension=200)
     expected = solve(model, alpha=1.0, lam=0.05).test_error
     assert found.theory[0, 0] == expected
@@ -146,7 +146,7 @@ def test_network_after_each_of_three_steps():
         step = replace(THREE, steps=[(2, 1)] * count)
         found = simulate(step, alpha=1.0, lam=0.05, **size, seeds=draws, rng=1)
         theory = solve(step.srf(beta=1.0), alpha=1.0, lam=0.05).test_error
-        errors.append(float(found.test_mean[0, 0]) / theory - 1)
+        errors.append(float(found.test_error[0, 0]) / theory - 1)
     assert np.abs(errors).max() < 0.05, errors
 
 

@@ -34,8 +34,8 @@ LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundr
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 NAMES = {
-    "test": "test error",
-    "train": "training error",
+    "test_error": "test error",
+    "train_error": "training error",
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
     "classification_error": "classification error",
@@ -211,6 +211,4 @@ def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     theory = solved(model, simulation.axes | {"samples": simulation.samples}, simulation.loss)
-    columns = {"test": "test_error", "train": "train_error"}
-    columns |= {name: name for name in simulation.measured}
-    return {name: theory[of].reshape(shape) for name, of in columns.items()}
+    return {name: theory[name].reshape(shape) for name in simulation.errors}
