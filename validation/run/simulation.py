@@ -227,7 +227,7 @@ class Simulation(Displayed):
         dims, each = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
         columns = {name: of for name, of in self.columns.items() if name not in self.axes}
         settings = self.settings | self.origin
-        also = {name: (dims, values) for name, values in each.items()}
+        also: dict[str, Any] = {name: (dims, values) for name, values in each.items()}
         also["seed"] = "seed", self.seed
         found = data_set(self.axes, columns, settings, self.single, also)
         for name, one in found.data_vars.items():
