@@ -70,13 +70,16 @@ def problem_repr(problem: Any) -> str:
     """
     step, rows = problem.step, problem.rows
     if step is not None and step is not problem:
-        norms = "" if rows is None or rows.row_norms else ", row_norms=False"
-        size = "" if problem.dimension == np.inf else f".model(dimension={problem.dimension!r})"
-        return f"{step!r}.{'network' if rows else 'srf'}(beta={problem.beta!r}{norms}){size}"
-    names = [f.name for f in fields(problem) if f.name != "origin"]
-    values = {name: getattr(problem, name) for name in _changed_fields(problem, names)}
+        made = f"{step!r}.{'network' if rows else 'srf'}"
+        values = {"beta": problem.beta}
+        values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
+        values |= {} if rows is None or rows.row_norms else {"row_norms": False}
+    else:
+        made, names = type(problem).__name__, [f.name for f in fields(problem)]
+        changed = _changed_fields(problem, names)
+        values = {name: getattr(problem, name) for name in changed if name != "origin"}
     arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]
-    return f"{type(problem).__name__}({', '.join(arguments)})"
+    return f"{made}({', '.join(arguments)})"
 
 
 def _code(problem: Problem, name: str, value: Any) -> str:

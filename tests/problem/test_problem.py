@@ -99,7 +99,7 @@ LAWS = GradientStep(**STEP | {"alpha0": np.inf}, readout=([1, 2], [0.3, 0.7]), b
     "problem",
     [
         MIXTURE, ONE, LAWS, LAWS.srf(beta=0.7), ONE.srf(beta=1 / 3), ONE.network(beta=1 / 3),
-        ONE.network(beta=1, row_norms=False), ONE.network(beta=1).srf,
+        ONE.network(beta=1, row_norms=False), ONE.srf(beta=1, dimension=50),
         replace(ONE.network(beta=1), dimension=500), replace(ONE.srf(beta=1), dimension=500),
         replace(ONE.srf(beta=1), noise=0.3),
         GradientStep(
