@@ -74,10 +74,9 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     table, noted = capsys.readouterr()
     assert "classification_error is the share of new labels, with their noise, that" in noted
     names = table.splitlines()[0].split()
-    assert names[2].endswith("classification_error")  # which is what --plot draws
     if "compare" in line:
-        kinds = ("theory", "simulated", "z")
-        assert names[2:5] == [f"{kind}_classification_error" for kind in kinds]
+        assert names.pop(2) == "source"
+    assert names[2] == "classification_error"  # which is what --plot draws
 
 
 def test_errors_above_that_of_zero_are_noted(capsys):
