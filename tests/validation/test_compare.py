@@ -96,7 +96,7 @@ def test_document_is_json_with_null_for_unknown():
 
 
 def test_dataset_says_what_it_holds(tmp_path):
-    """Through NetCDF and back: dimensions, units, problem, seeds and versions."""
+    """Through NetCDF and back: dimensions, labels, problem, seeds and versions."""
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, readout=[-1, 2])
     at = dict(alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, beta=0.5)
     simulation = simulate(step, **at, seeds=4, rng=7)
@@ -105,7 +105,7 @@ def test_dataset_says_what_it_holds(tmp_path):
         assert dict(found.sizes) == {"seed": 4, "alpha": 2, "lam": 3}
         for name in ("test_error", "test_variance", "train_error_stderr", "lam"):
             np.testing.assert_array_equal(found[name], getattr(simulation, name))
-        assert found.test_error.attrs["units"] == "mean squared error"
+        assert found.test_error.attrs["long_name"].startswith("test error")
         assert found.attrs["student"] == "tanh"
         assert found.attrs["readout"] == "[[-1.0, 2.0], [0.5, 0.5]]"
         assert (found.attrs["dimension"], found.attrs["beta"]) == (30, 0.5)

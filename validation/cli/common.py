@@ -108,7 +108,7 @@ def show_points(document: dict[str, Any], output: Output) -> None:
     each, the classification error where labels are +-1, the test error and the scores, these to two
     digits."""
     names = list(document["points"][0])
-    first = names.index("test_error")
+    first = names.index("source") + 1 if "source" in names else names.index("test_error")
 
     def place(name: str) -> int:
         return next(i for i, part in enumerate(("class", "test_error", "_z", "")) if part in name)

@@ -33,6 +33,7 @@ CHANCE = 0.01  # of a largest score beyond which theory and simulation are not c
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
+SOURCES = np.array(["theory", "simulation"])
 NAMES = {
     "test_error": "test error",
     "train_error": "training error",
@@ -87,6 +88,22 @@ class Check(NamedTuple):
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
         tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
+
+
+def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
+    """Every error in theory and simulation, by name, over the axes and ``source``; beside an error
+    its standard error and its score, which are of the simulation, and NaN in the theory."""
+    over = {**axes, "source": SOURCES}
+    columns = dict(zip(over, np.meshgrid(*over.values(), indexing="ij"), strict=True))
+    for name, check in checks.items():
+        columns[name] = np.stack([check.theory, check.simulated], axis=-1)
+        columns |= {f"{name}_stderr": simulated(check.stderr), f"{name}_z": simulated(check.z)}
+    return columns
+
+
+def simulated(values: Array) -> Array:
+    """Values of a simulation over ``source``: NaN in the theory."""
+    return np.stack([np.full_like(values, np.nan), values], axis=-1)
 
 
 def verdict(

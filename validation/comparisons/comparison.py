@@ -13,7 +13,7 @@ from replica.plotting import abscissa_of, plot_comparison, spaced, with_all_axes
 from solvers.results import Array
 
 from ..run import Simulation, rows_of
-from .checks import CHANCE, Check, verdict
+from .checks import CHANCE, SOURCES, Check, columns_by_source, simulated, verdict
 from .extrapolation import Extrapolation
 from .theory import Theory, curves, exact
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # Values of a parameter between which a line is drawn, other than alpha and lam, which cost nothing:
 # each takes .1 s, and several seconds with a continuous law of the readout.
 SHOWN, SHOWN_OF_LAWS = 31, 13
-SOURCES = np.array(["theory", "simulation"])
 SIZES = ("dimension", "seeds")  # settings in which the simulations of a ladder differ
 
 
@@ -151,21 +150,13 @@ class Comparison(Displayed):
 
     @property
     def columns(self) -> dict[str, Array]:
-        """Every error in theory and simulation, by name: arrays over the axes and ``source``.
-
-        Beside an error there are its standard error, <error>_stderr, and its score, <error>_z: of a
-        ladder also the slope and p_value of its line.  They are of the simulation, and NaN in the
-        theory.
-        """
-        axes = self.axes | {"source": SOURCES}
-        columns = dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij"), strict=True))
-        for name, check in self.checks.items():
-            columns[name] = np.stack([check.theory, check.simulated], axis=-1)
-            of = {"stderr": check.stderr, "z": check.z}
-            if name in self.lines:
-                of |= {part: getattr(self.lines[name], part) for part in ("slope", "p_value")}
-            for part, values in of.items():
-                columns[f"{name}_{part}"] = np.stack([np.full_like(values, np.nan), values], -1)
+        """Every error in theory and simulation, by name, over the axes and ``source``; beside it
+        its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
+        p_value of its line, which are NaN in the theory."""
+        columns = columns_by_source(self.axes, self.checks)
+        for name, line in self.lines.items():
+            columns[f"{name}_slope"] = simulated(line.slope)
+            columns[f"{name}_p_value"] = simulated(line.p_value)
         return columns
 
     def document(self) -> dict[str, Any]:

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-UNITS = {  # of what is measured
-    "test_error": "mean squared error",
-    "train_error": "mean squared error",
-    "test_variance": "(mean squared error)^2",
-    "loss_error": "mean loss",
-    "train_loss": "mean loss",
-    "classification_error": "share of samples",
-}
-
 
 def _mean(name: str) -> Any:
     """The property of a mean over the seeds."""
@@ -229,11 +220,7 @@ class Simulation(Displayed):
         settings = self.settings | self.origin
         also: dict[str, Any] = {name: (dims, values) for name, values in each.items()}
         also["seed"] = "seed", self.seed
-        found = data_set(self.axes, columns, settings, self.single, also)
-        for name, one in found.data_vars.items():
-            kind = str(name).removesuffix("_by_seed").removesuffix("_stderr")
-            one.attrs["units"] = UNITS.get(kind, UNITS["test_error"])
-        return found
+        return data_set(self.axes, columns, settings, self.single, also)
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
