@@ -39,10 +39,8 @@ CLOSE = 0.05  # of an error, beside two standard errors of the simulation
 
 
 def errors_of(loss):
-    """The errors that are compared, of the classification and of new samples, as theory and
-    simulation call them."""
-    test = {"test_error": "test"} if loss == "square" else {"loss_error": "loss_error"}
-    return {"classification_error": "classification_error"} | test
+    """The errors that are compared, of the classification and of new samples."""
+    return "classification_error", "test_error" if loss == "square" else "loss_error"
 
 
 class Scale(NamedTuple):
@@ -93,7 +91,7 @@ def refits(sample, n, loss, draws):
         except ConvergenceError:  # all labels of a draw are one class
             continue
         unknown = np.full((fewest, 1, len(PENALTIES)), np.nan)
-        each = [found.get(name, unknown)[:, 0] for name in errors_of(loss).values()]
+        each = [found.get(name, unknown)[:, 0] for name in errors_of(loss)]
         errors.append(np.stack(each, axis=1))
         mean, stderr = mean_and_error(np.concatenate(errors))
         first = 0 if np.isfinite(mean[0]).all() else 1

@@ -148,7 +148,7 @@ def settings(data):
 
 def truth(of, sizes, two):
     """Errors of refits on random parts of all rows, and their standard errors, (2, L, n)."""
-    sample, name = of.sample(two=two), "test" if of.real else "classification_error"
+    sample, name = of.sample(two=two), "test_error" if of.real else "classification_error"
     each = []
     for n in sizes:
         found = simulate(sample, samples=[n], lam=LAMS, seeds=REFITS, rng=n, workers=1)

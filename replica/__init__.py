@@ -8,6 +8,7 @@ machine precision.
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from warnings import warn as _warn
 
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
@@ -15,7 +16,6 @@ from .errors import InvalidArgument
 from .given import FeatureMoments, FeatureSample, FirstLayer
 from .observables import (
     Calibration,
-    ReadoutSolution,
     Solution,
     best_bounds,
     bounds,
@@ -53,7 +53,6 @@ __all__ = [
     "InvalidArgument",
     "Loss",
     "MultiIndex",
-    "ReadoutSolution",
     "Solution",
     "SpikedRandomFeatures",
     "Staircase",
@@ -81,6 +80,9 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
 
     def __getattr__(name: str) -> object:
         """Modules that need matplotlib, mpmath or scikit-learn, imported where first named."""
+        if name == "ReadoutSolution":
+            _warn("ReadoutSolution is now Solution", FutureWarning, stacklevel=2)
+            return Solution
         if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
         if name == "Network":

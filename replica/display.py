@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,18 @@ def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
 
 
 class Displayed:
-    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``."""
+    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``.
+
+    Attributes that have a new name, ``_renamed``, are answered by it for one version.
+    """
+
+    _renamed: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # which takes any name for known where there is a __getattr__
+
+        def __getattr__(self, name: str) -> Any:
+            now = f": it is now {self._renamed[name]}" if name in self._renamed else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{now}")
 
     @property
     def settings(self) -> dict[str, Any]:

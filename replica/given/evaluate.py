@@ -38,7 +38,7 @@ PRECISION = 1e-11  # of the solutions that are subtracted
 class ReadoutErrors(NamedTuple):
     """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
     the loss, and of the class; the part of the first that the readout's samples are the reason of;
-    its squared norm over p; and standard errors.  As a ``ReadoutSolution`` has them."""
+    its squared norm over p; and standard errors.  As a ``Solution`` has them."""
 
     test_error: Any
     train_error: Any
@@ -58,7 +58,7 @@ class ReadoutPoints(NamedTuple):
     ----------
     columns : dict of name -> array (P,)
         Errors, NaN where they are not known, and the account, by the names that a
-        ``ReadoutSolution`` has for them.
+        ``Solution`` has for them.
     last : Posterior or None
         The readout of the last point, over its samples; None where it is not known.
     given : Stratified or None

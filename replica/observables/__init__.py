@@ -1,6 +1,6 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from .axes import grid_axes, models_on_grid, places_on_grid
+from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
@@ -9,7 +9,6 @@ from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import (
     BEYOND_ROWS,
     FEW_DEGREES,
-    ReadoutSolution,
     beyond,
     few_degrees,
     gaussian_change,
@@ -21,8 +20,9 @@ from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .point import Solution
 from .samples_needed import SamplesNeeded, samples_needed
-from .solution import Solution, solve
+from .solution import solve
 
 __all__ = [
     "BEYOND_ROWS",
@@ -40,7 +40,6 @@ __all__ = [
     "LearnedFunction",
     "LocalMinimum",
     "Optimum",
-    "ReadoutSolution",
     "SamplesNeeded",
     "Solution",
     "at_best",
@@ -48,9 +47,11 @@ __all__ = [
     "beyond",
     "bounds",
     "calibration",
+    "data_set",
     "error_shown",
     "few_degrees",
     "gaussian_change",
+    "given_as_one",
     "gradient",
     "grid_axes",
     "has_classes",

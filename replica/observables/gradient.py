@@ -24,8 +24,8 @@ from ..problem import Problem, check_problem, limits
 from ..saddle_point import ridge
 from ..steps import model_of
 from .evaluate import is_ridge
-from .given_layers import ReadoutSolution, solve_given
-from .solution import Solution, solve
+from .point import Solution
+from .solution import solve, solve_given
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
@@ -38,7 +38,7 @@ class Gradient:
 
     Attributes
     ----------
-    point : Solution or ReadoutSolution
+    point : Solution
     test_error, train_error : dict of name -> float
         Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
         where the point did not converge, there is none, or rounding hides it, as beside a bound.
@@ -46,7 +46,7 @@ class Gradient:
         That of the point, or why derivatives are missing that it has.
     """
 
-    point: Solution | ReadoutSolution
+    point: Solution
     test_error: dict[str, float]
     train_error: dict[str, float]
     status: Status
@@ -186,9 +186,7 @@ def _slope(
     return float(best[0]), float(best[1])
 
 
-def _gradient(
-    point: Solution | ReadoutSolution, slopes: dict[str, tuple[float, float]], status: Status
-) -> Gradient:
+def _gradient(point: Solution, slopes: dict[str, tuple[float, float]], status: Status) -> Gradient:
     """The derivatives of test and training error, by parameter."""
     test, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
     return Gradient(point, test, train, status)

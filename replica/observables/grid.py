@@ -30,7 +30,7 @@ from ..problem import (
 from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
 from .changes import CHANGES, Change, error_shown
 from .evaluate import evaluate
-from .solution import columns_shown
+from .point import columns_shown
 
 if TYPE_CHECKING:
     import xarray

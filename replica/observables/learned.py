@@ -32,8 +32,8 @@ from ..plotting import plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
-from .given_layers import solve_given
-from .solution import Solution, solve
+from .point import Solution
+from .solution import solve, solve_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +211,7 @@ class LearnedByReadout(LearnedFunction):
 
     Attributes
     ----------
-    point : ReadoutSolution
+    point : Solution
     readout : Posterior
     """
 

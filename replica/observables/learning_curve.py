@@ -22,7 +22,7 @@ from .changes import CHANGES
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
-from .solution import columns_shown
+from .point import columns_shown
 
 if TYPE_CHECKING:
     import xarray

@@ -30,9 +30,8 @@ from ..problem import (
     one_positive,
 )
 from ..steps import GradientStep, model_of
-from .changes import CHANGES
 from .evaluate import chooses_table, errors_at_level
-from .given_layers import ReadoutSolution, curve_given
+from .given_layers import curve_given
 from .grid import sweep
 from .solution import solve
 
@@ -75,7 +74,7 @@ class Optimum(Displayed):
         equations could be solved.
     minima : tuple of LocalMinimum
         All that were found, the lowest first.
-    point : Solution or ReadoutSolution
+    point : Solution
         The theory at the optimum.
     """
 
@@ -101,7 +100,7 @@ class Optimum(Displayed):
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
         around = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in varied}
         lam = around.pop("lam", self.lam)
-        if isinstance(self.point, ReadoutSolution):
+        if isinstance(self.point.model, Given):
             curve = curve_given(self.point.model, None, self.point.samples, lam)
         else:
             at = {"alpha": self.point.alpha, "lam": lam}
@@ -115,7 +114,7 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         known = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        there = {name: said for name, said in self.point._facts().items() if name in CHANGES}
+        there = {"notes": "; ".join(self.point.notes)} if self.point.notes else {}
         return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
 
     def _rows(self) -> list[dict[str, Any]]:

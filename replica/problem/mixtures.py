@@ -67,8 +67,15 @@ class GaussianMixture:
             covariances = np.broadcast_to(whole, (J, K, K))
         assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
+
+    def __repr__(self) -> str:
+        given = self.described
+        if (self.fractions == 1 / len(self.means)).all():
+            del given["fractions"]
+        values = ", ".join(f"{name}={value}" for name, value in given.items())
+        return str(self) if self.means.size > 40 else f"GaussianMixture({values})"
 
     @property
     def dimension(self) -> int:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidArgument
 from ..problem import Origin, SpikedRandomFeatures, choice
 from .network import THEORIES, NetworkRows
@@ -72,8 +74,9 @@ class GradientStep(Step):
     0.9538
     """
 
-    def srf(self, *, beta: float) -> SpikedRandomFeatures:
-        """The spiked random feature model of width p = beta d after the last step.
+    def srf(self, *, beta: float, dimension: float = np.inf) -> SpikedRandomFeatures:
+        """The spiked random feature model of width p = beta d after the last step, at an
+        input ``dimension`` d.
 
         After one step, Eqs. (2.1)-(2.3), it has a group of neurons for every value of the
         readout and of the bias; after several, Eqs. (10.1)-(10.3), these have one value each.
@@ -85,15 +88,20 @@ class GradientStep(Step):
             steps and several values of the readout or the bias.
         """
         features = features_after_steps(self)
-        return replace(features, beta=beta, origin=Origin(self, features))
+        origin = Origin(self, features)
+        return replace(features, beta=beta, dimension=dimension, origin=origin)
 
-    def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
+    def network(
+        self, *, beta: float, dimension: float = np.inf, row_norms: bool = True
+    ) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
 
         Parameters
         ----------
         beta : float
             Width over input dimension, p/d.
+        dimension : float
+            As for :class:`replica.SpikedRandomFeatures`.
         row_norms : bool
             Whether the fluctuation of the rows' norms is included.
 
@@ -117,7 +125,8 @@ class GradientStep(Step):
         0.48236
         """
         rows = NetworkRows(self, row_norms)
-        return replace(rows.published, origin=Origin(self, rows.published, rows), beta=beta)
+        origin = Origin(self, rows.published, rows)
+        return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
     def model_at(
         self, *, beta: float | None = None, row_norms: bool = True, **values: Any

@@ -108,7 +108,7 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     step = replica.GradientStep(**STEP, bias=float("--bias" in line), train_bias=trained)
     model = step.network(beta=1.0) if note == NETWORK else step.srf(beta=1.0)
     there = replace(model, dimension=60)
-    assert found["points"][0]["theory_test"] == replica.solve(there, alpha=1, lam=0.1).test_error
+    assert found["points"][0]["test_error"] == replica.solve(there, alpha=1, lam=0.1).test_error
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_figure(tmp_path):
     assert picture.stat().st_size > 5000
     found = json.loads(values.read_text())
     for name, curve in zip(("covariance", "norms"), found["curves"], strict=True):
-        errors = curve["test"]
+        errors = curve["test_error"]
         srf, equal, network = (np.array(errors[kind]) for kind in ("srf", "equal", "theory"))
         covariance, norms = equal / srf - 1, network / equal - 1
         strong, weak = (covariance, norms) if name == "covariance" else (norms, covariance)
@@ -140,10 +140,10 @@ def test_figure_of_students(tmp_path):
     found = json.loads(values.read_text())
     off = {}
     for curve in found["curves"]:
-        network, srf = np.array(curve["test"]["theory"]), np.array(curve["test"]["srf"])
+        network, srf = np.array(curve["test_error"]["theory"]), np.array(curve["test_error"]["srf"])
         assert network[0] == pytest.approx(srf[0], rel=1e-9)  # no step
         off[curve["target"], curve["alpha0"]] = (srf / network)[found["x"].index(3.0)] - 1
-        assert len(curve["test"]["simulated"]) == len(found["simulated_at"])
+        assert len(curve["test_error"]["simulated"]) == len(found["simulated_at"])
     # simulated networks over the sRF: +12 % at alpha0 = .3 and 1, +6.6 % at 3 (relu target);
     # +9.6 % at .3, -3.9 % at 3 (sin); within 2 %
     expected = {("relu", 0.3): -0.12, ("relu", 3.0): -0.062, ("sin", 0.3): -0.088}
@@ -155,7 +155,7 @@ def test_figure_of_students(tmp_path):
 def test_figure_of_steps(tmp_path):
     picture, values = tmp_path / "a.png", tmp_path / "a.json"
     assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
-    curves = [curve["test"] for curve in json.loads(values.read_text())["curves"]]
+    curves = [curve["test_error"] for curve in json.loads(values.read_text())["curves"]]
     # docs/theory.md 18, after one step and two: cases A, C and B
     assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
     assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)

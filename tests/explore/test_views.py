@@ -227,10 +227,10 @@ def test_dots_are_what_the_command_gives(capsys):
     line = view.command.splitlines()[1]
     points = document(capsys, line.removeprefix("replica-validate "), validate)["points"]
     errors, spread = (
-        simulated.points[f"{name}_test"].values[:, 0] for name in ("simulated", "stderr")
+        simulated.points[name].values[:, 0] for name in ("test_error", "test_error_stderr")
     )
-    assert [one["simulated_test"] for one in points] == errors.tolist()
-    assert [one["stderr_test"] for one in points] == spread.tolist()
+    assert [one["test_error"] for one in points] == errors.tolist()
+    assert [one["test_error_stderr"] for one in points] == spread.tolist()
     labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
     assert "test error, networks, d = 300 (±2 s.e.)" in labels
     alpha = simulated.points.alpha.values

@@ -107,7 +107,7 @@ def test_fits_of_some_rows(rows, p, lam):
     samples, seeds = [rows // 8, rows // 3, rows * 3 // 4], 60
     found = validation.simulate(sample, samples=samples, lam=lam, seeds=seeds, rng=0, workers=1)
     curve, part = learning_curve(sample, samples=samples, lam=lam), 0.04 if rows == 400 else 0.02
-    each = {"test_error": found.test_error, "train_error": found.train_error} | found.measured
+    each = found.errors
     for name in ("test_error", "train_error", "classification_error"):
         mean, stderr = each[name].mean(axis=0)[:, 0], each[name].std(axis=0, ddof=1)[:, 0]
         off = np.abs(curve[name].values - mean)
@@ -221,7 +221,7 @@ def test_labels_of_both_signs_name_no_class():
     sample = FeatureSample(features=features, labels=2 * np.eye(3)[of] - 1)
     assert not sample.binary
     found = validation.simulate(sample, samples=[40], lam=0.1, seeds=2, rng=0, workers=1)
-    assert "classification_error" not in found.measured
+    assert "classification_error" not in found.errors
     curve = learning_curve(sample, samples=[40], lam=0.1)
     assert "classification_error" not in curve
     assert curve.converged.all()
@@ -245,7 +245,7 @@ def test_of_very_many_rows_some_are_taken():
     assert point.strata == 5000
     found = validation.simulate(sample, samples=[300], lam=0.1, seeds=30, rng=0, workers=1)
     # standard errors of 5 000 rows, and of the fits
-    for name, each in {"test_error": found.test_error, **found.measured}.items():
+    for name, each in found.errors.items():
         mean, stderr = each.mean(), each.std(ddof=1) / np.sqrt(30)
         told = getattr(point, f"{name}_stderr")
         assert abs(getattr(point, name) - mean) < 3 * np.hypot(stderr, told) + 0.01 * mean, name

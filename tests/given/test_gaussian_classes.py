@@ -167,7 +167,7 @@ def test_fits_of_a_layer_of_three_classes():
     found = validation.simulate(
         trained, samples=samples, lam=0.1, seeds=seeds, rng=0, workers=1, test_samples=2000
     )
-    each = {"test_error": found.test_error, "train_error": found.train_error} | found.measured
+    each = found.errors
     points = [solve(trained, samples=n, lam=0.1) for n in samples]
     for name in ("test_error", "train_error", "classification_error"):
         theory = np.array([getattr(point, name) for point in points])

@@ -87,7 +87,7 @@ def agrees(sample, samples, lam, loss, seeds, parts):
     )
     curve = learning_curve(sample, samples=samples, lam=lam, loss=loss)
     assert curve.converged.all()
-    each = {"test_error": found.test_error, "train_error": found.train_error} | found.measured
+    each = found.errors
     for name, part in zip(names, parts, strict=True):
         mean, stderr = each[name].mean(axis=0)[:, 0], each[name].std(axis=0, ddof=1)[:, 0]
         off = np.abs(curve[name].values - mean)
@@ -122,7 +122,7 @@ def test_rows_that_few_others_resemble(together):
     y = features[:, -40:].sum(axis=1) / 6 + rng.standard_normal(240)
     sample, n = FeatureSample(features=features, labels=y), 240 // together
     errors = validation.simulate(sample, samples=[n, 180], lam=0.01, seeds=300, rng=0, workers=1)
-    drawn = errors.test_error[:, 0, 0]
+    drawn = errors.errors["test_error"][:, 0, 0]
     point = solve(sample, samples=n, lam=0.01)
     stderr = drawn.std(ddof=1) / np.sqrt(300)
     assert abs(point.test_error - drawn.mean()) <= 3 * stderr + 0.05 * drawn.mean()
@@ -320,7 +320,7 @@ def test_of_very_many_rows_some_are_taken():
     found = validation.simulate(sample, samples=[500, 4500], lam=0.1, seeds=10, rng=0, workers=1)
     for i, point in enumerate((some, more)):
         # a standard error of some rows is 2 %
-        assert point.test_error == pytest.approx(found.test_error[:, i].mean(), rel=0.04)
+        assert point.test_error == pytest.approx(found.test_error[i, 0], rel=0.04)
 
 
 def test_a_separable_sample_with_all_its_rows_is_flagged():

@@ -8,6 +8,7 @@ from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
+from ..run import rows_of
 from .common import DIMENSION, RNG, SEEDS, first_problem, show_points
 
 
@@ -36,7 +37,7 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
         )
     size = {name: told[name] for name in ("dimension", "seeds")}
     described = describe(problem) | {"beta": width}
-    document = {"problem": described, "points": comparison.rows()} | size
+    document = {"problem": described, "points": rows_of(comparison.columns)} | size
 
     def figure() -> Any:
         return comparison.plot(described=described | size).figure

@@ -80,7 +80,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
     )
     if not asks_for_given(options):
-        note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
+        note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
     return not comparison.disagrees
 
 

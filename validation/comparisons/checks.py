@@ -33,9 +33,10 @@ CHANCE = 0.01  # of a largest score beyond which theory and simulation are not c
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
+SOURCES = np.array(["theory", "simulation"])
 NAMES = {
-    "test": "test error",
-    "train": "training error",
+    "test_error": "test error",
+    "train_error": "training error",
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
     "classification_error": "classification error",
@@ -87,6 +88,22 @@ class Check(NamedTuple):
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
         tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
+
+
+def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
+    """Every error in theory and simulation, by name, over the axes and ``source``; beside an error
+    its standard error and its score, which are of the simulation, and NaN in the theory."""
+    over = {**axes, "source": SOURCES}
+    columns = dict(zip(over, np.meshgrid(*over.values(), indexing="ij"), strict=True))
+    for name, check in checks.items():
+        columns[name] = np.stack([check.theory, check.simulated], axis=-1)
+        columns |= {f"{name}_stderr": simulated(check.stderr), f"{name}_z": simulated(check.z)}
+    return columns
+
+
+def simulated(values: Array) -> Array:
+    """Values of a simulation over ``source``: NaN in the theory."""
+    return np.stack([np.full_like(values, np.nan), values], axis=-1)
 
 
 def verdict(
@@ -211,6 +228,4 @@ def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     theory = solved(model, simulation.axes | {"samples": simulation.samples}, simulation.loss)
-    columns = {"test": "test_error", "train": "train_error"}
-    columns |= {name: name for name in simulation.measured}
-    return {name: theory[of].reshape(shape) for name, of in columns.items()}
+    return {name: theory[name].reshape(shape) for name in simulation.errors}

@@ -164,7 +164,7 @@ def ladder(
     >>> from validation import ladder
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> result = ladder(model, alpha=[0.5, 2], lam=1.0, dimensions=[40, 80, 160], seeds=5, rng=0)
-    >>> result.agrees, result.lines["test"].limit.shape
+    >>> result.agrees, result.lines["test_error"].limit.shape
     (True, (2, 1))
     """
     sizes = sorted({whole("ladder", d, 2, "an input dimension d") for d in dimensions})
@@ -190,12 +190,12 @@ def ladder(
         for d, count in zip(sizes, draws, strict=True):
             one = simulate(problem, dimension=d, seeds=count, progress=advance, **at)
             simulations.append(one)
-    each = [one.columns() for one in simulations]
+    each = [one.columns for one in simulations]
     lines = {
         name: extrapolate(
             np.array(sizes),
-            np.array([known[f"simulated_{name}"] for known in each]),
-            np.array([known[f"stderr_{name}"] for known in each]),
+            np.array([known[name] for known in each]),
+            np.array([known[f"{name}_stderr"] for known in each]),
             np.array(draws),
         )
         for name in simulations[0].errors

@@ -51,7 +51,7 @@ def compare_grid(
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> at = dict(alpha=[0.5, 2], lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
     >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)
-    {'eta': 2, 'alpha': 2, 'lam': 1}
+    {'eta': 2, 'alpha': 2, 'source': 2}
     """
     axes = grid_axes(problem, grids)
     each: list[Comparison] = []
