@@ -111,6 +111,14 @@ class Table:
         return np.append(self.h, self.g)
 
     @cached_property
+    def products(self) -> Array:
+        """Products of any two of the regressors and the target, summed over the parts of a node,
+        ((n + 1)^2, N) for n regressors."""
+        parts = np.vstack([self.regressors, self.target_parts])
+        parts = parts.reshape(len(parts), -1, self.weights.size)
+        return np.einsum("iln,jln->ijn", parts, parts).reshape(-1, self.weights.size)
+
+    @cached_property
     def unexplained(self) -> Array:
         """Variance of the target at a node that is not linear in tau, (N,)."""
         return self.spread - (self.g**2).sum(axis=0)

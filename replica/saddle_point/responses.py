@@ -43,22 +43,23 @@ class Susceptibility(NamedTuple):
 
     Attributes
     ----------
-    root, inverse_root : (P, n, n)
-        Square root of the map, and its transposed inverse (pseudo-inverse if it is singular).
+    matrix : (P, n, n)
+        Matrix of the map: diagonal for isotropic rows, (alpha/beta) M' of (17.4) in a network.
     response : SignalResponse, optional
         Signal response of a network, from which the map was computed.
     """
 
-    root: Array
-    inverse_root: Array
+    matrix: Array
     response: Any = None
 
-    @classmethod
-    def from_network(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
-        """Susceptibility of a network, from the matrices (alpha/beta) M' of (17.4)."""
-        M = response.overlaps(V2, alpha)
-        known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
+    def roots(self) -> tuple[Array, Array]:
+        """Square root of the map, and its transposed inverse (pseudo-inverse if it is singular),
+        (P, n, n) each."""
+        if self.response is None:
+            root, unit = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
+            return root, unit / np.where(unit, root, 1.0)
+        known = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(known[:, None, None], self.matrix, 0.0))
         vectors[~known] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
@@ -66,13 +67,12 @@ class Susceptibility(NamedTuple):
         regular = root > 1e-7 * root[:, -1:]
         root = np.where(regular, root, 0.0)
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
-        root, inverse = vectors * root[:, None], vectors * inverse[:, None]
-        return cls(root, inverse, response)
+        return vectors * root[:, None], vectors * inverse[:, None]
 
     def overlaps(self, special_hat: Array) -> Array:
         """Overlaps (P, A, K + K') that answer the conjugates ``special_hat``."""
-        flat = special_hat.reshape(len(special_hat), self.root.shape[1], 1)
-        return (self.root @ (self.root.transpose(0, 2, 1) @ flat)).reshape(special_hat.shape)
+        flat = special_hat.reshape(len(special_hat), self.matrix.shape[1], 1)
+        return np.asarray((self.matrix @ flat).reshape(special_hat.shape))
 
 
 class SignalSources(NamedTuple):
@@ -226,8 +226,7 @@ class Responses(ABC):
         """Matrix (P, n, n) from conjugates to overlaps with special directions, at coordinates U
         that may be complex."""
         V = self.from_analytic(U)
-        root = self.susceptibility(V, self.conjugates(V, alpha), alpha).root
-        return np.asarray(root @ root.swapaxes(1, 2))
+        return self.susceptibility(V, self.conjugates(V, alpha), alpha).matrix
 
     def signal_response(self, V: Array, V_hat: Array) -> Any:
         """``SignalResponse`` of a network; None for isotropic rows."""
@@ -237,12 +236,12 @@ class Responses(ABC):
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions; (alpha/beta) M' in a
         network."""
         if (signal_response := self.signal_response(V, V_hat)) is not None:
-            return Susceptibility.from_network(signal_response, self.unpack(V)[1], alpha)
+            M = signal_response.overlaps(self.unpack(V)[1], alpha)
+            return Susceptibility(M.real, signal_response)
         directions = self.table.loadings.shape[1] + len(self.table.g)
-        root = np.sqrt(alpha[:, None] * self.table.c * self.unpack(V)[1])
-        root = np.repeat(root, directions, axis=1)[..., None]
-        unit = np.eye(root.shape[1])
-        return Susceptibility(root * unit, 1 / root * unit)
+        scale = alpha[:, None] * self.table.c * V[:, -self.groups :]
+        diagonal = np.repeat(scale, directions, axis=1)[..., None]
+        return Susceptibility(diagonal * np.eye(diagonal.shape[1]))
 
     def signal_sources(
         self, V: Array, susceptibility: Susceptibility, alpha: Array, special_hat: Array

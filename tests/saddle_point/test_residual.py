@@ -113,7 +113,7 @@ def test_sources_are_checked(solved, which, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "part"),
     [("conjugates_from", None), ("second_moments_at", None), ("signal_sources", "X2"),
-     ("susceptibility", "root")],
+     ("susceptibility", "matrix")],
 )  # fmt: skip
 def test_every_response_is_checked(solved, name, part, monkeypatch):
     table, right = solved[0], ridge.responses_of
