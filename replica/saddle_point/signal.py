@@ -49,28 +49,30 @@ def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
 
 
 def ridge_signal(
-    table: Table, W: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
+    table: Table, R: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
 ) -> Signal:
-    """Signal of ridge regression, where ``W @ f`` is E[f / (1 + V)].  Eqs. (4.5), (4.6)
+    """Signal of ridge regression, for R = 1 / (1 + V) at the nodes, (P, N).  Eqs. (4.5), (4.6)
 
     If the mu_0 are zero or dependent, it is the least-norm solution.
     """
     penalty = penalty_on_m(table, alpha, V2)
     solve = _normal_equations if len(table.offsets) == 1 else _least_squares
-    m, special_hat = solve(table, W, penalty, susceptibility)
-    special_hat = special_hat.reshape(len(W), len(table.mu1), -1)
+    m, special_hat = solve(table, R, penalty, susceptibility)
+    special_hat = special_hat.reshape(len(R), len(table.mu1), -1)
     return Signal(m, susceptibility.overlaps(special_hat), penalty * m, special_hat)
 
 
 def _normal_equations(
-    table: Table, W: Array, penalty: Array, susceptibility: Susceptibility
+    table: Table, R: Array, penalty: Array, susceptibility: Susceptibility
 ) -> tuple[Array, Array]:
     """The m (P, 1) and the conjugates (P, n) for a table with one offset, theta = M theta_hat.
 
     With a single offset there are few unknowns, and no dependent offsets.
     """
     n = len(table.regressors)
-    G = (W @ table.products.T).reshape(len(W), n + 1, n + 1)  # the target is the last function
+    G = (R @ table.weighted_products.T).reshape(
+        len(R), n + 1, n + 1
+    )  # the target is the last function
     matrix = G[:, :n, :n].copy()
     matrix[:, :, 1:] = matrix[:, :, 1:] @ susceptibility.matrix
     diagonal = np.einsum("pii->pi", matrix)
@@ -82,10 +84,10 @@ def _normal_equations(
 
 
 def _least_squares(
-    table: Table, W: Array, penalty: Array, susceptibility: Susceptibility
+    table: Table, R: Array, penalty: Array, susceptibility: Susceptibility
 ) -> tuple[Array, Array]:
     """The m (P, n_0) and the conjugates (P, n) for any number of offsets, theta = root phi."""
-    count, W = len(table.offsets), table.per_part(W)
+    count, W = len(table.offsets), table.per_part(R * table.weights)
     offsets, loadings = table.regressors[:count], table.regressors[count:]
     root, inverse_root = susceptibility.roots()
     # Many mu_0 are nearly dependent.  Least squares does not square their singular values, unlike
