@@ -54,7 +54,7 @@ LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thou
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
-CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
+CHUNK = 2**15  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.

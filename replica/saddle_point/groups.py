@@ -188,7 +188,7 @@ class Groups(Responses):
         """Solve Q = source + R K Q for Q (P, D), with the responses R and K at V, by Anderson's
         method."""
         V_hat, U, size = self.conjugates(V, alpha), self.to_analytic(V, alpha), self.magnitude(V)
-        W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
+        W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta)
         source = source / size
 
         def image(Q: Array, rows: Rows) -> Array:

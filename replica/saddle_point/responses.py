@@ -35,6 +35,7 @@ MEMORY = 10  # steps that Anderson's method combines
 
 # cached, as computing the indices takes as long as several points of one group
 _upper = lru_cache(maxsize=64)(np.triu_indices)
+_identity = lru_cache(maxsize=64)(np.eye)
 
 
 class Susceptibility(NamedTuple):
@@ -43,22 +44,23 @@ class Susceptibility(NamedTuple):
 
     Attributes
     ----------
-    root, inverse_root : (P, n, n)
-        Square root of the map, and its transposed inverse (pseudo-inverse if it is singular).
+    matrix : (P, n, n)
+        Matrix of the map: diagonal for isotropic rows, (alpha/beta) M' of (17.4) in a network.
     response : SignalResponse, optional
         Signal response of a network, from which the map was computed.
     """
 
-    root: Array
-    inverse_root: Array
+    matrix: Array
     response: Any = None
 
-    @classmethod
-    def from_network(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
-        """Susceptibility of a network, from the matrices (alpha/beta) M' of (17.4)."""
-        M = response.overlaps(V2, alpha)
-        known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
+    def roots(self) -> tuple[Array, Array]:
+        """Square root of the map, and its transposed inverse (pseudo-inverse if it is singular),
+        (P, n, n) each."""
+        if self.response is None:
+            root, unit = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
+            return root, unit / np.where(unit, root, 1.0)
+        known = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(known[:, None, None], self.matrix, 0.0))
         vectors[~known] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
@@ -66,13 +68,12 @@ class Susceptibility(NamedTuple):
         regular = root > 1e-7 * root[:, -1:]
         root = np.where(regular, root, 0.0)
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
-        root, inverse = vectors * root[:, None], vectors * inverse[:, None]
-        return cls(root, inverse, response)
+        return vectors * root[:, None], vectors * inverse[:, None]
 
     def overlaps(self, special_hat: Array) -> Array:
         """Overlaps (P, A, K + K') that answer the conjugates ``special_hat``."""
-        flat = special_hat.reshape(len(special_hat), self.root.shape[1], 1)
-        return (self.root @ (self.root.transpose(0, 2, 1) @ flat)).reshape(special_hat.shape)
+        flat = special_hat.reshape(len(special_hat), self.matrix.shape[1], 1)
+        return np.asarray((self.matrix @ flat).reshape(special_hat.shape))
 
 
 class SignalSources(NamedTuple):
@@ -91,33 +92,35 @@ class Responses(ABC):
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = _upper(self.groups)
+        self.unknowns = len(self.upper[0]) + self.groups
 
     @cached_property
     def products(self) -> Array:
         """Functions that (4.2) averages: mu_1^a mu_1^b (a <= b), then mu_2^2, (D, N)."""
-        a, b = self.upper
-        return np.concatenate([self.table.mu1[a] * self.table.mu1[b], self.table.mu2sq])
+        return self.table.response_products
 
     @cached_property
     def coefficients(self) -> Array:
         """Coefficients B (D, N) in V(kappa) = V . B(kappa).  They are the ``products``, doubled for
         two different groups, which the packed vector contains once.  Eq. (4.1)"""
+        if self.groups == 1:
+            return self.products
         a, b = self.upper
         multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
         return multiplicity[:, None] * self.products
 
     def at_nodes(self, V: Array) -> Array:
         """V(kappa) = V . B(kappa) at every node, (P, N), for packed V (P, D).  Eq. (4.1)"""
-        if len(self.signed) <= LARGEST_MATRIX:
+        if self.unknowns <= LARGEST_MATRIX:
             return np.asarray(V @ self.coefficients)
         (matrix, vector), mu1 = self.unpack(V), self.table.mu1
         return ((matrix @ mu1) * mu1).sum(axis=1) + vector @ self.table.mu2sq
 
-    def moments(self, weighted: Array) -> Array:
-        """Sums (P, D) over the nodes of ``weighted`` (P, N) times ``products``.  Eq. (4.2)"""
-        if len(self.signed) <= LARGEST_MATRIX:
-            return np.asarray(weighted @ self.products.T)
-        mu1 = self.table.mu1
+    def moments(self, values: Array) -> Array:
+        """Averages (P, D) over the nodes of ``values`` (P, N) times ``products``.  Eq. (4.2)"""
+        if self.unknowns <= LARGEST_MATRIX:
+            return np.asarray(values @ self.table.weighted_response_products.T)
+        mu1, weighted = self.table.mu1, values * self.table.weights
         matrix = (mu1 * weighted[:, None]) @ mu1.T
         return self.pack(matrix, weighted @ self.table.mu2sq.T)
 
@@ -135,10 +138,14 @@ class Responses(ABC):
     def pack(self, matrix: Array, vector: Array) -> Array:
         """Packed vector (..., D) of a symmetric matrix (..., A, A), such as V1, and a vector (...,
         A), such as V2."""
+        if self.groups == 1:
+            return np.concatenate([matrix[..., 0], vector], axis=-1)
         return np.concatenate([matrix[..., *self.upper], vector], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
         """Matrix (..., A, A) and vector (..., A) from a packed vector V (..., D)."""
+        if self.groups == 1:
+            return V[..., :1, None], V[..., 1:]
         a, b = self.upper
         matrix = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
         matrix[..., a, b] = matrix[..., b, a] = V[..., : a.size]
@@ -161,7 +168,7 @@ class Responses(ABC):
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat), packed (P, D), from the ``shrinkage`` (P, N), or from
         -E[s' | kappa] of a convex loss.  Eq. (4.2)"""
-        return alpha[:, None] / self.beta * self.moments(shrinkage * self.table.weights)
+        return alpha[:, None] / self.beta * self.moments(shrinkage)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat) of V, packed (P, D).  Eqs. (4.1)-(4.2)"""
@@ -226,8 +233,7 @@ class Responses(ABC):
         """Matrix (P, n, n) from conjugates to overlaps with special directions, at coordinates U
         that may be complex."""
         V = self.from_analytic(U)
-        root = self.susceptibility(V, self.conjugates(V, alpha), alpha).root
-        return np.asarray(root @ root.swapaxes(1, 2))
+        return self.susceptibility(V, self.conjugates(V, alpha), alpha).matrix
 
     def signal_response(self, V: Array, V_hat: Array) -> Any:
         """``SignalResponse`` of a network; None for isotropic rows."""
@@ -237,12 +243,12 @@ class Responses(ABC):
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions; (alpha/beta) M' in a
         network."""
         if (signal_response := self.signal_response(V, V_hat)) is not None:
-            return Susceptibility.from_network(signal_response, self.unpack(V)[1], alpha)
+            M = signal_response.overlaps(self.unpack(V)[1], alpha)
+            return Susceptibility(M.real, signal_response)
         directions = self.table.loadings.shape[1] + len(self.table.g)
-        root = np.sqrt(alpha[:, None] * self.table.c * self.unpack(V)[1])
-        root = np.repeat(root, directions, axis=1)[..., None]
-        unit = np.eye(root.shape[1])
-        return Susceptibility(root * unit, 1 / root * unit)
+        scale = alpha[:, None] * self.table.c * V[:, -self.groups :]
+        diagonal = np.repeat(scale, directions, axis=1)[..., None]
+        return Susceptibility(diagonal * _identity(diagonal.shape[1]))
 
     def signal_sources(
         self, V: Array, susceptibility: Susceptibility, alpha: Array, special_hat: Array

@@ -60,9 +60,10 @@ def unpacked(
 ) -> tuple[Overlaps, Conjugates]:
     """All overlaps and conjugates from packed ones, with the contributions of the
     ``signal`` to Q1.  Eq. (4.9)"""
-    theta, psi = np.split(signal.special, [responses.table.loadings.shape[1]], axis=2)
+    spikes = responses.table.loadings.shape[1]
+    theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
     Q1, q2 = responses.unpack(Q)
-    Q1 += signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
+    Q1 = Q1 + signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
     overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
     return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
 
