@@ -118,20 +118,21 @@ def compare_alignment(
     True
     """
     seeds = seed_count(seeds, least=2)
-    weights, gradients = [], []
+    each: list[list[Array]] = []
     for stream in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
-        sign = np.sign(cosines.readout)[:, None]
-        weights.append((sign * cosines.weights[1:]).mean(axis=1))
-        gradients.append((sign * cosines.gradients).mean(axis=1))
+        signed = (
+            np.sign(cosines.readout)[:, None] * of
+            for of in (cosines.weights[1:], cosines.gradients)
+        )
+        each.append([of.mean(axis=1) for of in signed])
         if progress is not None:
-            progress(len(weights), seeds)
-    of = {"weights": np.array(weights), "gradients": np.array(gradients)}
-    checks = {
-        name: Check(theory, drawn.mean(axis=0), standard_error(drawn))
-        for theory, (name, drawn) in zip(_predicted(problem), of.items(), strict=True)
-    }
-    return AlignmentComparison(checks)
+            progress(len(each), seeds)
+    drawn: Array = np.array(each)
+    parts = zip(_predicted(problem), drawn.mean(axis=0), standard_error(drawn), strict=True)
+    return AlignmentComparison(
+        dict(zip(("weights", "gradients"), map(Check._make, parts), strict=True))
+    )
 
 
 def _predicted(problem: GradientStep) -> tuple[Array, Array]:
