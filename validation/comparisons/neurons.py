@@ -121,18 +121,14 @@ def compare_alignment(
     each: list[list[Array]] = []
     for stream in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
-        signed = (
-            np.sign(cosines.readout)[:, None] * of
-            for of in (cosines.weights[1:], cosines.gradients)
-        )
-        each.append([of.mean(axis=1) for of in signed])
+        sign, of_draw = np.sign(cosines.readout)[:, None], (cosines.weights[1:], cosines.gradients)
+        each.append([(sign * of).mean(axis=1) for of in of_draw])
         if progress is not None:
             progress(len(each), seeds)
     drawn: Array = np.array(each)
-    parts = zip(_predicted(problem), drawn.mean(axis=0), standard_error(drawn), strict=True)
-    return AlignmentComparison(
-        dict(zip(("weights", "gradients"), map(Check._make, parts), strict=True))
-    )
+    errors = drawn.mean(axis=0), standard_error(drawn)
+    parts = zip(("weights", "gradients"), _predicted(problem), *errors, strict=True)
+    return AlignmentComparison({name: Check(*part) for name, *part in parts})
 
 
 def _predicted(problem: GradientStep) -> tuple[Array, Array]:
