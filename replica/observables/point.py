@@ -186,8 +186,8 @@ class Solution(Displayed):
     def notes(self) -> list[str]:
         """What this point may be off by, and why: the size of a network, an sRF in its place, few
         samples, or more of them than rows."""
-        changes = {CHANGES[name]: getattr(self, name) for name in CHANGES}
-        known = [f"{x:+.0%} {one.said}" for one, x in changes.items() if abs(x) > one.noted]
+        changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
+        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self._given:
             few = few_degrees(self.model, self.samples, self.residual_degrees)
             known += [FEW_DEGREES] * bool(few)
