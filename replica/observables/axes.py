@@ -99,7 +99,8 @@ def data_set(
     import xarray
 
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
-    variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
+    own = {name: values for name, values in columns.items() if name not in axes}
+    variables = {name: (dims, values.reshape(shape)) for name, values in own.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
     found = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():

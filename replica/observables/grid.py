@@ -28,9 +28,8 @@ from ..problem import (
     positive,
 )
 from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
-from .changes import CHANGES, Change, error_shown
+from .changes import CHANGES, Change, columns_shown, error_shown
 from .evaluate import evaluate
-from .point import columns_shown
 
 if TYPE_CHECKING:
     import xarray

@@ -18,11 +18,10 @@ from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
-from .changes import CHANGES
+from .changes import CHANGES, columns_shown
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
-from .point import columns_shown
 
 if TYPE_CHECKING:
     import xarray

@@ -15,8 +15,7 @@ from ..given import Given
 from ..plotting import error_drawn, mark_optimum, plot_confusion, plot_curve
 from ..problem import SpikedRandomFeatures, describe_with_step
 from ..saddle_point import Conjugates, Overlaps
-from .axes import data_set
-from .changes import CHANGES, error_shown
+from .changes import CHANGES, columns_shown, error_shown
 from .evaluate import evaluate
 from .given_layers import (
     BEYOND_ROWS,
@@ -26,6 +25,7 @@ from .given_layers import (
     few_degrees,
     shown_of_layer,
 )
+from .grid import sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,8 +186,8 @@ class Solution(Displayed):
     def notes(self) -> list[str]:
         """What this point may be off by, and why: the size of a network, an sRF in its place, few
         samples, or more of them than rows."""
-        changes = {CHANGES[name]: getattr(self, name) for name in CHANGES}
-        known = [f"{x:+.0%} {one.said}" for one, x in changes.items() if abs(x) > one.noted]
+        changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
+        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self._given:
             few = few_degrees(self.model, self.samples, self.residual_degrees)
             known += [FEW_DEGREES] * bool(few)
@@ -218,9 +218,8 @@ class Solution(Displayed):
         if self._given:
             curve = curve_given(self.model, None, x, self.lam, self.loss)
         else:
-            at = evaluate(self.model, x, np.full(x.size, self.lam), loss=self.loss).columns
-            settings = {key: value for key, value in self.settings.items() if key != name}
-            curve = data_set({name: x}, {key: at[key] for key in self._shown}, settings, [])
+            at = {"alpha": x, "lam": self.lam, "loss": self.loss}
+            curve = sweep(self.model, **at, grids={}).dataset()
         ax = plot_curve(curve, ax)
         mark_optimum(ax, getattr(self, name), getattr(self, error_drawn(curve)))
         return ax
@@ -248,12 +247,3 @@ class Solution(Displayed):
     def _rows(self) -> list[dict[str, Any]]:
         row = {name: getattr(self, name) for name in [*self._place, *self._shown]}
         return [row | {"status": self.status.value}]
-
-
-def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
-    """The names of what tables show of a point."""
-    bias = ["trained_bias"] if model.train_bias else []
-    losses = [] if loss.is_square else ["loss_error", "train_loss"]
-    binary = ["classification_error"] if model.labels.binary else []
-    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]

@@ -17,7 +17,7 @@ from .axes import (
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
 from .confusion import plot_confusion
-from .curve import abscissa_of, error_drawn, plot_curve
+from .curve import abscissa_of, error_drawn, in_words, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map, with_all_axes
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS, setting, settings, symbol
@@ -42,6 +42,7 @@ __all__ = [
     "draw_points",
     "error_drawn",
     "finish",
+    "in_words",
     "letter_panels",
     "mark_optimum",
     "nudged",

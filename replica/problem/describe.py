@@ -1,9 +1,9 @@
 """Problems as plain values, for files, documents and the keys of stored results."""
 
 import json
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import MISSING, fields
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
         return width | norms | step | {"theory": "network"}
-    return _stated_fields(problem, [f.name for f in fields(problem) if f.name != "origin"])
+    return _stated_fields(problem, [f.name for f in fields(problem)])
 
 
 def describe_with_step(problem: Problem) -> dict[str, Any]:
@@ -40,25 +40,21 @@ def _stated_fields(problem: Problem, names: Any) -> dict[str, Any]:
     """The named fields that are not switched off, as plain values."""
     # included at any value, unless it is a law; another field at its default is switched off
     always = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
-    changed = _changed_fields(problem, names)
-    values = {name: getattr(problem, name) for name in names}
-    return {
-        name: _plain_value(value)
-        for name, value in values.items()
-        if name in changed or (name in always and not isinstance(value, Law))
-    }
+    values = _changed_fields(problem, always)
+    return {name: _plain_value(values[name]) for name in names if name in values}
 
 
-def _changed_fields(problem: Problem, names: Any) -> list[str]:
-    """Names of the fields that are not at their default values."""
-    default = {f.name: f.default for f in fields(problem)}
-    changed = []
-    for name in names:
-        value, default_value = getattr(problem, name), default[name]
-        if isinstance(value, Law) and default_value is not MISSING:
-            default_value = law(name, default_value)
-        if value != default_value:
-            changed.append(name)
+def _changed_fields(problem: Problem, always: Container[str] = ()) -> dict[str, Any]:
+    """The fields that are not at their default values, or are ``always`` included unless laws."""
+    changed = {}
+    for one in fields(problem):
+        value, default = getattr(problem, one.name), one.default
+        if isinstance(value, Law):
+            default = default if default is MISSING else law(one.name, default)
+        elif one.name in always:
+            default = MISSING
+        if value != default and one.name != "origin":
+            changed[one.name] = value
     return changed
 
 
@@ -75,9 +71,7 @@ def problem_repr(problem: Any) -> str:
         values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
         values |= {} if rows is None or rows.row_norms else {"row_norms": False}
     else:
-        made, names = type(problem).__name__, [f.name for f in fields(problem)]
-        changed = _changed_fields(problem, names)
-        values = {name: getattr(problem, name) for name in changed if name != "origin"}
+        made, values = type(problem).__name__, _changed_fields(problem)
     arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]
     return f"{made}({', '.join(arguments)})"
 
@@ -94,15 +88,16 @@ def _code(problem: Problem, name: str, value: Any) -> str:
             return repr(text) if isinstance(value.continuous, str) else text
         one = value.values[0] if len(value.values) == 1 else list(value.values)
         return repr(one if law(name, one) == value else (value.values, value.fractions))
-    parsers: dict[str, Any] = {
-        "label_noise": label_noise,
-        "student": partial(activation, argument=name),
-    }
-    parsed = parsers.get(name, lambda text: parse_target(text, problem.inputs)[0])
+    text = getattr(value, "name", None)
+    parsed: Any = None
     with suppress(InvalidArgument):
-        if parsed(getattr(value, "name", None)) == value:
-            return repr(value.name)
-    return repr(value)
+        if name == "label_noise":
+            parsed = label_noise(text)
+        elif name == "student":
+            parsed = activation(text, name)
+        else:
+            parsed, _ = parse_target(text, problem.inputs)
+    return repr(text if parsed == value else value)
 
 
 def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:

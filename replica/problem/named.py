@@ -46,8 +46,7 @@ def hermite(coefficients: ArrayLike) -> Activation:
 def _hermite(coefficients: tuple[float, ...]) -> Activation:
     """The activation of a Hermite sum, cached: equal sums are equal."""
     a = np.array(coefficients)
-    each = [np.format_float_positional(value, trim="-") for value in a]
-    terms = [f"{each[k]}*he{k}" for k, value in enumerate(a) if value]
+    terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
     # partial functions instead of lambdas, as these can be pickled
     return Activation(
         partial(_hermite_sum, a),

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
+from replica.plotting import in_words
 from solvers.results import Array
 
 from ..run import Simulation
@@ -34,13 +35,6 @@ LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundr
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 SOURCES = np.array(["theory", "simulation"])
-NAMES = {
-    "test_error": "test error",
-    "train_error": "training error",
-    "loss_error": "mean loss on new samples",
-    "train_loss": "mean loss on the training samples",
-    "classification_error": "classification error",
-}
 
 
 class Check(NamedTuple):
@@ -159,7 +153,7 @@ def verdict(
         if 0 in sides:
             how.append(f"{'all' if large else whole} lie to one side together")
         elif sides:
-            own = " and ".join(f"those of the {NAMES[list(checks)[k - 1]]}" for k in sides)
+            own = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
             how.append(f"{own} lie to one side{' each' if len(sides) > 1 else ''}")
         return False, (
             f"Theory and simulation are close but not equal: {', and '.join(how)}, "
@@ -186,7 +180,7 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
-        f"the {NAMES[name]} at {place} ({theory:.4g} in "
+        f"the {in_words(name)} at {place} ({theory:.4g} in "
         f"theory, {simulated:.4g} ± {error:g} simulated: {apart} "
         f"{z:.1f} standard errors)"
     )

@@ -178,8 +178,7 @@ class Comparison(Displayed):
         made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
         known = {name: value for name, value in known.items() if name not in made}
         axes = self.axes | {"source": SOURCES}
-        columns = {name: of for name, of in self.columns.items() if name not in axes}
-        return data_set(axes, columns, known, self.simulation.single)
+        return data_set(axes, self.columns, known, self.simulation.single)
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`; over

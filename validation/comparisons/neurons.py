@@ -118,20 +118,17 @@ def compare_alignment(
     True
     """
     seeds = seed_count(seeds, least=2)
-    weights, gradients = [], []
+    each: list[list[Array]] = []
     for stream in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
-        sign = np.sign(cosines.readout)[:, None]
-        weights.append((sign * cosines.weights[1:]).mean(axis=1))
-        gradients.append((sign * cosines.gradients).mean(axis=1))
+        sign, of_draw = np.sign(cosines.readout)[:, None], (cosines.weights[1:], cosines.gradients)
+        each.append([(sign * of).mean(axis=1) for of in of_draw])
         if progress is not None:
-            progress(len(weights), seeds)
-    of = {"weights": np.array(weights), "gradients": np.array(gradients)}
-    checks = {
-        name: Check(theory, drawn.mean(axis=0), standard_error(drawn))
-        for theory, (name, drawn) in zip(_predicted(problem), of.items(), strict=True)
-    }
-    return AlignmentComparison(checks)
+            progress(len(each), seeds)
+    drawn: Array = np.array(each)
+    errors = drawn.mean(axis=0), standard_error(drawn)
+    parts = zip(("weights", "gradients"), _predicted(problem), *errors, strict=True)
+    return AlignmentComparison({name: Check(*part) for name, *part in parts})
 
 
 def _predicted(problem: GradientStep) -> tuple[Array, Array]:

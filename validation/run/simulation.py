@@ -216,11 +216,10 @@ class Simulation(Displayed):
         over the dimension seed, too, have names that end in _by_seed."""
         by_seed = {f"{name}_by_seed": values for name, values in self.errors.items()}
         dims, each = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
-        columns = {name: of for name, of in self.columns.items() if name not in self.axes}
         settings = self.settings | self.origin
         also: dict[str, Any] = {name: (dims, values) for name, values in each.items()}
         also["seed"] = "seed", self.seed
-        return data_set(self.axes, columns, settings, self.single, also)
+        return data_set(self.axes, self.columns, settings, self.single, also)
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
