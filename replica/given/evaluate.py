@@ -29,6 +29,7 @@ from .strata import Posterior, Stratified
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
 MOST = 4  # special directions
+ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 BACKWARD = (0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4)
@@ -100,9 +101,9 @@ def evaluate(
     """
     check_memory(model)
     rows: list[dict[str, Any]] = [{}] * len(samples)
-    start = None
+    start, count = None, 0
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
-        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
+        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start, count)
         errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
@@ -112,6 +113,7 @@ def evaluate(
             status = given_up.status
         known = {"converged": status is Status.CONVERGED, "status": status}
         rows[i], start = errors._asdict() | point.account | known, point.start
+        count = point.account["directions"] * known["converged"]
         advance()
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return ReadoutPoints(columns, start, point.given, point.confusion)
@@ -155,12 +157,16 @@ class _Point:
     ----------
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
+    count : int
+        Special directions that another point needed.
     given : Stratified or None
         The strata of the last solution.
     account : dict
         Of the point, as ``ReadoutPoints`` has it.
     confusion : (C, C) or None
         Of several classes.
+    contraction : float
+        Rate df_2 / n of the iterations of the square loss, from the first solution on.
     """
 
     loss: Loss
@@ -168,9 +174,11 @@ class _Point:
     lam: float
     tol: float
     start: Posterior | None
+    count: int
     given: Stratified | None = None
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
+    contraction: float = 1.0
 
     def settle(self, model: Given) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -179,12 +187,12 @@ class _Point:
 
         Raises ``GivenUp`` where that is not reached.
         """
-        if not isinstance(model, FirstLayer):  # of one level
+        if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
-            return self._solved(model.stratified(self.samples))
+            return self._solved(model.stratified(self.samples), 5e-3 * min(1.0, 1e-4 / self.tol))
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
-        count = model.special.shape[1]
+        count = max(self.count, model.special.shape[1])
         most = count if model.beside is not None else MOST
         while True:
             self.account["directions"] = count
@@ -210,35 +218,30 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         return errors
 
-    def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
-        """The errors on some strata, in ``rough`` only good enough to compare."""
+    def _solved(
+        self, given: Stratified | None, share: float = 0.05, rough: bool = False
+    ) -> ReadoutErrors:
+        """The errors on some strata, known to that ``share`` of the tolerance; or in ``rough`` good
+        enough to compare, of which no account is kept."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        tol = self._tol(rough)
-        solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
-        self._settled(given, solved, rough)
-        errors, confusion = errors_at(given, solved, self.loss)
-        if not rough:
-            self.confusion = confusion
-        if rounding_at(given, solved) > self.tol * errors.test_error:
-            raise GivenUp(Status.ROUNDING)
-        return errors
-
-    def _tol(self, rough: bool = False) -> float:
-        """What a solution is known to: far below the errors of strata."""
-        return max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
-
-    def _settled(self, given: Stratified, solved: Solved, rough: bool = False) -> None:
-        """Keep the account of a solution.  Raises ``GivenUp`` if it is none."""
+        at = self.samples, self.lam, self.start
+        tol = max(1e-10, (ROUGH if rough else share) * self.tol)
+        solved = solve_point(given, self.loss, *at, tol, self.contraction)
         self.account["iterations"] += solved.iterations
         if not rough:
             self.given = given
             self.account |= {"strata": given.strata.shares.size, "residual": solved.residual}
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
+        errors, confusion = errors_at(given, solved, self.loss)
         if not rough:
-            self.start = solved.posterior
+            self.start, self.confusion = solved.posterior, confusion
+            self.contraction = max(solved.freedom.lost / self.samples, 0.01)
             self.account |= degrees_at(given, solved, self.samples)
+        if rounding_at(given, solved) > self.tol * errors.test_error:
+            raise GivenUp(Status.ROUNDING)
+        return errors
 
     def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
         """Largest change of an error that is defined, relative to it, and to no less than a small
