@@ -11,12 +11,10 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..observables import (
     BEYOND_ROWS,
-    FEW_DEGREES,
-    beyond,
-    few_degrees,
-    gaussian_change,
+    classes_of,
     has_classes,
     learning_curve,
+    notes_of,
     samples_needed,
     solve,
 )
@@ -114,19 +112,24 @@ def readout(
         return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
 
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
-    samples = dataset.get("samples", np.nan)
-    few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
-    if few:
-        say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
-    if isinstance(model, FeatureSample) and beyond(model, samples).any():
-        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        change = gaussian_change(model, lam, loss)
-        n = len(model.labels)
-        say(f"note: {BEYOND_ROWS}; at samples={n}, lam={lam:g} that changes the classification "
-            f"error by {change:+.1%}")  # fmt: skip
+    for note, said in notes_of(model, dataset).items():
+        count = int((said & dataset.converged).sum())
+        if count:
+            lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
+            scaled = note == BEYOND_ROWS and model.strata is None
+            more = _scale(model, lam, loss) if scaled else ""
+            say(f"note: {count} of {dataset.converged.size} points have {note}{more}")
     note_edges(dataset.get("at_edge", ()))
     warn_of_failures(document["points"])
     return bool(dataset.converged.all())
+
+
+def _scale(model: FeatureSample, lam: float, loss: Any) -> str:
+    """By how much Gaussian classes change the classification error where rows have one, too."""
+    at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
+    rows, gaussian = (solve(one, **at).classification_error for one in (model, classes_of(model)))
+    changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
+    return f" (Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed})"
 
 
 def tested_on(model: Any) -> str:

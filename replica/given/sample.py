@@ -124,6 +124,13 @@ class FeatureSample:
         """Of classes: the place of each row's class in their order, or its label +-1."""
         return self.labels if self.classes is None else self.labels.argmax(axis=1)
 
+    @property
+    def most_by_rows(self) -> int:
+        """The largest number of samples that goes row by row: covariances of several outputs take
+        matrices between rows."""
+        rows = len(self.labels)
+        return rows if self.outputs == 1 else min(rows, MOST_ROWS)
+
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))

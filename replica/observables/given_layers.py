@@ -5,7 +5,7 @@ docs/theory.md 20
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,22 +30,14 @@ from ..given import (
 from ..plotting import plot_confusion
 from ..problem import limits, one_positive, positive
 from .axes import data_set, given_as_one, losses_of
+from .beyond_rows import meet_rows, notes_of
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-# Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
-# found on.
-FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
-FEW_DEGREES = (
-    "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
-    "the training error by more than 10 %"
-)
-
 ALIKE = "the square where labels vary within a stratum"
 FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
-BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +67,11 @@ class ReadoutSolution(Displayed):
         and of several outputs.
     test_error_stderr, classification_error_stderr : float
         Their standard errors over samples of as many rows, by how they scatter from row to row;
-        NaN where strata are not rows.
+        those of rows scaled where there are more samples; NaN where strata are not rows.
+    classification_sensitivity : float
+        d log(classification error) / d log v, v the variances of all outputs over the readout's
+        samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a
+        class has some tens of samples.
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
@@ -119,6 +115,7 @@ class ReadoutSolution(Displayed):
     squared_norm: float
     test_error_stderr: float
     classification_error_stderr: float
+    classification_sensitivity: float
     degrees_of_freedom: float
     degrees_of_freedom_2: float
     kappa: float
@@ -150,8 +147,7 @@ class ReadoutSolution(Displayed):
             value = getattr(self, name)
             errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        few = few_degrees(self.model, self.samples, self.residual_degrees)
-        notes = [FEW_DEGREES] * bool(few) + [BEYOND_ROWS] * bool(beyond(self.model, self.samples))
+        notes = [note for note, said in notes_of(self.model, vars(self)).items() if said]
         said = {"note": "; ".join(notes)} if notes else {}
         return errors | {"status": f"{self.status.value} ({accuracy})"} | said
 
@@ -217,31 +213,6 @@ def has_classes(model: Given) -> bool:
     return model.binary or getattr(model, "classes", None) is not None
 
 
-def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
-    """Whether the ``residual_degrees`` of points are so few that their errors may be off."""
-    rows = isinstance(model, FeatureSample) and model.by_rows(samples)
-    return residual_degrees < FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
-
-
-def beyond(model: Given, samples: Any) -> Any:
-    """Whether there are more ``samples`` than the rows of a model that goes row by row."""
-    if not isinstance(model, FeatureSample) or model.strata is not None:
-        return np.zeros(np.shape(samples), bool)
-    return np.asarray(samples) > len(model.labels)
-
-
-def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
-    """The relative change of the classification error by Gaussian classes, at n = N, where rows
-    have one, too: NaN if either is not known."""
-    classes = replace(model, strata=model.class_of_row)
-    at: dict[str, Any] = dict(alpha=None, samples=len(model.labels), lam=lam, loss=loss)
-    rows, gaussian = (
-        solve_given(one, **at, quadrature_tol=None, time_limit=TIME_LIMIT)[0].classification_error
-        for one in (model, classes)
-    )
-    return gaussian / rows - 1
-
-
 def left_out(allowed: str, **options: Any) -> None:
     """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
     usual = dict(quadrature_tol=None, workers=1, notes=False)
@@ -264,6 +235,7 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
+    stderr += ["classification_sensitivity"] * (rows and model.outputs > 1 and bool(binary))
     fit = ["readout_variance", *FREEDOM]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
@@ -293,4 +265,6 @@ def _points(
             raise InvalidArgument("loss", loss.name, ALIKE)
     if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, ALIKE)
-    return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)
+    how = loss, tol or TOLERANCE, seconds
+    points = evaluate(model, samples, lam, *how, advance)
+    return points._replace(columns=meet_rows(model, samples, lam, points, *how))

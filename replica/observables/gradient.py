@@ -19,9 +19,10 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
-from ..given import Given, asked, derivatives, needs_alpha
+from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
 from ..problem import Problem, check_problem, check_width, limits
 from ..saddle_point import ridge
+from .beyond_rows import beyond, classes_of
 from .evaluate import is_ridge
 from .given_layers import ReadoutSolution, solve_given
 from .solution import Solution, solve
@@ -104,6 +105,9 @@ def gradient(
         if problem.outputs > 1:
             allowed = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)
+        if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
+            # the scale of errors beyond the rows depends on lam
+            problem = classes_of(problem) if beyond(problem, samples) else problem
         found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)

@@ -168,7 +168,7 @@ def test_the_best_penalty(capsys):
     assert "--quadrature-tol must be left out with --reach" in told
     last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
     assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
-    assert f"at samples=25, lam={last:g} that" in capsys.readouterr().err
+    assert f"at samples=25, lam={last:g}, change" in capsys.readouterr().err
     assert "--lam must be a number here: replica curve and replica readout" in refusal(
         capsys, f"compare {FEATURES} --samples 12 --lam best", validate
     )
@@ -214,7 +214,7 @@ def test_how_many_samples_an_error_needs(capsys):
 def test_more_samples_than_rows_are_said(capsys):
     """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
     assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
-    note = re.search(r"more samples than rows.* samples=2000, lam=1 .* by ([+-][\d.]+)%",
+    note = re.search(r"more samples than rows.* samples=2000, lam=1, .* by ([+-][\d.]+)%",
                      capsys.readouterr().err.replace("\n", " "))  # fmt: skip
     assert abs(float(note[1])) < 3
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
@@ -232,7 +232,7 @@ def test_several_classes(capsys):
     assert Path("of.png").read_bytes()[1:4] == b"PNG"
     capsys.readouterr()
     assert theory(f"{line} --samples 800") == 0
-    note = re.search(r"samples=600, lam=0.1 that .* by ([+-][\d.]+)%", capsys.readouterr().err)
+    note = re.search(r"samples=600, lam=0.1, .* by ([+-][\d.]+)%", capsys.readouterr().err)
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 100 --confusion", "--confusion must be given with --plot"),
