@@ -57,7 +57,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Numbers of rows that train; or, if they are floats, fractions of all rows, of several
         classes or outputs of 5 000 at most.
     classes : sequence, optional
-        Names of classes, if they are more than 20, as in :class:`replica.FeatureSample`.
+        Names of classes, if they are more than 20, or () for numbers, as in
+        :class:`replica.FeatureSample`.
 
     Attributes
     ----------
@@ -120,7 +121,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> "ProbeCurve":
         """Compute the curves of features X (N, p) and fit the readout.  Of y, names, whole numbers
-        and True and False are classes, and so are floats that are all 0 or 1, or -1 or 1.
+        and True and False are classes, and so are floats that are all 0 or 1, or -1 or 1.  Of
+        other floats that are all whole, of few values, ``classes`` must tell: () are numbers.
 
         Warns
         -----
@@ -214,7 +216,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         else:
             kind = RidgeClassifier if has_classes(self.sample_) else Ridge
             self.estimator_ = kind(alpha=alpha, **same)
-        several = self.sample_.classes is not None
+        several = bool(self.sample_.classes)
         named = np.array(self.sample_.classes)
         self.estimator_.fit(X, named[self.sample_.labels.argmax(axis=1)] if several else y)
         if has_classes(self.sample_):

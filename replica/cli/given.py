@@ -1,5 +1,6 @@
 """The options of a given first layer, or of given features, and what is asked of their readout."""
 
+import re
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -80,15 +81,20 @@ def parse_given(
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
         allowed = error.allowed.replace("classes=np.unique(labels)", "--classes all")
+        allowed = allowed.replace("labels.astype(int)", "given with --classes all")
+        allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+        allowed = re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
         raise InvalidArgument(error.name, error.value, allowed) from None
     return model, points, minimised
 
 
 def _named(labels: Array, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
-    they can be; "all" of the labels as they are found."""
+    they can be; "all" of the labels as they are found, "none" of numbers."""
     if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
         labels = labels.astype(int)
+    if classes == "none":
+        return {"labels": labels, "classes": ()}
     if classes == "all" and labels.ndim == 1:
         if labels.dtype.kind == "f":
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")

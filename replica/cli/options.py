@@ -81,7 +81,7 @@ HELP = {name: _help(f) for name, f in FIELDS.items()} | {
     "features": "Features (N, p), in the place of --weights: such a file.",
     "labels": "Their labels (N,), real numbers or classes: such a file.",
     "classes": "Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of "
-    "labels that are floats, or of more than 20 values.",
+    "labels that are floats, or of more than 20 values; or none: these are numbers.",
     "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
     "stratum unless given.",
 }

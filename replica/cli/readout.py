@@ -112,6 +112,8 @@ def readout(
         return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
 
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
+    if getattr(model, "of_two", ""):
+        say(f"note: classes {model.of_two}")
     for note, said in notes_of(model, dataset).items():
         count = int((said & dataset.converged).sum())
         if count:

@@ -210,7 +210,7 @@ def curve_given(
 
 def has_classes(model: Given) -> bool:
     """Whether outputs name a class: labels are +-1, or one of several."""
-    return model.binary or getattr(model, "classes", None) is not None
+    return model.binary or bool(getattr(model, "classes", None))
 
 
 def left_out(allowed: str, **options: Any) -> None:
