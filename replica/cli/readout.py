@@ -23,7 +23,16 @@ from ..problem import FINITE, number
 from .common import DATASETS, command
 from .curve import TimeLimit
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
-from .output import Output, errors_first, note_edges, progress, rows_of, say, warn_of_failures
+from .output import (
+    Output,
+    answer,
+    errors_first,
+    note_edges,
+    progress,
+    rows_of,
+    say,
+    warn_of_failures,
+)
 from .values import BEST, Options
 
 Tolerance = Annotated[
@@ -103,7 +112,10 @@ def readout(
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
 
     def show() -> None:
-        output.table(document["points"], [*points, *errors_first(dataset)], tested_on(model))
+        columns = errors_first(dataset)
+        if loss.kind == "margin":  # outputs are not fitted to the labels
+            columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
+        output.table(document["points"], [*points, *columns], tested_on(model))
 
     def figure() -> Any:
         if not confusion:
@@ -156,11 +168,15 @@ def _reach(options: Options, output: Output, reach: float, time_limit: float) ->
     row = {error: reach, "lam": found if lam == BEST else lam[0]}
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row]}
-    output.write(
-        document,
-        lambda: output.table(document["points"], list(row), tested_on(model)),
-        figure=lambda: needed.plot().figure,
-    )
-    if np.isnan(needed.samples) or needed.beyond_rows:
-        say(f"note: {'; '.join(f'{name} {said}' for name, said in needed._facts().items())}")
+    said = "; ".join(f"{name} {fact}" for name, fact in needed._facts().items())
+
+    def show() -> None:
+        if np.isnan(needed.samples):
+            answer(said)
+        else:
+            output.table(document["points"], list(row), tested_on(model))
+
+    output.write(document, show, figure=lambda: needed.plot().figure)
+    if needed.beyond_rows:
+        say(f"note: {said}")
     return bool(np.isfinite(needed.samples))

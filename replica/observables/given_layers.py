@@ -142,7 +142,9 @@ class ReadoutSolution(Displayed):
     def _facts(self) -> dict[str, Any]:
         binary = ["classification_error"] if has_classes(self.model) else []
         errors: dict[str, Any] = {}
-        for name in [*binary, "test_error", "train_error"]:
+        losses = [] if self.loss.is_square else ["loss_error", "train_loss"]
+        squares = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
+        for name in [*binary, *losses, *squares]:
             stderr = getattr(self, f"{name}_stderr", np.nan)
             value = getattr(self, name)
             errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
@@ -260,9 +262,11 @@ def _points(
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
-        pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
-        if len(pairs) > len(np.unique(model.strata)):
-            raise InvalidArgument("loss", loss.name, ALIKE)
+        label_of: dict[Any, float] = {}
+        for of, label in zip(model.strata.tolist(), model.labels.tolist(), strict=True):
+            if label_of.setdefault(of, label) != label:
+                both = f"{label_of[of]:g} and {label:g} in stratum {of}"
+                raise InvalidArgument("loss", loss.name, f"{ALIKE} ({both})")
     if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, ALIKE)
     how = loss, tol or TOLERANCE, seconds
