@@ -239,7 +239,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     except QuadratureError as error:
         return _fail(str(error), 2)
     except ConvergenceError as error:
-        return _fail(str(error), 1)
+        return _fail(str(error).replace("time_limit", "--time-limit"), 1)
     except OSError as error:
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
     except MemoryError as error:

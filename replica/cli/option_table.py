@@ -76,7 +76,7 @@ beta = 1
 # unless given.
 # strata = "s.npy"
 # Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of labels that
-# are floats, or of more than 20 values.
+# are floats, or of more than 20 values; or none: these are numbers.
 # classes = ["cat", "dog", "owl"]
 
 # The readout and its data

@@ -20,7 +20,7 @@ from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
-from .outputs import confusion_matrix, covariances, largest_output
+from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
 from .samples import Given
 from .solve import Solved, solve_point
@@ -39,7 +39,8 @@ PRECISION = 1e-11  # of the solutions that are subtracted
 class ReadoutErrors(NamedTuple):
     """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
     the loss, and of the class; the part of the first that the readout's samples are the reason of;
-    its squared norm over p; and standard errors.  As a ``Solution`` has them."""
+    its squared norm over p; standard errors; and the sensitivity of the class.  As a
+    ``Solution`` has them."""
 
     test_error: Any
     train_error: Any
@@ -50,6 +51,7 @@ class ReadoutErrors(NamedTuple):
     squared_norm: Any
     test_error_stderr: Any
     classification_error_stderr: Any
+    classification_sensitivity: Any = np.nan
 
 
 class ReadoutPoints(NamedTuple):
@@ -292,13 +294,14 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if labels.binary:
         each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
     elif given.classes:
-        largest = largest_output(field.centre[:C].T, covariances(field.variance, C))
-        each.append(1 - (moments.h[:C] * largest.T).sum(axis=0))
-        confusion = confusion_matrix(moments, largest)
+        of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
+        each.append(of_class)
     if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
         scatter = scatter_of(each)
+        if given.classes:
+            scatter.append(sensitivity(moments, field.centre, field.variance, wrong))
     # moments of a sample have another readout
     if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
         _, T, a = solved.posterior

@@ -2,18 +2,12 @@
 
 from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
+from .beyond_rows import BEYOND_ROWS, beyond, classes_of, notes_of
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import (
-    BEYOND_ROWS,
-    FEW_DEGREES,
-    beyond,
-    few_degrees,
-    gaussian_change,
-    has_classes,
-)
+from .given_layers import has_classes
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learnability import learnability
@@ -27,7 +21,6 @@ from .solution import solve
 __all__ = [
     "BEYOND_ROWS",
     "BIAS_SCAN",
-    "FEW_DEGREES",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
     "SEARCHED_RANGES",
@@ -47,10 +40,9 @@ __all__ = [
     "beyond",
     "bounds",
     "calibration",
+    "classes_of",
     "data_set",
     "error_shown",
-    "few_degrees",
-    "gaussian_change",
     "given_as_one",
     "gradient",
     "grid_axes",
@@ -59,6 +51,7 @@ __all__ = [
     "learned_function",
     "learning_curve",
     "models_on_grid",
+    "notes_of",
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",

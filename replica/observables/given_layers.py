@@ -5,7 +5,6 @@ docs/theory.md 20
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..convex import Loss
-from ..convex import loss as as_loss
 from ..display import Progress
 from ..errors import InvalidArgument
 from ..given import (
@@ -29,21 +27,13 @@ from ..given import (
 )
 from ..problem import limits, positive
 from .axes import data_set, given_as_one, losses_of
+from .beyond_rows import meet_rows
 
 if TYPE_CHECKING:
     import xarray
 
-# Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
-# found on.
-FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
-FEW_DEGREES = (
-    "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
-    "the training error by more than 10 %"
-)
-
 ALIKE = "the square where labels vary within a stratum"
 FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
-BEYOND_ROWS = "more samples than rows: features are taken for Gaussian in each class"
 
 
 def curve_given(
@@ -80,31 +70,7 @@ def curve_given(
 
 def has_classes(model: Given) -> bool:
     """Whether outputs name a class: labels are +-1, or one of several."""
-    return model.binary or getattr(model, "classes", None) is not None
-
-
-def few_degrees(model: Given, samples: Any, residual_degrees: Any) -> Any:
-    """Whether the ``residual_degrees`` of points are so few that their errors may be off."""
-    rows = isinstance(model, FeatureSample) and model.by_rows(samples)
-    return residual_degrees < FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
-
-
-def beyond(model: Given, samples: Any) -> Any:
-    """Whether there are more ``samples`` than the rows of a model that goes row by row."""
-    if not isinstance(model, FeatureSample) or model.strata is not None:
-        return np.zeros(np.shape(samples), bool)
-    return np.asarray(samples) > len(model.labels)
-
-
-def gaussian_change(model: FeatureSample, lam: float, loss: Any) -> float:
-    """The relative change of the classification error by Gaussian classes, at n = N, where rows
-    have one, too: NaN if either is not known."""
-    classes = replace(model, strata=model.class_of_row)
-    at = np.array([len(model.labels)], float), np.array([lam]), as_loss(loss), None, TIME_LIMIT
-    rows, gaussian = (
-        points_of_layer(one, *at).columns["classification_error"].item() for one in (model, classes)
-    )
-    return gaussian / rows - 1
+    return model.binary or bool(getattr(model, "classes", None))
 
 
 def left_out(allowed: str, **options: Any) -> None:
@@ -129,6 +95,7 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
+    stderr += ["classification_sensitivity"] * (rows and model.outputs > 1 and bool(binary))
     fit = ["readout_variance", *FREEDOM]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
@@ -153,9 +120,13 @@ def points_of_layer(
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
-        pairs = set(zip(model.strata.tolist(), model.labels.tolist(), strict=True))
-        if len(pairs) > len(np.unique(model.strata)):
-            raise InvalidArgument("loss", loss.name, ALIKE)
+        label_of: dict[Any, float] = {}
+        for of, label in zip(model.strata.tolist(), model.labels.tolist(), strict=True):
+            if label_of.setdefault(of, label) != label:
+                both = f"{label_of[of]:g} and {label:g} in stratum {of}"
+                raise InvalidArgument("loss", loss.name, f"{ALIKE} ({both})")
     if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, ALIKE)
-    return evaluate(model, samples, lam, loss, tol or TOLERANCE, seconds, advance)
+    how = loss, tol or TOLERANCE, seconds
+    points = evaluate(model, samples, lam, *how, advance)
+    return points._replace(columns=meet_rows(model, samples, lam, points, *how))

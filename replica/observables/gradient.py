@@ -19,10 +19,11 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
-from ..given import Given, asked, derivatives, needs_alpha
+from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
 from ..problem import Problem, check_problem, limits
 from ..saddle_point import ridge
 from ..steps import model_of
+from .beyond_rows import beyond, classes_of
 from .evaluate import is_ridge
 from .point import Solution
 from .solution import solve, solve_given
@@ -107,6 +108,9 @@ def gradient(
         if problem.outputs > 1:
             allowed = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)
+        if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
+            # the scale of errors beyond the rows depends on lam
+            problem = classes_of(problem) if beyond(problem, samples) else problem
         found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)

@@ -6,7 +6,7 @@ test error may have several minima; all that were found are reported, the lowest
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
 from ..equivalence import table_at
-from ..given import Given, asked, needs_alpha
+from ..given import FeatureSample, Given, asked, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
@@ -131,7 +131,9 @@ def optimal_lambda(
     theory: str | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
-    """The ridge penalty of the smallest test error (4.11), or (20.5).
+    """The ridge penalty of the smallest test error (4.11), or (20.5), of the square loss.
+
+    Of another loss take the smallest loss_error of :func:`replica.learning_curve` over some lam.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def optimal_lambda(
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
         with deadline(seconds):
-            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::2])
+            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3])
     limit = check_model(model)
     with deadline(seconds):
         return _search(lambda _: limit, needs_alpha(alpha, samples), {"lam": axis})
@@ -177,10 +179,13 @@ def optimal_lambda(
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
-    for ``minima``, but to their tolerance."""
+    for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
+    searched = model
+    if isinstance(model, FeatureSample) and model.classes and model.by_rows(at["samples"]):
+        searched = replace(model, classes=())
 
     def errors(x: Array) -> Array:
-        found = curve_given(model, lam=np.exp(x), **at).test_error.values
+        found = curve_given(searched, lam=np.exp(x), **at).test_error.values
         check_time()
         return found
 

@@ -15,16 +15,10 @@ from ..given import Given
 from ..plotting import error_drawn, mark_optimum, plot_confusion, plot_curve
 from ..problem import SpikedRandomFeatures, describe_with_step
 from ..saddle_point import Conjugates, Overlaps
+from .beyond_rows import notes_of
 from .changes import CHANGES, columns_shown, error_shown
 from .evaluate import evaluate
-from .given_layers import (
-    BEYOND_ROWS,
-    FEW_DEGREES,
-    beyond,
-    curve_given,
-    few_degrees,
-    shown_of_layer,
-)
+from .given_layers import curve_given, shown_of_layer
 from .grid import sweep
 
 if TYPE_CHECKING:
@@ -93,7 +87,11 @@ class Solution(Displayed):
         and of several outputs.
     test_error_stderr, classification_error_stderr : float
         Their standard errors over samples of as many rows, by how they scatter from row to row;
-        NaN where strata are not rows.
+        those of rows scaled where there are more samples; NaN where strata are not rows.
+    classification_sensitivity : float
+        d log(classification error) / d log v, v the variances of all outputs over the readout's
+        samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a
+        class has some tens of samples.
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
@@ -139,6 +137,7 @@ class Solution(Displayed):
     squared_norm: float = np.nan
     test_error_stderr: float = np.nan
     classification_error_stderr: float = np.nan
+    classification_sensitivity: float = np.nan
     degrees_of_freedom: float = np.nan
     degrees_of_freedom_2: float = np.nan
     kappa: float = np.nan
@@ -189,9 +188,7 @@ class Solution(Displayed):
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self._given:
-            few = few_degrees(self.model, self.samples, self.residual_degrees)
-            known += [FEW_DEGREES] * bool(few)
-            known += [BEYOND_ROWS] * bool(beyond(self.model, self.samples))
+            known += [note for note, said in notes_of(self.model, vars(self)).items() if said]
         return known
 
     @property
@@ -230,7 +227,10 @@ class Solution(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         errors: dict[str, Any] = {}
-        for name in ("classification_error", "test_error", "train_error"):
+        losses = [] if self.loss.is_square else ["loss_error", "train_loss"]
+        # outputs are not fitted to labels by losses of the margin
+        squares = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
+        for name in ("classification_error", *losses, *squares):
             value, stderr = getattr(self, name), getattr(self, f"{name}_stderr", np.nan)
             if name in self._shown:
                 errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
