@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -264,6 +264,7 @@ def solve(
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
+        columns = evaluated.columns
         solution = Solution(
             model=model,
             alpha=float(alpha),
@@ -271,7 +272,7 @@ def solve(
             loss=as_loss(loss),
             overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
-            **{name: column.item() for name, column in evaluated.columns.items()},
+            **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:
