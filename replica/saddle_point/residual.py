@@ -77,8 +77,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     power = table.weights * (table.power + table.noise)
     no_readout = np.full(len(alpha), power.sum()), R2 @ power
     new_errors = error @ table.weights - table.noise, square @ table.weights  # Eq. (4.11)
-    for after, before, scale in zip(new_errors, points.errors, no_readout, strict=True):
-        changes.append((after[:, None], before[:, None], SMALLEST_ERROR * scale[:, None]))
+    for error, given, scale in zip(new_errors, points.errors, no_readout, strict=True):
+        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * scale[:, None]))
     values, references, floors = zip(*changes, strict=True)
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance to the solution
     distance = responses.newton_distance(V, alpha, lam)

@@ -2,7 +2,7 @@
 
 The loss enters through its score s alone, averaged given kappa: of the square, it is
 (y - omega) / (1 + V).  Iterated, the pass solves a convex loss, and, damped, ridge regression as
-papers do; what it changes of a solution is the residual.
+papers do.  ``residual`` has the same equations for the square, where no score is needed.
 """
 
 from collections.abc import Callable
