@@ -152,6 +152,15 @@ class Table:
         return np.concatenate([self.mu1[a] * self.mu1[b], self.mu2sq])
 
     @cached_property
+    def response_coefficients(self) -> Array:
+        """Coefficients B (D, N) in V(kappa) = V . B(kappa), for packed V.  They are the
+        ``response_products``, doubled for two different groups, which V contains once.  Eq.
+        (4.1)"""
+        a, b = np.triu_indices(len(self.mu1))
+        multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(len(self.mu1))])
+        return multiplicity[:, None] * self.response_products
+
+    @cached_property
     def weighted_response_products(self) -> Array:
         """The ``response_products`` times the weights of the nodes."""
         return self.response_products * self.weights

@@ -54,7 +54,7 @@ LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thou
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
-CHUNK = 2**15  # points times nodes handled at once: 256 KiB an array, kept in the cache
+CHUNK = 2**16  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
@@ -247,7 +247,7 @@ def _solve_ridge(task: Task) -> Evaluation:
 def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
-    fine, (model, _, alpha, lam, tol) = tables[0], task.select(rows)
+    fine, model, alpha, lam = tables[0], task.model, task.alpha[rows], task.lam[rows]
     start = found.overlaps_at(rows) if found.converged[rows].all() else None
     points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
@@ -268,5 +268,5 @@ def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Ta
         nodes=fine.weights.size,
         status=points.status,
         converged=solved,
-        open=~(solved & (error <= tol)),
+        open=~(solved & (error <= task.tol)),
     )

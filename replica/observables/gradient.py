@@ -212,7 +212,7 @@ def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
             near = tabulate_at(model, table.places, table.weights)
         if not _alike(table, near):
             return np.full(2, np.nan)
-        found = ridge.solve_points(near, *(np.array([x]) for x in at.values()))
+        found = ridge.solve_points(near, np.array([at["alpha"]]), np.array([at["lam"]]))
         return np.where(found.status == Status.CONVERGED, found.errors, np.nan)[:, 0]
 
     return errors

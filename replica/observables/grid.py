@@ -195,4 +195,5 @@ def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Ar
     """What is ``shown`` of the points of one block, (P,) each."""
     known = evaluate(*block, **settings).columns
     columns = {name: known[name] for name in shown}
-    return columns | {"status": np.array([status.value for status in columns["status"]])}
+    sentences = {status: status.value for status in set(columns["status"])}
+    return columns | {"status": np.array([sentences[status] for status in columns["status"]])}

@@ -1,6 +1,6 @@
 """The theory at one point."""
 
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any
 
 from solvers.resources import TIME_LIMIT
@@ -92,6 +92,7 @@ def solve(
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
+        columns = evaluated.columns
         solution = Solution(
             model=problem,
             alpha=float(alpha),
@@ -99,7 +100,7 @@ def solve(
             loss=as_loss(loss),
             overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
-            **{name: column.item() for name, column in evaluated.columns.items()},
+            **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from solvers.results import Array, largest_modulus
+from solvers.results import Array
 
 from ..equivalence import Table
 from .overlaps import Conjugates, Overlaps
-from .ridge import Points, responses_of, solve_points
+from .ridge import Points, responses_of, solve_points, sources, unpacked
 from .rows import TabulatedRows
 from .signal import Signal
-from .sweep import sources, unpacked
 
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
 # relative to at least this share of the error without a readout, a change of an overlap to at least
@@ -38,8 +37,8 @@ def with_residuals(
     points: Points, fine: Table, coarse: Table, alpha: Array, lam: Array
 ) -> tuple[Points, Array]:
     """The ``points`` with their residual on ``fine`` set, and their residual on ``coarse``."""
-    residual_on_fine, error = (residual(table, alpha, lam, points) for table in (fine, coarse))
-    return points._replace(residual=residual_on_fine), error
+    error = residual(coarse, alpha, lam, points)
+    return points._replace(residual=residual(fine, alpha, lam, points)), error
 
 
 def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
@@ -59,8 +58,10 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     new_special = susceptibility.overlaps(conjugates.special)  # Eqs. (4.5), (4.6)
     signal = Signal(o.m, new_special, conjugates.m, conjugates.special)
     from_signal = responses.signal_sources(new_V, susceptibility, alpha, conjugates.special)
-    gap = _output_minus_target(table, o)
-    error = (gap * gap).sum(axis=1) + (table.unexplained + table.noise)  # Eq. (4.7)
+    special = np.concatenate([o.theta, o.psi], axis=2).reshape(len(alpha), -1)
+    gap = np.concatenate([o.m, special], axis=1) @ table.regressors  # Eq. (4.5)
+    gap = (gap - table.target_parts).reshape(len(alpha), -1, table.weights.size)
+    error = np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise)  # Eq. (4.7)
     error += responses.at_nodes(responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2))
     R2 = R * R
     square = R2 * error
@@ -68,7 +69,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     new_Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), new_V)  # Eq. (4.9)
     new = unpacked(responses, new_V, V_hat, signal, from_signal, X, new_Q)
     # values, references and floors of relative changes, (P, k) each
-    changes = [*_signal_changes(table, R, gap, new[0], o, conjugates)]
+    changes = [*_signal_changes(table, R, gap, new_special, special, o.m, conjugates)]
     for after, before in zip(new, (o, conjugates), strict=True):
         for pair in (slice(2), slice(-2, None)):  # (V1, V2) and (Q1, q2), or their conjugates
             packed = responses.pack(*before[pair])
@@ -76,21 +77,14 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     power = table.weights * (table.power + table.noise)
     no_readout = np.full(len(alpha), power.sum()), R2 @ power
     new_errors = error @ table.weights - table.noise, square @ table.weights  # Eq. (4.11)
-    for after, before, scale in zip(new_errors, points.errors, no_readout, strict=True):
-        changes.append((after[:, None], before[:, None], SMALLEST_ERROR * scale[:, None]))
-    value, reference, floor = (np.concatenate(part, axis=1) for part in zip(*changes, strict=True))
+    for error, given, scale in zip(new_errors, points.errors, no_readout, strict=True):
+        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * scale[:, None]))
+    values, references, floors = zip(*changes, strict=True)
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance to the solution
     distance = responses.newton_distance(V, alpha, lam)
-    change = relative_change(value, reference, floor)
-    return largest_modulus(np.concatenate([change, distance], axis=1))
-
-
-def _output_minus_target(table: Table, o: Overlaps) -> Array:
-    """Parts of the output minus these of the target at every node, (P, 1 + K', N).  Eq. (4.5)"""
-    readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
-    gap = readout @ table.regressors
-    gap -= table.target_parts
-    return gap.reshape(len(gap), -1, table.weights.size)
+    value, reference = np.concatenate(values, axis=1), np.concatenate(references, axis=1)
+    change = relative_change(value, reference, np.concatenate(floors, axis=1))
+    return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
@@ -100,7 +94,13 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 
 
 def _signal_changes(
-    table: Table, R: Array, gap: Array, new_overlaps: Overlaps, o: Overlaps, conjugates: Conjugates
+    table: Table,
+    R: Array,
+    gap: Array,
+    new_special: Array,
+    special: Array,
+    m: Array,
+    conjugates: Conjugates,
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """Values, references and floors of the conjugates of m and of the overlaps with special
     directions, and of these overlaps.  Eqs. (4.5), (4.6)
@@ -114,8 +114,8 @@ def _signal_changes(
     moments = (R[:, None] * gap).reshape(P, -1) @ table.weighted_regressors.T
     given = np.concatenate([conjugates.m, conjugates.special.reshape(P, -1)], axis=1)
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    term_sizes = np.vecdot(np.abs(o.m), norms[:, :count])[:, None]
+    term_sizes = np.vecdot(np.abs(m), norms[:, :count])[:, None]
     floor = norms * np.maximum(power, 1e-6 * term_sizes)
     floor_of_overlaps = SMALLEST_OVERLAP * power / norms[:, count:]  # infinite for a loading of 0
-    new, old = new_overlaps.special.reshape(P, -1), o.special.reshape(P, -1)
-    return (moments + given, np.zeros_like(given), floor), (new, old, floor_of_overlaps)
+    overlaps = new_special.reshape(P, -1), special, floor_of_overlaps
+    return (moments + given, np.zeros_like(given), floor), overlaps

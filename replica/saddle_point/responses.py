@@ -87,6 +87,8 @@ class SignalSources(NamedTuple):
 class Responses(ABC):
     """Responses of a table's neurons: their equations, their solution and their linear response."""
 
+    signal_response: Any = None  # a method for a network: the ``SignalResponse`` at (V, V_hat)
+
     def __init__(self, table: Table) -> None:
         self.table = table
         self.beta = table.beta
@@ -94,35 +96,22 @@ class Responses(ABC):
         self.upper = _upper(self.groups)
         self.unknowns = len(self.upper[0]) + self.groups
 
-    @cached_property
-    def products(self) -> Array:
-        """Functions that (4.2) averages: mu_1^a mu_1^b (a <= b), then mu_2^2, (D, N)."""
-        return self.table.response_products
-
-    @cached_property
-    def coefficients(self) -> Array:
-        """Coefficients B (D, N) in V(kappa) = V . B(kappa).  They are the ``products``, doubled for
-        two different groups, which the packed vector contains once.  Eq. (4.1)"""
-        if self.groups == 1:
-            return self.products
-        a, b = self.upper
-        multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
-        return multiplicity[:, None] * self.products
-
     def at_nodes(self, V: Array) -> Array:
         """V(kappa) = V . B(kappa) at every node, (P, N), for packed V (P, D).  Eq. (4.1)"""
         if self.unknowns <= LARGEST_MATRIX:
-            return np.asarray(V @ self.coefficients)
+            return np.asarray(V @ self.table.response_coefficients)
         (matrix, vector), mu1 = self.unpack(V), self.table.mu1
         return ((matrix @ mu1) * mu1).sum(axis=1) + vector @ self.table.mu2sq
 
-    def moments(self, values: Array) -> Array:
-        """Averages (P, D) over the nodes of ``values`` (P, N) times ``products``.  Eq. (4.2)"""
-        if self.unknowns <= LARGEST_MATRIX:
-            return np.asarray(values @ self.table.weighted_response_products.T)
-        mu1, weighted = self.table.mu1, values * self.table.weights
-        matrix = (mu1 * weighted[:, None]) @ mu1.T
-        return self.pack(matrix, weighted @ self.table.mu2sq.T)
+    @property
+    def products(self) -> Array:
+        """Functions that (4.2) averages, (D, N), of the table."""
+        return self.table.response_products
+
+    @property
+    def coefficients(self) -> Array:
+        """Coefficients B (D, N) in V(kappa) = V . B(kappa), of the table.  Eq. (4.1)"""
+        return self.table.response_coefficients
 
     @cached_property
     def signed(self) -> Array:
@@ -168,7 +157,12 @@ class Responses(ABC):
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat), packed (P, D), from the ``shrinkage`` (P, N), or from
         -E[s' | kappa] of a convex loss.  Eq. (4.2)"""
-        return alpha[:, None] / self.beta * self.moments(shrinkage)
+        ratio = alpha[:, None] / self.beta
+        if self.unknowns <= LARGEST_MATRIX:
+            return np.asarray(ratio * (shrinkage @ self.table.weighted_response_products.T))
+        mu1, weighted = self.table.mu1, shrinkage * self.table.weights
+        matrix = (mu1 * weighted[:, None]) @ mu1.T
+        return ratio * self.pack(matrix, weighted @ self.table.mu2sq.T)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat) of V, packed (P, D).  Eqs. (4.1)-(4.2)"""
@@ -235,14 +229,11 @@ class Responses(ABC):
         V = self.from_analytic(U)
         return self.susceptibility(V, self.conjugates(V, alpha), alpha).matrix
 
-    def signal_response(self, V: Array, V_hat: Array) -> Any:
-        """``SignalResponse`` of a network; None for isotropic rows."""
-        return None
-
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions; (alpha/beta) M' in a
         network."""
-        if (signal_response := self.signal_response(V, V_hat)) is not None:
+        if self.signal_response is not None:
+            signal_response = self.signal_response(V, V_hat)
             M = signal_response.overlaps(self.unpack(V)[1], alpha)
             return Susceptibility(M.real, signal_response)
         directions = self.table.loadings.shape[1] + len(self.table.g)

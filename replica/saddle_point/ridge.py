@@ -21,10 +21,9 @@ from .groups import Groups
 from .isotropic import Isotropic
 from .one_group import RESPONSE_TOLERANCE
 from .overlaps import Conjugates, Errors, Overlaps
-from .responses import Responses
+from .responses import Responses, SignalSources
 from .rows import TabulatedRows
-from .signal import ridge_signal
-from .sweep import sources, unpacked
+from .signal import Signal, ridge_signal
 
 
 class Points(NamedTuple):
@@ -92,9 +91,46 @@ def trained_readout(
     return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), Errors(test, train)
 
 
+def unpacked(
+    responses: Responses,
+    V: Array,
+    V_hat: Array,
+    signal: Signal,
+    signal_sources: SignalSources,
+    X: tuple[Array, Array],
+    Q: Array,
+) -> tuple[Overlaps, Conjugates]:
+    """All overlaps and conjugates from packed ones, with the contributions of the
+    ``signal`` to Q1.  Eq. (4.9)"""
+    spikes = responses.table.loadings.shape[1]
+    theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
+    Q1, q2 = responses.unpack(Q)
+    Q1 = Q1 + signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
+    overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
+    return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
+
+
+def sources(
+    responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
+) -> tuple[Array, Array]:
+    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
+    adds to X2.  Eqs. (4.8), (6.3)
+
+    At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
+    share it.
+    """
+    table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
+    X2 = X2 + X2_of_signal
+    if np.isfinite(table.dimension):
+        _, one_of_each = np.unique(table.classes, return_index=True)
+        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
+    return X1, X2
+
+
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    compiled = len(table.mu1) == 1 and one_group.is_loaded()
+    enough = one_group.solved[0] > one_group.WORTHWHILE
+    compiled = enough and len(table.mu1) == 1 and one_group.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
@@ -107,10 +143,8 @@ def responses_of(table: Table) -> Responses:
 def conditional_error(table: Table, m: Array, special: Array) -> Array:
     """Conditional error epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    output -= table.target_parts
-    output *= output
-    error = output.reshape(len(m), -1, table.weights.size).sum(axis=1)
-    return np.asarray(error + (table.unexplained + table.noise))
+    gap = (output - table.target_parts).reshape(len(m), -1, table.weights.size)
+    return np.asarray(np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise))
 
 
 def expand_kinds(table: Table, points: Points) -> Points:

@@ -55,32 +55,22 @@ def ridge_signal(
 
     If the mu_0 are zero or dependent, it is the least-norm solution.
     """
-    penalty = penalty_on_m(table, alpha, V2)
-    solve = _normal_equations if len(table.offsets) == 1 else _least_squares
-    m, special_hat = solve(table, R, penalty, susceptibility)
-    special_hat = special_hat.reshape(len(R), len(table.mu1), -1)
+    penalty, P = penalty_on_m(table, alpha, V2), len(R)
+    if len(table.offsets) > 1:
+        m, special_hat = _least_squares(table, R, penalty, susceptibility)
+    else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
+        n = len(table.regressors)
+        gram = (R @ table.weighted_products.T).reshape(P, n + 1, n + 1)  # the target is last
+        matrix = gram[:, :n, :n].copy()
+        matrix[:, :, 1:] = matrix[:, :, 1:] @ susceptibility.matrix
+        diagonal = np.einsum("pii->pi", matrix)
+        diagonal[:, 1:] += 1
+        diagonal[:, :1] += penalty
+        diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
+        solution = solve_rows(matrix, gram[:, :n, n])
+        m, special_hat = solution[:, :1], solution[:, 1:]
+    special_hat = special_hat.reshape(P, len(table.mu1), -1)
     return Signal(m, susceptibility.overlaps(special_hat), penalty * m, special_hat)
-
-
-def _normal_equations(
-    table: Table, R: Array, penalty: Array, susceptibility: Susceptibility
-) -> tuple[Array, Array]:
-    """The m (P, 1) and the conjugates (P, n) for a table with one offset, theta = M theta_hat.
-
-    With a single offset there are few unknowns, and no dependent offsets.
-    """
-    n = len(table.regressors)
-    G = (R @ table.weighted_products.T).reshape(
-        len(R), n + 1, n + 1
-    )  # the target is the last function
-    matrix = G[:, :n, :n].copy()
-    matrix[:, :, 1:] = matrix[:, :, 1:] @ susceptibility.matrix
-    diagonal = np.einsum("pii->pi", matrix)
-    diagonal[:, 1:] += 1
-    diagonal[:, :1] += penalty
-    diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
-    solution = solve_rows(matrix, G[:, :n, n])
-    return solution[:, :1], solution[:, 1:]
 
 
 def _least_squares(

@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import ridge, solve_and_check, with_residuals
+from replica.saddle_point import one_group, ridge, solve_and_check, with_residuals
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
@@ -150,7 +150,7 @@ def test_violations_are_those_of_the_general_code(name, monkeypatch):
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
     found, error = solve_and_check(fine, coarse, ALPHA, LAM)
-    monkeypatch.setattr(points, "kernel", lambda: None)
+    monkeypatch.setattr(one_group, "kernel", lambda: None)
     _, expected = with_residuals(found, fine, coarse, ALPHA, LAM)
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
     rel = 1e-6 if name in MODELS else max(1e-6, 10 * expected.max())

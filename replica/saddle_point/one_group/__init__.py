@@ -15,8 +15,17 @@ in the table (``rows``), and V1 = V2 / (q + 1/c_e(q)).
 The signal, the second moments and the errors (4.5)-(4.11) follow without iteration, in ``ridge``.
 """
 
-from .points import IMAGE, NEWTON, SECOND_MOMENTS, SOLVE, STATUSES, is_loaded, run, solved
-from .records import OneGroup
+from .points import (
+    IMAGE,
+    NEWTON,
+    SECOND_MOMENTS,
+    SOLVE,
+    STATUSES,
+    WORTHWHILE,
+    kernel,
+    run,
+    solved,
+)
 from .responses import RESPONSE_TOLERANCE
 
 __all__ = [
@@ -26,8 +35,8 @@ __all__ = [
     "SECOND_MOMENTS",
     "SOLVE",
     "STATUSES",
-    "OneGroup",
-    "is_loaded",
+    "WORTHWHILE",
+    "kernel",
     "run",
     "solved",
 ]

@@ -1,6 +1,6 @@
 """Compiled equations of the responses at many points, and when they are compiled."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Status
 
+from ...equivalence import Table
 from .compilation import compile_together, compiled
 from .records import OneGroup
 from .responses import from_conjugates, newton_step, responses, second_moments
@@ -30,24 +31,23 @@ def kernel() -> Any:
     return None if found is solve_task else found
 
 
-def is_loaded() -> bool:
-    """Whether the process has solved enough points to use the core."""
-    return solved[0] > WORTHWHILE and kernel() is not None
-
-
 def run(
-    t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+    table: Table, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
 ) -> Array:
     """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
+    (a, b), c, rows = table.response_products, float(table.c[0]), table.covariance
+    tabulated = None if rows is None else rows.table
+    group = OneGroup(table.weights, a, b, c, float(table.beta), tabulated)
     # of one type and layout, as numba would compile others anew
-    arrays = [np.ascontiguousarray(x, dtype=float) for x in (alpha, lam, V, V_hat, X)]
+    same_type = partial(np.ascontiguousarray, dtype=float)
+    arrays = tuple(map(same_type, (alpha, lam, V, V_hat, X)))
     try:
-        return np.asarray(kernel()(t, task, *arrays))
+        return np.asarray(kernel()(group, task, *arrays))
     except OSError:
         pass  # numba could not write its cache: the function is in memory
     except Exception:  # a damaged cache: reading it may raise anything
         kernel()._cache.flush()
-    return np.asarray(kernel()(t, task, *arrays))
+    return np.asarray(kernel()(group, task, *arrays))
 
 
 @compiled
