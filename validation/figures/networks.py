@@ -162,7 +162,7 @@ def draw(data: dict[str, Any]) -> Figure:
         fit: dict[str, Any] = panel.fit | {"beta": panel.beta}
         fit |= {"dimension": curves[0]["dimension"]} if len(sizes) > 1 else {}
         column[0].set_title(panel.title + ", ".join(settings(fit)), fontsize="small")
-        column[0].set_ylabel(ERROR_LABELS[f"{error}_error"])
+        column[0].set_ylabel(ERROR_LABELS[error])
         column[1].set_xlabel("giant steps" if "pair" in curves[0] else LABELS["eta"])
         if "pair" in curves[0]:
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
