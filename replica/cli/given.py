@@ -71,7 +71,8 @@ def parse_given(
         values |= with_kinks(options)
     readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in FILES.items()}
     bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
-    for name, read in (readers | {"bias": bias, "inputs": read_mixture}).items():
+    others: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
+    for name, read in (readers | others).items():
         if name in values:
             values[name] = read(values[name])
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes

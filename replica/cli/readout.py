@@ -124,21 +124,21 @@ def readout(
         return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
 
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
-    if getattr(model, "of_two", ""):
+    if isinstance(model, FeatureSample) and model.of_two:
         say(f"note: classes {model.of_two}")
     for note, said in notes_of(model, dataset).items():
         count = int((said & dataset.converged).sum())
         if count:
             lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-            scaled = note == BEYOND_ROWS and model.strata is None
-            more = _scale(model, lam, loss) if scaled else ""
+            scaled = isinstance(model, FeatureSample) and model.strata is None
+            more = _scale(model, lam, loss) if note == BEYOND_ROWS and scaled else ""
             say(f"note: {count} of {dataset.converged.size} points have {note}{more}")
     note_edges(dataset.get("at_edge", ()))
     warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
 
-def _scale(model: FeatureSample, lam: float, loss: Any) -> str:
+def _scale(model: Any, lam: float, loss: Any) -> str:
     """By how much Gaussian classes change the classification error where rows have one, too."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
     rows, gaussian = (solve(one, **at).classification_error for one in (model, classes_of(model)))
