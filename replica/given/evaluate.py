@@ -6,7 +6,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -252,13 +252,6 @@ class _Point:
         return float(np.nanmax(np.abs(after - before) / size))
 
 
-def scatter_of(each: Sequence[Array]) -> list[float]:
-    """Standard errors of test and classification error, by that of every row; NaN if there are
-    none."""
-    known = [float(x.std() / np.sqrt(x.size)) for x in each]
-    return [*known, np.nan, np.nan][:2]
-
-
 def rounding_at(given: Stratified, solved: Solved) -> float:
     """What rounding may change of the test error: a unit in the last digit of all terms that
     (20.4) adds and subtracts."""
@@ -287,7 +280,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
+    wrong, norm, scatter, confusion = np.nan, np.nan, [np.nan, np.nan], None
     each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
         each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
@@ -298,7 +291,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
-        scatter = scatter_of(each)
+        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
     # moments of a sample have another readout
     if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
         _, T, a = solved.posterior
