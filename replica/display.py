@@ -40,6 +40,18 @@ def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
     raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
 
 
+class Described:
+    """What shows itself in one line, by its plain values ``described``."""
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What it is, in plain values: sizes in the place of arrays."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({in_words(self.described)})"
+
+
 class Displayed:
     """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``.
 

@@ -6,7 +6,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -103,9 +103,9 @@ def evaluate(
     """
     check_memory(model)
     rows: list[dict[str, Any]] = [{}] * len(samples)
-    start, count = None, 0
+    start = None
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
-        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start, count)
+        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
         errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
@@ -115,7 +115,6 @@ def evaluate(
             status = given_up.status
         known = {"converged": status is Status.CONVERGED, "status": status}
         rows[i], start = errors._asdict() | point.account | known, point.start
-        count = point.account["directions"] * known["converged"]
         advance()
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return ReadoutPoints(columns, start, point.given, point.confusion)
@@ -159,8 +158,6 @@ class _Point:
     ----------
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
-    count : int
-        Special directions that another point needed.
     given : Stratified or None
         The strata of the last solution.
     account : dict
@@ -176,7 +173,6 @@ class _Point:
     lam: float
     tol: float
     start: Posterior | None
-    count: int
     given: Stratified | None = None
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
@@ -194,7 +190,7 @@ class _Point:
             return self._solved(model.stratified(self.samples), 5e-3 * min(1.0, 1e-4 / self.tol))
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
-        count = max(self.count, model.special.shape[1])
+        count = model.special.shape[1]
         most = count if model.beside is not None else MOST
         while True:
             self.account["directions"] = count
@@ -254,13 +250,6 @@ class _Point:
         return float(np.nanmax(np.abs(after - before) / size))
 
 
-def scatter_of(each: Sequence[Array]) -> list[float]:
-    """Standard errors of test and classification error, by that of every row; NaN if there are
-    none."""
-    known = [float(x.std() / np.sqrt(x.size)) for x in each]
-    return [*known, np.nan, np.nan][:2]
-
-
 def rounding_at(given: Stratified, solved: Solved) -> float:
     """What rounding may change of the test error: a unit in the last digit of all terms that
     (20.4) adds and subtracts."""
@@ -289,7 +278,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
+    wrong, norm, scatter, confusion = np.nan, np.nan, [np.nan, np.nan], None
     each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
         each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
@@ -299,7 +288,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
-        scatter = scatter_of(each)
+        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
         if given.classes:
             scatter.append(sensitivity(moments, field.centre, field.variance, wrong))
     # moments of a sample have another readout

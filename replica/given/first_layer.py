@@ -13,7 +13,7 @@ from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule
 
-from ..display import in_words
+from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
@@ -41,7 +41,7 @@ STRATUM = 128  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FirstLayer:
+class FirstLayer(Described):
     """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
 
     Parameters
@@ -139,9 +139,6 @@ class FirstLayer:
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             given = self.noise or self.label_noise.name
             raise InvalidArgument("noise", given, "left out for several classes")
-
-    def __repr__(self) -> str:
-        return f"FirstLayer({in_words(self.described)})"
 
     @property
     def described(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..display import in_words
+from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import any_array, assign, finite_array, flag
 from .class_labels import as_numbers
@@ -31,7 +31,7 @@ FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FeatureSample:
+class FeatureSample(Described):
     """Rows of features with labels, from which the readout's samples are drawn.
 
     The theory of n <= N samples is row by row, docs/theory.md 22: errors are the mean over all
@@ -105,9 +105,6 @@ class FeatureSample:
         if strata is not None and strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
         flag("intercept", self.intercept)
-
-    def __repr__(self) -> str:
-        return f"FeatureSample({in_words(self.described)})"
 
     @property
     def described(self) -> dict[str, Any]:
