@@ -14,6 +14,7 @@ from replica import (
     gradient,
     learning_curve,
     optimal_lambda,
+    samples_needed,
     solve,
 )
 from replica.convex import loss
@@ -308,5 +309,10 @@ def test_few_samples_of_a_class_are_said():
     weights = np.random.default_rng(0).standard_normal((X.shape[1], 150)) / 8
     features = np.maximum((X - X.mean(axis=0)) / X.std(axis=0) @ weights, 0)
     sample = FeatureSample(features=features, labels=digit, intercept=True)
-    for n, said in ((120, True), (900, False)):
-        assert ("few samples of a class" in repr(solve(sample, samples=n, lam=0.1))) == said
+    for n, said in ((12, True), (120, True), (900, False)):
+        words = " ".join(repr(solve(sample, samples=n, lam=0.1)).split())
+        assert ("few samples of a class" in words) == said
+    error = solve(sample, samples=120, lam=0.1).classification_error
+    needed = samples_needed(sample, lam=0.1, classification_error=error, most=200)
+    assert "more samples are needed" in needed.note
+    assert needed.note in " ".join(repr(needed).split())
