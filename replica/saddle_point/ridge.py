@@ -3,7 +3,7 @@
 A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
 the order of section 4 for any number of groups A, spikes K and other target directions K'.  The
 first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  For one group, the
-usual case, the ``Responses`` are compiled once a process has solved some points.
+usual case, the ``Responses`` are compiled once a process has made some 200 calls.
 """
 
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     solver's last values; callers mask them.
     """
     if len(table.mu1) == 1:
-        one_group.solved[0] += len(alpha)
+        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     with np.errstate(all="ignore"):  # points that are not finite are flagged

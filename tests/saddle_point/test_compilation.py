@@ -20,7 +20,7 @@ import numpy as np, replica
 model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
 replica.solve(model, alpha=1.0, lam=0.1)
 print("numba" in sys.modules)
-curve = replica.learning_curve(model, alpha=np.linspace(0.5, 2, 100), lam=0.1)
+curve = replica.learning_curve(model, alpha=np.linspace(0.5, 2, 60000), lam=0.1)
 print("numba" in sys.modules, float(curve.test_error[-1]))
 """
 

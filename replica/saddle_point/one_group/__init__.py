@@ -18,6 +18,7 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 from .points import (
     IMAGE,
     NEWTON,
+    POINTS,
     SECOND_MOMENTS,
     SOLVE,
     STATUSES,
@@ -31,6 +32,7 @@ from .responses import RESPONSE_TOLERANCE
 __all__ = [
     "IMAGE",
     "NEWTON",
+    "POINTS",
     "RESPONSE_TOLERANCE",
     "SECOND_MOMENTS",
     "SOLVE",
