@@ -91,5 +91,5 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
 
 
 def __dir__() -> list[str]:
-    """What completion offers: what is for users."""
+    """Names that completion offers: the public ones."""
     return [*__all__, "plotting", "reference"]

@@ -48,7 +48,7 @@ Content = TypeVar("Content")
 
 
 class Wanted(NamedTuple):
-    """Which arrays are read.
+    """Shapes and kinds of the arrays that a reader accepts.
 
     Attributes
     ----------
@@ -224,8 +224,8 @@ def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Arra
 
 
 def bytes_of(kind: str) -> int:
-    """How many a number takes once it is read, of a ``kind`` as safetensors or numpy name it;
-    bfloat16 is made a larger one.
+    """Bytes of a number in memory, of a ``kind`` as safetensors or numpy name it; bfloat16 is
+    read as float32.
 
     >>> [bytes_of(kind) for kind in ("F32", "int8", "bfloat16", "BF16", "BOOL", "int4")]
     [4, 1, 4, 4, 1, 1]
@@ -235,7 +235,7 @@ def bytes_of(kind: str) -> int:
 
 
 def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:
-    """What ``decode`` makes of a file: all files of numbers are read here.
+    """Content of a file of numbers, read by ``decode``.
 
     Raises
     ------

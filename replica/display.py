@@ -1,4 +1,4 @@
-"""How a result shows itself: in a few lines, the same as HTML in a notebook, and as a data frame.
+"""Display of results: a few lines of text, the same lines as HTML in a notebook, a data frame.
 
 Names are those of its attributes, so that what is read can be typed.
 """
@@ -31,7 +31,7 @@ def bar(what: str) -> Iterator[Progress]:
 
 
 def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
-    """What is told how far a computation is: a bar if that is asked for, a user's function, or
+    """Receiver of a computation's progress: a bar if that is asked for, a user's function, or
     nothing."""
     if progress is True:
         return bar(what)
@@ -41,11 +41,11 @@ def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
 
 
 class Described:
-    """What shows itself in one line, by its plain values ``described``."""
+    """An object shown in one line, by its plain values ``described``."""
 
     @property
     def described(self) -> dict[str, Any]:
-        """What it is, in plain values: sizes in the place of arrays."""
+        """The object in plain values: sizes in the place of arrays."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -68,11 +68,11 @@ class Displayed:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the result is of, in plain values."""
+        """Settings of the result, in plain values."""
         raise NotImplementedError
 
     def _facts(self) -> dict[str, Any]:
-        """What a reader looks at first, by the name of the attribute."""
+        """Values that a reader looks at first, by the name of the attribute."""
         raise NotImplementedError
 
     def _rows(self) -> Sequence[Mapping[str, Any]]:

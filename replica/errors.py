@@ -32,7 +32,7 @@ def shorten(text: str, most: int = 200) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What a ``name`` that is none of those ``known`` probably stands for; empty if nothing does.
+    """The ``known`` name that an unknown ``name`` probably stands for; empty if there is none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all commands share: their options, their help, and how they fail.
+"""Options, help and failures that all commands share.
 
 Results go to standard output, everything else to standard error.  Exit status: 0; 1 where a
 point did not converge; 2 for bad input, with one line that names the option, its value and
@@ -41,7 +41,7 @@ READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
 
 def file_name(text: str) -> Path:
-    """What is typed as a file to write; a path would lose the slash that makes it a folder."""
+    """Path of a file to write; text that ends in a slash names a folder, and is refused."""
     if text.endswith(("/", os.sep)):
         raise typer.BadParameter(f"a file is written there, and {text!r} is a folder")
     return Path(text)

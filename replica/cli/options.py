@@ -1,4 +1,4 @@
-"""From options to the problem that they describe: text becomes numbers and lists."""
+"""Problems made from options, whose text becomes numbers and lists."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, fields
@@ -34,7 +34,7 @@ from .values import (
 
 @dataclass(frozen=True)
 class Request:
-    """What the options ask for.
+    """Problem and points that the options ask for.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def parse_request(
 
 
 def _way(options: Options) -> str:
-    """In which of several ways the problem is given: in one, and by all options of that."""
+    """Way in which the problem is given: one of four, with all of its options."""
     all_ways = {
         "a step": ("alpha0", "rate") if "rate" in options else STEP_FIELDS,
         "several steps": ("steps",),

@@ -1,4 +1,4 @@
-"""How a command hands over its result: a document or a table on standard output, and files."""
+"""Output of a command: a document or a table on standard output, and files."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 @dataclass(frozen=True)
 class Output:
-    """Where a result goes: the files --out and --plot, and whether --json was asked for; of a
+    """Destination of a result: the files --out and --plot, and whether --json was asked for; of a
     table, whether it may be ``wide``; of a figure without a title, its ``size`` in inches."""
 
     out: Path | None = None

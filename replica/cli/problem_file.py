@@ -33,7 +33,7 @@ def as_typed(options: Options) -> Options:
 
 
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
-    """What is wrong with the value of a key, if anything is."""
+    """Mistake in the value of a key, in words; empty if there is none."""
     if name not in KEYS:
         hint = ELSEWHERE.get(name)
         return "there is no such key" + (f": it is {hint}" if hint in KEYS else "")
@@ -52,7 +52,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
 
 
 def _form(value: Any, depth: int = 0) -> str:
-    """What kind of value it is, for ``KEYS``: a truth value is no number."""
+    """Kind of a value, as ``KEYS`` names it: a truth value is no number."""
     if isinstance(value, list) and depth < 2:
         forms = {_form(one, depth + 1) for one in value}
         return f"list of {forms.pop() if len(forms) == 1 else 'several'}"

@@ -29,7 +29,7 @@ def staircase(
         float, typer.Option(help="Share of the variance below which a connection is not counted.")
     ] = THRESHOLD,
 ) -> None:
-    """Which directions of a target are learned, step after step, and from how many samples.
+    """Directions of a target that are learned, step after step, and from how many samples.
 
     A row for every direction: the step that learns it, from that many samples; leap is their
     exponent, explained the share of the target's variance in reach.  A --student sees the degrees
@@ -89,7 +89,7 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
 
 
 def summary(result: Staircase) -> str:
-    """What the stages mean, in a sentence or two."""
+    """Meaning of the stages, in a sentence or two."""
     r, linear = result.dimension, len(result.learned)
     if result.leap is None:
         if result.inputs is not None:
@@ -124,5 +124,5 @@ def _power(leap: int) -> str:
 
 
 def _counted(number: int, thing: str) -> str:
-    """So many things."""
+    """A number and its noun, in the plural unless it is 1."""
     return f"{number} {thing}{'s' * (number != 1)}"

@@ -58,8 +58,8 @@ with app.setup:
     }  # fmt: skip
 
     def control(name, text):
-        """What sets one entry of the state: a menu, a slider with its box, or a box for text, where
-        the value is none that a slider has."""
+        """Control of one entry of the state: a menu, a slider with its box, or a box for text,
+        where the value is none that a slider has."""
         try:
             value = float(text)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What the explorer computes, kept by all that it depends on: a slider that changes none of it
+"""Computations of the explorer, kept by all that they depend on: a slider that changes none of it
 costs a drawing."""
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
 
 
 def some(grid: Array, count: int) -> Array:
-    """That many points of a grid, from one end to the other; its middle, if it is one."""
+    """A number of points of a grid, from one end to the other; its middle, if the number is 1."""
     count = min(grid.size, count)
     places = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
     return grid[places.round().astype(int)]

@@ -44,7 +44,7 @@ def request_of(state: State) -> Request:
 
 
 def number_of(state: State, name: str) -> float:
-    """One of the numbers of a state."""
+    """A number of a state, by its name."""
     return single_number(name, parse_grid(name, state[name]))
 
 

@@ -1,4 +1,4 @@
-"""What the explorer shows of a state: figures, each with the Python and the command line that give
+"""Figures that the explorer shows of a state, each with the Python and the command line that give
 its numbers again."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
+"""Observables of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
 from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds

@@ -1,4 +1,4 @@
-"""What stands on the axes of a grid, and the data set of what is known at its points."""
+"""Axes of a grid, and the data set of the results at its points."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ def is_list(values: Any) -> bool:
 
 
 def losses_of(given: Any) -> tuple[list[Loss], dict[str, Array]]:
-    """One loss, or each of a list, without two of a name, and the axis of their names."""
+    """Losses, of one or of a list without two of a name, and the axis of their names."""
     losses = named("loss", given, as_loss)
     return losses, {"loss": np.array([one.name for one in losses])} if is_list(given) else {}
 
@@ -58,7 +58,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
-    """What is ``made`` of each value of a list, or of the one; two of one name are refused."""
+    """Objects ``made`` of each value of a list, or of the one; two of one name are refused."""
     each = [made(value) for value in (values if is_list(values) else [values])]
     names = [getattr(one, "name", one) for one in each]
     if not each or len({*names}) < len(names):

@@ -17,7 +17,7 @@ from .optimum import ETA_RANGE, ETA_SCAN
 
 @dataclass(frozen=True, eq=False)
 class BestBounds:
-    """What :func:`replica.best_bounds` found: bounds optimised over the learning rate.  Eq. (8.3)
+    """Bounds optimised over the learning rate, of :func:`replica.best_bounds`.  Eq. (8.3)
 
     Attributes
     ----------
@@ -90,8 +90,8 @@ def best_bounds(
         return found
 
     def search(name: str) -> tuple[float, bool, Bounds]:
-        """Where the bound ``name`` is lowest, whether at an end of the range, and the bounds
-        there."""
+        """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
+        bounds there."""
         places = [logarithms("eta", eta, 2 * ETA_SCAN)]
         local = minima(lambda x: np.array([getattr(at(e), name) for e in np.exp(x)]), places)
         if not local:

@@ -39,7 +39,7 @@ ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classificatio
 
 
 def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
-    """By every note whether points have it, of the columns of a solution or of a Dataset."""
+    """Notes, and whether each point has them, of the columns of a solution or of a Dataset."""
     samples = points.get("samples", np.nan)  # none on a curve over alpha
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
     degrees = points["residual_degrees"]

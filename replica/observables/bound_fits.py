@@ -1,5 +1,5 @@
-"""What attains the bounds on the test error: weighted least squares of the target on what the
-output may be made of.  docs/theory.md 8"""
+"""Functions that attain the bounds on the test error: weighted least squares of the target on all
+functions that the output may be made of.  docs/theory.md 8"""
 
 from functools import cache
 from typing import NamedTuple
@@ -19,8 +19,8 @@ from .evaluate import BIAS_SCAN
 
 
 class Fit(NamedTuple):
-    """What attains a bound on a table: m (F,), and the overlaps with special directions
-    (A, K + K')."""
+    """The function that attains a bound on a table: m (F,), and the overlaps with special
+    directions (A, K + K')."""
 
     table: Table
     m: Array
@@ -43,8 +43,8 @@ class Fit(NamedTuple):
 
 
 class BoundFits(NamedTuple):
-    """What attains the lower and the upper bound, ``each`` with its bias added to all neurons,
-    known to a ``change`` relative to E y^2."""
+    """Functions that attain the lower and the upper bound, ``each`` with its bias added to all
+    neurons, known to a ``change`` relative to E y^2."""
 
     each: tuple[Fit, Fit]
     biases: tuple[float, float] = (0.0, 0.0)
@@ -53,19 +53,19 @@ class BoundFits(NamedTuple):
 
     @classmethod
     def on(cls, tables: tuple[Table, Table]) -> "BoundFits":
-        """Those on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
+        """Fits on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
         lower, upper = tables
         return cls((Fit.of(lower, len(lower.regressors)), Fit.of(upper, len(upper.offsets))))
 
     def errors(self) -> tuple[float, float]:
-        """Both bounds; NaN unless they are known."""
+        """The lower and the upper bound; NaN unless they are known."""
         if self.status is not Status.CONVERGED:
             return np.nan, np.nan
         return self.each[0].error(), self.each[1].error()
 
 
 def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
-    """What attains the bounds of a model, at the best biases if one is trained."""
+    """Functions that attain the bounds of a model, at the best biases if one is trained."""
     if not model.train_bias:
         return _at_biases(model, (0.0, 0.0), quadrature_tol)
 
@@ -76,7 +76,7 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
         return np.array(_at_biases(model, (bias, bias), quadrature_tol).errors())
 
     def with_slopes(bias: float) -> Array:
-        """Both bounds (row 0), above what they are known relative to, and their slopes (row 1)."""
+        """The two bounds plus E y^2 (row 0), and their slopes in the bias (row 1)."""
         # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
         # is flat to the square of both.
         h = 1e-4
@@ -97,7 +97,7 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
 def _at_biases(
     model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
 ) -> BoundFits:
-    """The same at given biases, on tables of growing size.
+    """Functions that attain the bounds at given biases, on tables of growing size.
 
     What attains a bound is fitted on the finer of two tables, and its error measured on both: the
     difference, relative to E y^2, estimates the quadrature error.

@@ -1,4 +1,4 @@
-"""What the trained network can and cannot learn along the spikes: bounds on its test error.
+"""Bounds on the test error: the trained network can and cannot learn so much along the spikes.
 
 docs/theory.md 8, [C] Eqs. (26)-(28) and App. E.  For given features, optimised over the ridge
 penalty and at every alpha, L <= inf_lam epsilon_g <= U with
@@ -144,12 +144,12 @@ class BoundsOverEta(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the rates share of the problem, in plain values."""
+        """Settings of the problem that all rates share, in plain values."""
         first, last = self.each[0].settings, self.each[-1].settings
         return {name: value for name, value in first.items() if last.get(name) == value}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
+        """Draw both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
         return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:

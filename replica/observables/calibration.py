@@ -21,7 +21,7 @@ from .point import Solution
 
 
 class Calibration(NamedTuple):
-    """At each kappa, (N,): the mean stated probability of the label 1, and its frequency."""
+    """Mean stated probability of the label 1, and its frequency, at each kappa (N,)."""
 
     kappa: Array
     predicted: Array

@@ -1,4 +1,4 @@
-"""How far the limit is from a network of ordinary size, and an sRF from the network itself."""
+"""Distance of the limit from a network of ordinary size, and of an sRF from the network itself."""
 
 from collections.abc import Callable
 from dataclasses import replace

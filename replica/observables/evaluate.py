@@ -201,7 +201,7 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
-    """Those of points of which nothing is known."""
+    """Overlaps and conjugates of points of which nothing is known: NaN."""
     table = tabulate(model, next(rules(model)), target=False)
     A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
     shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)

@@ -1,4 +1,4 @@
-"""How the errors change with every parameter: differences of solutions on nodes that are held.
+"""Derivatives of the errors in every parameter: differences of solutions on fixed nodes.
 
 On the nodes that resolve the point, errors are smooth in every parameter: alpha and lam enter the
 equations themselves, and a parameter of the model enters through its table, (r, c, gamma) of

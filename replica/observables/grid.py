@@ -82,7 +82,7 @@ class Grid:
         return bool(self.columns["converged"].all())
 
     def dataset(self) -> "xarray.Dataset":
-        """As an xarray.Dataset, see :func:`learning_curve`."""
+        """The grid as an xarray.Dataset, see :func:`learning_curve`."""
         of_models: dict[str, Any] = {}
         if "eta" not in self.columns:  # else each point has its own
             for name in ("r", "c", "gamma"):
@@ -105,7 +105,7 @@ class Grid:
         return replace(self, columns=self.columns | noted)
 
     def _change(self, change: Change, **settings: Any) -> Array:
-        """That change of the error that matters most, (points,), of each model."""
+        """Change of the error that matters most, (points,), of each model."""
         name, at = error_shown(self.models[0]), (self.axes["alpha"], self.axes["lam"], self.losses)
 
         def errors(model: SpikedRandomFeatures) -> Array:
@@ -130,7 +130,7 @@ def sweep(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Grid:
-    """What :func:`learning_curve` computes, as plain arrays.
+    """Columns that :func:`learning_curve` computes, as plain arrays.
 
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.evaluate.evaluate`.
@@ -179,7 +179,7 @@ def _solved(
 def computed(
     tasks: Sequence[Callable[[], Any]], workers: int, progress: Progress | None
 ) -> list[Any]:
-    """What the ``tasks`` return, by ``workers`` processes."""
+    """Results of the ``tasks``, by ``workers`` processes."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     done: dict[int, Any] = {}
@@ -192,7 +192,7 @@ def computed(
 
 
 def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
-    """What is ``shown`` of the points of one block, (P,) each."""
+    """Columns ``shown`` of the points of one block, (P,) each."""
     known = evaluate(*block, **settings).columns
     columns = {name: known[name] for name in shown}
     sentences = {status: status.value for status in set(columns["status"])}

@@ -1,4 +1,4 @@
-"""Which part of a target a readout of given features learns.  docs/theory.md 20"""
+"""Part of a target that a readout of given features learns.  docs/theory.md 20"""
 
 from contextlib import suppress
 from typing import Any

@@ -77,7 +77,7 @@ class LearnedFunction:
         return self.moments(kappa)[1]
 
     def moments(self, kappa: ArrayLike) -> Array:
-        """Both, (2, ...)."""
+        """Mean and variance, (2, ...)."""
         return self._average(kappa, _mixed)
 
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
@@ -101,14 +101,14 @@ class LearnedFunction:
         return _mixed(*self._target(kappa))[1]
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
-        """What is made ``of`` the law of the output, (..., *shape of kappa)."""
+        """Values of the function ``of`` the law of the output, (..., *shape of kappa)."""
         table, averaged = table_at_kappa(self._model, kappa)
         field = self._field(table)
         return of(averaged, field.centre[0], field.variance[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
-        """With the trained bias, where there is one."""
+        """The model, with the trained bias where there is one."""
         return self.point.model.with_bias(float(np.nan_to_num(self.point.trained_bias)))
 
     def _target(self, kappa: ArrayLike) -> Conditional:
@@ -131,8 +131,9 @@ class LearnedFunction:
 
 @dataclass(frozen=True, eq=False)
 class LearnedAlong(LearnedFunction):
-    """The same given the projection kappa on one ``direction``, a unit vector (D,), of the input's
-    coordinates; NaN also where the averages do not settle to 1e-5, or take longer than 20 s.
+    """Learned function given the projection kappa on one ``direction``, a unit vector (D,), of
+    the input's coordinates; NaN also where the averages do not settle to 1e-5, or take longer
+    than 20 s.
 
     Given kappa, the projections on the spikes and what the target has beside them are Gaussian in
     every component of the inputs; given the former, too, the output is linear in the latter, which
@@ -143,7 +144,7 @@ class LearnedAlong(LearnedFunction):
     direction: Array
 
     def moments(self, kappa: ArrayLike) -> Array:
-        """Both, (2, ...); no variance of which rounding leaves less than three digits."""
+        """Mean and variance, (2, ...); a variance with fewer than three digits left is NaN."""
         mean, variance, told = self._average(kappa, _mixed)
         known = variance > 1e3 * 4 * np.finfo(float).eps * told
         return np.stack([mean, np.where(known | (told == 0), variance, np.nan)])
@@ -178,8 +179,8 @@ class LearnedAlong(LearnedFunction):
         return found.reshape(found.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
-        """What is made ``of`` the law of the output at projections t (N,), on a rule of so many
-        nodes along each of the spikes."""
+        """Values of the function ``of`` the law of the output at projections t (N,), on a rule of
+        ``size`` nodes along each of the spikes."""
         check_time()
         model, rule = self._model, trapezoid_tensor(size, spikes)
         places, unit, depth, chance = model.components.given_projection(
@@ -206,8 +207,8 @@ def _mixed(
 
 @dataclass(frozen=True, eq=False)
 class LearnedByReadout(LearnedFunction):
-    """The same of a given layer: of its mean readout, and with what its samples change, given the
-    projections kappa on the target's directions.
+    """Learned function of a given layer: of its mean readout, and with what its samples
+    change, given the projections kappa on the target's directions.
 
     Attributes
     ----------
@@ -230,7 +231,7 @@ class LearnedByReadout(LearnedFunction):
         return np.stack([mean.reshape(shape), variance.reshape(shape)])
 
     def _target(self, kappa: ArrayLike) -> Conditional:
-        """Its variance is 0: the target is a function of kappa."""
+        """Law of the target given kappa, of which it is a function: its variance is 0."""
         places, shape = self._places(kappa)
         mean = np.asarray(self.point.model.law.mean(*places))
         return lambda values: values.reshape(shape), mean, np.zeros_like(mean)
@@ -252,7 +253,7 @@ def learned_function(
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> LearnedFunction:
-    """What the network has learned along the spikes, or along a direction, at one point.
+    """Function that the network has learned along the spikes, or along a direction, at a point.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all figures share: Axes, colours, points, titles and panels.
+"""Parts of all figures: Axes, colours, points, titles and panels.
 
 Functions draw into an Axes and return it; nothing is shown.  Theory is drawn as lines, what is
 simulated as points with error bars of two standard errors.

@@ -33,7 +33,7 @@ STYLES = {"test_error": "-", "train_error": "--"}
 
 
 class Line(NamedTuple):
-    """One line of a figure: where it is on the other axes of a grid, its label and colour."""
+    """A line of a figure: its place on the other axes of a grid, its label and colour."""
 
     at: dict[str, Any]
     label: str
@@ -122,7 +122,7 @@ def plot_curve(
 def draw_line(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
 ) -> None:
-    """One line of a figure: an error of one ``kind``."""
+    """Draw a line of a figure: an error of one ``kind``."""
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
 
@@ -271,7 +271,7 @@ def finish_lines(
 
 
 def _shades(values: Array) -> Any:
-    """What makes colours of the values."""
+    """Map from values to colours."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 

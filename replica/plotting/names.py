@@ -42,7 +42,7 @@ def symbol(name: str) -> str:
 
 
 def setting(name: str, value: Any) -> str:
-    r"""One setting as a legend states it.
+    r"""A setting as a legend states it.
 
     Examples
     --------
@@ -56,8 +56,8 @@ def setting(name: str, value: Any) -> str:
 
 
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
-    """What all points of a data set, or those that differ in what is ``varying``, have in common:
-    its attributes, and its coordinates of one value."""
+    """Settings that all points of a data set share, but for those ``varying``: its attributes, and
+    its coordinates of one value."""
     own = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
     single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
     return own | {name: value for name, value in single.items() if name not in varying}
@@ -82,8 +82,8 @@ def plain(text: str) -> str:
 
 
 def settings(described: Mapping[str, Any]) -> list[str]:
-    """What a problem is, piece by piece for a title, without what is switched off or has a value of
-    more than 40 characters.
+    """Settings of a problem, piece by piece for a title, without options that are off or have a
+    value of more than 40 characters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How figures look: their colours, whether they have a title, and how large they are."""
+"""Style of figures: their colours, whether they have a title, and their size."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ _style = ContextVar("style", default=USUAL)
 
 
 def current() -> Style:
-    """That of figures drawn here."""
+    """The style of figures drawn here."""
     return _style.get()
 
 
@@ -42,7 +42,7 @@ def style(
     colours: bool = True,
     size: tuple[float, float] | None = None,
 ) -> Iterator[None]:
-    """How the library draws inside.
+    """Set the style of figures drawn inside.
 
     Parameters
     ----------
@@ -104,5 +104,5 @@ def style(
 
 
 def hue(place: int) -> str:
-    """One of the colours of the style, in their order."""
+    """A colour of the style, by its place in their order."""
     return COLOURS[place % len(COLOURS)] if current().colours else f"C{place}"

@@ -184,7 +184,7 @@ class ClassLabels:
 
     @property
     def outputs(self) -> int:
-        """Of a network that learns it: one for each of the numbers of a label."""
+        """Outputs of a network that learns it: one for each number of a label."""
         return 1 if np.ndim(self.values) == 1 else len(self.values)
 
     def __call__(self, component: Array) -> Array:

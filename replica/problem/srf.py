@@ -261,7 +261,7 @@ class SpikedRandomFeatures(Problem):
         return replace(base, **changes) if changes else base
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
-        """This model with ``bias`` added to all neurons, and by default no trained bias."""
+        """The model with ``bias`` added to all neurons, and by default no trained bias."""
         return replace(self, bias=np.asarray(self.bias) + bias, train_bias=train_bias)
 
 

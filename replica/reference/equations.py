@@ -14,7 +14,7 @@ from .table import GUARD, ReferenceTable
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What the equations are solved for, and the errors that follow, as numbers of mpmath.
+    """Unknowns of the equations, and the errors that follow, as numbers of mpmath.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One point to so many digits: the tables are refined until the solution on them stands still."""
+"""A point to a number of digits: the tables are refined until the solution on them stands still."""
 
 from dataclasses import dataclass, replace
 from typing import Any

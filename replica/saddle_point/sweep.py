@@ -1,4 +1,4 @@
-"""One pass of the saddle point: every unknown from its own equation.  docs/theory.md 4, 6
+"""A pass of the saddle point: every unknown from its own equation.  docs/theory.md 4, 6
 
 The loss enters through its score s alone, averaged given kappa: of the square, it is
 (y - omega) / (1 + V).  Iterated, the pass solves a convex loss, and, damped, ridge regression as

@@ -47,7 +47,7 @@ class SpectralDensity(Displayed):
         return self.outliers
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
-        """This spectrum with quadrature_error, mass_error and status.
+        """The spectrum with quadrature_error, mass_error and status.
 
         Parameters
         ----------

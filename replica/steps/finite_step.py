@@ -1,4 +1,4 @@
-"""One giant step at a finite dimension, on inputs whose structure grows with it.
+"""A giant step at a finite dimension, on inputs whose structure grows with it.
 docs/theory.md 12, 19
 
 E is the span of the directions in which the inputs differ from N(0, I).  Where variances in E grow

@@ -1,4 +1,4 @@
-"""One giant gradient step: (eta, alpha0) -> loadings r, bulk variances c, cosines gamma.
+"""A giant gradient step: (eta, alpha0) -> loadings r, bulk variances c, cosines gamma.
 docs/theory.md 2, [C] Result 3.1; several steps are in ``several_steps``.
 
 The step adds to row i the same direction (the spike: length r_i, cosine gamma with the

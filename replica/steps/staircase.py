@@ -1,4 +1,4 @@
-"""Which directions of a target a network learns, and with how many samples.  docs/theory.md 11, [D]
+"""Directions of a target that a network learns, and with how many samples.  docs/theory.md 11, [D]
 
 A target g(z) of r orthonormal directions has Hermite tensors C_k = E He_k(z) g(z).  Let C_k be the
 first nonzero one.  A giant step learns the range of C_k if its n samples are of order d^k, and

@@ -143,7 +143,7 @@ class Step(Problem):
 
     @property
     def step(self) -> "Step":
-        """This GradientStep, as for a model the one that made it."""
+        """The GradientStep itself; of a model, the step that made it."""
         return self
 
     @property

@@ -54,7 +54,7 @@ def run(
 def solve_task(
     t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
 ) -> Array:
-    """One of four tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2), as columns (P, 5).
+    """Results (P, 5) of one of four tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2).
 
     SOLVE: V1, V2, residual, evaluations and status.  IMAGE: (V1, V2) from V_hat, at V.
     SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  NEWTON: the relative step from V, and (Q1, q2)
