@@ -109,8 +109,10 @@ def curve_document(grid: Grid) -> dict[str, Any]:
     if "eta" in columns:  # every point has its own
         srf = {name: [None] for name in srf}
     elif len(grid.models) > 1:
-        each = len(grid.columns["status"]) // len(grid.models)
-        columns |= {name: [one for one in srf[name] for _ in range(each)] for name in srf}
+        points_per_model = len(grid.columns["status"]) // len(grid.models)
+        columns |= {
+            name: [one for one in srf[name] for _ in range(points_per_model)] for name in srf
+        }
     problem = grid.constants | {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()

@@ -5,7 +5,7 @@ from .classification import classification_error, error_at_nodes
 from .common_bias import slope_in_bias, training_objective
 from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import Evaluation, Task, solve_on_growing_tables
-from .held_nodes import errors_on_held_nodes
+from .fixed_nodes import errors_on_fixed_nodes
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .named_losses import LOSSES, loss
@@ -21,7 +21,7 @@ __all__ = [
     "Task",
     "classification_error",
     "error_at_nodes",
-    "errors_on_held_nodes",
+    "errors_on_fixed_nodes",
     "loss",
     "losses",
     "scores",

@@ -11,7 +11,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
-from .given_tau import averages_given_tau
+from .conditional_averages import averages_given_tau
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .proximal import Averaged

@@ -6,8 +6,8 @@ equations,
 
     overlaps -> E[s | kappa], ... -> conjugates (6.2)-(6.3) -> overlaps (4.3)-(4.6), (4.9),
 
-is a map, ``sweep`` of the saddle point, whose fixed point is the solution.  For one group and one
-spike, with E over kappa, tau, xi and the label, its steps are
+is a map, ``one_pass``, whose fixed point is the solution.  For one group and one spike, with E over
+kappa, tau, xi and the label, its steps are
 
     omega = C + P tau + sqrt(S^2 - P^2) xi,   C = mu_0 m + mu_1 kappa theta,   P = mu_1 psi,
         S^2 = mu_1^2 Q1 + mu_2^2 q2,   V = mu_1^2 V1 + mu_2^2 V2;
@@ -37,14 +37,14 @@ from ..saddle_point import (
     Signal,
     Susceptibility,
     field_at_nodes,
+    one_pass,
     penalty_on_m,
     ridge,
-    sweep,
 )
 from .averages import losses, scores
-from .coordinates import Coordinates
 from .label_tables import LabelTable
 from .losses import Loss
+from .unconstrained import Coordinates
 
 # Longest step of m in one pass, by its contribution to the output over the labels' size: far from
 # the solution a Newton step may lead to where the loss has no slope.
@@ -68,7 +68,7 @@ class Equations:
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """Map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): one pass of the
         equations."""
-        return sweep(self.responses, alpha, lam, o, self.scores, partial(self._signal, alpha, o))
+        return one_pass(self.responses, alpha, lam, o, self.scores, partial(self._signal, alpha, o))
 
     def _signal(
         self, alpha: Array, o: Overlaps, s: Scores, field: Field, V2: Array, M: Susceptibility

@@ -5,7 +5,7 @@ successive solutions.  Points for which the next table is not much more accurate
 (``panels``).  Panels are fitted to the overlaps of a few neighbouring points near their solutions,
 and the equations are solved on their nodes.  Then panels are fitted again, more accurately and to
 the last solutions, until two successive solutions agree.  If the iteration does not converge, a
-solution is followed along a path (``paths``).
+solution is followed along a path (``continuation``).
 """
 
 from functools import partial
@@ -19,11 +19,11 @@ from solvers.results import Array, Rows, largest_modulus
 
 from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
 from .common_bias import slope_in_bias
+from .continuation import path_ends
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
 from .evaluation import Evaluation, Task, solve_on_growing_tables
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
-from .paths import path_ends
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised accuracy for every loss but the square
 # Accuracies of successive fits of panels, in units of the tolerance, and the nodes of a panel along

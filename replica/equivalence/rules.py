@@ -85,10 +85,10 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     kinks: list[list[float]] = [[] for _ in range(K)]
     arguments = inputs.argument_offsets, inputs.z_slopes
     for (v, t), offset, gamma in product(planes if sharp else (), *arguments):
-        normal = v @ gamma
-        axis = int(np.abs(normal).argmax())
-        if np.abs(normal).sum() <= (1 + 1e-9) * abs(normal[axis]):
-            kinks[axis].append(float((t - v @ offset) / normal[axis]))
+        kink_normal = v @ gamma
+        axis = int(np.abs(kink_normal).argmax())
+        if np.abs(kink_normal).sum() <= (1 + 1e-9) * abs(kink_normal[axis]):
+            kinks[axis].append(float((t - v @ offset) / kink_normal[axis]))
     next(trapezoid_tensors(K))  # raises an error if there are too many directions
     is_slow, sizes = steep < SLOW, TENSOR_SIZES[K]
     # a single fast spike may take many nodes
@@ -137,11 +137,12 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     for offset, gamma, rest in zip(
         inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
     ):
-        lines = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
+        # a kink is where slope_in_z * z, blurred by the rest of the argument, is its distance
+        kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
         layers += [
-            (t / rate, _width_or_zero(float(np.linalg.norm(left)) / abs(rate)))
-            for t, rate, left in lines
-            if rate
+            (distance / slope_in_z, _width_or_zero(float(np.linalg.norm(blur)) / abs(slope_in_z)))
+            for distance, slope_in_z, blur in kinks
+            if slope_in_z
         ]
         for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:

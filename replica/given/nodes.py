@@ -15,9 +15,9 @@ import numpy as np
 
 from solvers.arrays import diagonal_view, like, namespace, to_host
 from solvers.linear import leading_eigenvectors
+from solvers.plane_panels import split_at_planes
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, tensor_rule
-from solvers.split import split_at_planes
 
 from ..problem import Activation, triangular_root
 

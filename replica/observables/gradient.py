@@ -16,7 +16,7 @@ import numpy as np
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array, Status
 
-from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
+from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
@@ -222,7 +222,7 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
     """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
-    errors_of = errors_on_held_nodes(at)
+    errors_of = errors_on_fixed_nodes(at)
 
     def errors(name: str, value: float) -> Array:
         moved: dict[str, Any] = {name: np.array([value])}

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import null_space
 
+from solvers.plane_panels import split_at_planes
 from solvers.quadrature import (
     AVERAGE_SIZES,
     TENSOR_SIZES,
@@ -23,7 +24,6 @@ from solvers.quadrature import (
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, trapezoid_tensor
-from solvers.split import split_at_planes
 
 from ..errors import InvalidArgument
 from .activation import Activation

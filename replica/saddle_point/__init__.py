@@ -12,6 +12,7 @@ from .local_field import (
     variance_given_tau,
 )
 from .one_group import RESPONSE_TOLERANCE
+from .one_pass import one_pass
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
 from .residual import SMALLEST_ERROR, relative_change, solve_and_check, with_residuals
@@ -19,8 +20,7 @@ from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, penalty_on_m
-from .special import norm_variance
-from .sweep import sweep
+from .special_directions import norm_variance
 
 __all__ = [
     "LARGEST_MATRIX",
@@ -39,6 +39,7 @@ __all__ = [
     "TabulatedRows",
     "field_at_nodes",
     "norm_variance",
+    "one_pass",
     "penalty_on_m",
     "relative_change",
     "responses_of",
@@ -47,7 +48,6 @@ __all__ = [
     "ridge_scores",
     "solve_and_check",
     "solve_damped",
-    "sweep",
     "variance_given_tau",
     "with_residuals",
 ]

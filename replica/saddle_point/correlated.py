@@ -28,7 +28,7 @@ from .isotropic import Isotropic
 from .pencil import GroupResolvent, PencilEquations, Rows
 from .responses import Responses, SignalSources
 from .rows import TabulatedRows
-from .special import Special
+from .special_directions import Special
 
 
 class SignalResponse(NamedTuple):

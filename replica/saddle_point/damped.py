@@ -1,8 +1,8 @@
 """Damped iteration for ridge regression: all unknowns together, with damping 1/2, as in papers.
 docs/theory.md 4
 
-Each step is half a ``sweep``, which need not converge: near alpha = beta and small lambda it takes
-1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  Its result is checked like any
+Each step is half a ``one_pass``, which need not converge: near alpha = beta and small lambda it
+takes 1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  Its result is checked like any
 other solution.  ``ridge`` solves the same equations directly.
 """
 
@@ -15,11 +15,11 @@ from solvers.results import Array, Rows
 
 from ..equivalence import Table
 from .local_field import Field, Scores, ridge_errors, ridge_scores
+from .one_pass import one_pass
 from .overlaps import Conjugates, Overlaps
 from .responses import Susceptibility
 from .ridge import Points, responses_of
 from .signal import Signal, ridge_signal
-from .sweep import sweep
 
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds for a point
 
@@ -43,7 +43,7 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
             return ridge_signal(table, s.slope, alpha[rows], V2, M)
 
-        return sweep(responses, alpha[rows], lam[rows], unpack(x), score, signal)
+        return one_pass(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 
     def damped(x: Array, rows: Rows) -> Array:
         updated = [array.reshape(len(x), -1) for array in image(x, rows)[0]]

@@ -14,7 +14,7 @@ from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.results import Array
 
 from .pencil import Rows
-from .special import Special
+from .special_directions import Special
 
 POINTS = 14  # Chebyshev points in each panel of the tables
 

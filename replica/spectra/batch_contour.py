@@ -152,9 +152,9 @@ def _with_small_noise(nodes: Rule, noise: float) -> Rule:
     """Labels plus Gaussian noise of a small variance ``noise``, by Gauss-Hermite quadrature."""
     if not noise:
         return nodes
-    xi, w = gauss_hermite(6)
+    xi, noise_weights = gauss_hermite(6)
     rho = nodes.nodes[:, None] + np.sqrt(noise) * xi
-    return Rule(rho.ravel(), (nodes.weights[:, None] * w).ravel())
+    return Rule(rho.ravel(), (nodes.weights[:, None] * noise_weights).ravel())
 
 
 def _on_real_line(target: Any, panel: float) -> Rule:
@@ -167,9 +167,9 @@ def _on_real_line(target: Any, panel: float) -> Rule:
 def _merged_labels(labels: Array, weights: Array) -> Rule:
     """Rule of the labels with their ``weights``; equal labels, of a constant target, are merged."""
     values, index = np.unique(labels, return_inverse=True)
-    totals = np.zeros(values.size, weights.dtype)
-    np.add.at(totals, index, weights)
-    return Rule(values, totals)
+    merged = np.zeros(values.size, weights.dtype)
+    np.add.at(merged, index, weights)
+    return Rule(values, merged)
 
 
 def _on_rotated_line(target: Any, noise: float, scale: float) -> Rule | None:

@@ -89,7 +89,8 @@ def features_at_dimension(
     """
     n = number("dimension", dimension, 1, 1e12, "1 or more")
     if step.inputs is None:
-        raise InvalidArgument("inputs", None, "a GaussianMixture, whose structure is resolved")
+        allowed = "given: a GaussianMixture, whose means and covariances a finite dimension follows"
+        raise InvalidArgument("inputs", None, allowed)
     if step.steps or step.bias.values != (0.0,) or abs(step.readout.mean) > 1e-9:
         allowed = "of mean 0, in a single step without biases"
         raise InvalidArgument("readout", step.readout.values or step.readout.continuous, allowed)

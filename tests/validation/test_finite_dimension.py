@@ -41,7 +41,7 @@ def with_fluctuation(point, monkeypatch):
             variance=plain.variance + terms[1] * square,
         )
 
-    for module in ("saddle_point.sweep", "convex.equations"):
+    for module in ("saddle_point.one_pass", "convex.equations"):
         monkeypatch.setattr(importlib.import_module(f"replica.{module}"), "field_at_nodes", field)
     equations = Equations(shared_table(point.model, 4, False), point.loss)
     table, responses = equations.table, equations.responses

@@ -20,7 +20,7 @@ Score = Callable[[Field], Scores]
 SignalStep = Callable[[Scores, Field, Array, Susceptibility], Signal]
 
 
-def sweep(
+def one_pass(
     responses: Responses, alpha: Array, lam: Array, o: Overlaps, score: Score, step: SignalStep
 ) -> tuple[Overlaps, Conjugates, Scores]:
     """The overlaps that follow from overlaps ``o``, and on the way the conjugates and the scores.

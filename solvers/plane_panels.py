@@ -93,10 +93,10 @@ def _distinct_planes(planes: list[tuple[Array, Array]]) -> list[tuple[Array, Arr
     """Planes with unit normals, without duplicates and without planes of normal 0."""
     distinct: list[tuple[Array, Array]] = []
     for v, t in planes:
-        length = np.linalg.norm(v)
-        if length < PARALLEL:
+        norm_of_plane = np.linalg.norm(v)
+        if norm_of_plane < PARALLEL:
             continue
-        v, t = v / length, t / length
+        v, t = v / norm_of_plane, t / norm_of_plane
         if not any(
             np.allclose(sign * v, w, atol=1e-12) and np.allclose(sign * t, s, atol=1e-12)
             for w, s in distinct

@@ -103,10 +103,12 @@ def _by_points(
             joint = mean[~thin], sd[~thin], V[~thin]
             found[:, ~thin] = _by_points(quantity, loss, order, *joint)
         return found
-    curve = proximal_nodes(loss, V, low - FAR * sd, high + FAR * sd, sd, order)
-    density = (curve.t0 / sd)[..., None] - (mean / sd)[:, None]
+    proximal_map = proximal_nodes(loss, V, low - FAR * sd, high + FAR * sd, sd, order)
+    density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
     density *= density
     density *= -0.5
     np.exp(density, out=density)
-    values = averaged_values(quantity, loss, curve) * (curve.length / (np.sqrt(2 * np.pi) * sd))
+    values = averaged_values(quantity, loss, proximal_map) * (
+        proximal_map.length / (np.sqrt(2 * np.pi) * sd)
+    )
     return np.moveaxis(np.stack(values, axis=1) @ density, 1, 0)

@@ -15,11 +15,11 @@ from solvers.results import Rows, Status
 
 from ..equivalence import tables
 from ..saddle_point import Overlaps
-from .coordinates import Coordinates
 from .equations import Equations
 from .evaluation import Evaluation, Task
 from .label_tables import shared_tables
 from .panels import fitted_table, has_panels
+from .unconstrained import Coordinates
 
 
 def path_ends(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:

@@ -24,7 +24,7 @@ from .refine import solve_convex
 TIGHT_TOLERANCE = 1e-11  # estimated error of a coordinate, for differences over some thousandths
 
 
-def errors_on_held_nodes(task: Task) -> Callable[[Task], Array]:
+def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
     """Function of tasks near ``task``, of one point each, that returns the test and training
     error (2,) on the nodes that resolve the point of ``task``.
 
