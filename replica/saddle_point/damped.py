@@ -2,8 +2,8 @@
 docs/theory.md 4
 
 Each step is half a ``one_pass``, which need not converge: near alpha = beta and small lambda it
-takes 1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  Its result is checked like any
-other solution.  ``ridge`` solves the same equations directly.
+takes 1/sqrt(lambda) steps, and for some ordinary parameters it diverges.  Its result is checked
+like any other solution.  ``ridge`` solves the same equations directly.
 """
 
 from functools import partial
