@@ -98,23 +98,18 @@ def readout(
     --confusion --plot confusion.png
     """
     if reach is not None:
-        for name, typed in (
-            ("quadrature_tol", quadrature_tol != TOLERANCE),
-            ("confusion", confusion),
-        ):
-            if typed:
-                raise InvalidArgument(name, None, "left out with --reach")
+        typed = {"quadrature_tol": quadrature_tol != TOLERANCE, "confusion": confusion}
+        for name in filter(typed.get, typed):
+            raise InvalidArgument(name, None, "left out with --reach")
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
-    if confusion and (
-        model.outputs == 1 or searched or any(axis.size > 1 for axis in points.values())
-    ):
-        raise InvalidArgument(
-            "confusion", None, "of three classes or more, at one --samples and --lam"
-        )
+    of_one = not searched and all(axis.size == 1 for axis in points.values())
+    if confusion and not (model.outputs > 1 and has_classes(model) and of_one):
+        allowed = "of three classes or more, at one --samples and --lam"
+        raise InvalidArgument("confusion", None, allowed)
     # of ridge regression the best penalty is searched to an accuracy of its own
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
     accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 BEST = "best"  # of lam or eta: the one of the smallest test error, at every point
 SQUARE = LOSSES["square"]
 
-logger = logging.getLogger(__name__)
-
 
 def learning_curve(
     model: Problem | Given,
@@ -152,7 +150,7 @@ def learning_curve(
             dataset = grid.dataset()
     if isinstance(model, Given):
         for note in notes_on(model, dataset):
-            logger.warning(note)
+            logging.getLogger(__name__).warning(note)
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset

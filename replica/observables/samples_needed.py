@@ -89,11 +89,7 @@ class SamplesNeeded(Displayed):
             least = float(self.curve[self.error].min())
             best = f"at best {least:.4g}: try a larger most= or another penalty"
             return {"samples": f"more than {n[-1]:g}, the largest tried ({best})"} | noted
-        ends = (
-            f"from {self.low:.4g} on"
-            if np.isnan(self.high)
-            else f"{self.low:.4g} to {self.high:.4g}"
-        )
+        ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
         said = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:

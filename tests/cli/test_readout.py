@@ -267,6 +267,7 @@ def test_several_classes(capsys):
     features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
     np.save("F.npy", features)
     np.save("of.npy", np.array(["ape", "bee", "cow"])[of])
+    np.save("vectors.npy", features[:, :2])
     line = "readout --features F.npy --labels of.npy --lam 0.1"
     assert theory(f"{line} --samples 100 --confusion --plot of.png") == 0
     assert Path("of.png").read_bytes()[1:4] == b"PNG"
@@ -282,8 +283,10 @@ def test_several_classes(capsys):
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
+        ("--samples 50 --confusion --labels vectors.npy", "of three classes or more"),
     ):
-        assert message in refusal(capsys, f"{line} {more}")
+        words = line.replace("--labels of.npy", "") if "--labels" in more else line
+        assert message in refusal(capsys, f"{words} {more}")
 
 
 def test_inputs_of_a_mixture(files, capsys):

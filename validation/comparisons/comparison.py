@@ -246,9 +246,8 @@ class Comparison(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
-        known = {"verdict": self.verdict, "theory": self.note}
-        notes = {"notes": "; ".join(self.notes)} if self.notes else {}
-        return ({} if self._varied else z) | known | notes
+        known = {"verdict": self.verdict, "theory": self.note, "notes": "; ".join(self.notes)}
+        return ({} if self._varied else z) | {name: said for name, said in known.items() if said}
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns)
