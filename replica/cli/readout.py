@@ -121,7 +121,7 @@ def readout(
     if confusion:
         at = {name: axis.item() for name, axis in points.items()}
         point = solve(model, **at, loss=loss, **accuracy)
-        if point.converged:  # as the errors, which are NaN
+        if point.converged and point.confusion is not None:
             names = [str(one) for one in point.model.classes]
             answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
             document["confusion"] = dict(zip(names, answers, strict=True))
