@@ -84,11 +84,10 @@ class Source(NamedTuple):
         (low, high), listed = self.wanted.axes, f"{', '.join(axes):.200}"
         least = min((count for count in axes.values() if low <= count <= high), default=None)
         fitting = [name for name, count in axes.items() if least in (count, None)]
-        if not self.member and len(fitting) != 1:
-            raise self.fault(f"FILE{self.path.suffix}:NAME, which of the arrays {listed}")
-        if self.member and self.member not in axes:
-            got = f"{self.path}:{self.member}"
-            raise InvalidArgument(self.name, got, f"the name of one of its arrays, {listed}")
+        if self.member not in axes if self.member else len(fitting) != 1:
+            got = f"{self.path}:{self.member}".rstrip(":")
+            allowed = f"{self.path}:NAME of one of its arrays, {listed}"
+            raise InvalidArgument(self.name, got, allowed)
         return self.member or fitting[0]
 
     def check_kind(self, kind: np.dtype) -> None:
@@ -96,10 +95,10 @@ class Source(NamedTuple):
         if kind.kind not in self.wanted.kinds:
             text = "U" in self.wanted.kinds
             pickled = ": nothing pickled is read" if kind.hasobject else ""
+            names = ", or of names, none of them None or NaN, astype(str)," * text
             raise self.fault(
                 f"a file of plain arrays of numbers{' or text' * text}; this one is of "
-                f"{kind!s:.100}{pickled} (astype(float){' or astype(str)' * text} before "
-                "numpy.save makes it plain)"
+                f"{kind!s:.100}{pickled} (astype(float){names} before numpy.save makes it plain)"
             )
 
     def check_shape(self, shape: tuple[int, ...], bytes_each: int) -> None:
@@ -208,7 +207,9 @@ def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Arra
         quoted = partial(json.dumps, ensure_ascii=False)  # as Python has it
         parts = {"file": quoted(file), "member": quoted(member or "NAME")}
         line = shlex.quote(WRITTEN_BY[path.suffix].format(name=name, **parts))
-        text = " of numbers alone (skiprows=1 leaves out a header)" * (path.suffix == ".csv")
+        names = "; dtype=str reads names" * ("U" in wanted.kinds)
+        text = f" of numbers alone (skiprows=1 leaves out a header{names})"
+        text *= path.suffix == ".csv"
         allowed = f"a file FILE.npy, which this writes{text}: python3 -c {line}"
         raise InvalidArgument(name, str(where), allowed)
     of = Source(name, path, wanted, member)

@@ -27,7 +27,7 @@ from .observables import (
     SamplesNeeded,
     curve_given,
     has_classes,
-    notes_of,
+    notes_on,
     samples_needed,
     solve,
 )
@@ -157,12 +157,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self.train_sizes_, self.sample_ = sizes, sample
         self.validation_curve_ = grid.sel(samples=sizes)
         self.learning_curve_ = best.sel(samples=sizes)
-        unknown = "the errors are NaN at {count} training sizes: {note}"
-        _warn(sample, self.learning_curve_, unknown, "at train_sizes {sizes}: {note}")
+        _warn(sample, self.learning_curve_, "the errors are NaN at {} training sizes")
         if most not in sizes:
-            at_most = best.sel(samples=[most])
-            unknown = "test_error_, of {sizes} rows that train, is not known: {note}"
-            _warn(sample, at_most, unknown, "test_error_, of {sizes} rows that train: {note}")
+            of_all = f"test_error_, of {most} rows that train"
+            _warn(sample, best.sel(samples=[most]), f"{of_all}, is not known", f"{of_all}: ")
         known = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
         self.best_alpha_ = float(known[-1]) if known.size else np.nan
         if known.size:
@@ -267,15 +265,13 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
         raise InvalidArgument(name, error.value, allowed) from None
 
 
-def _warn(sample: FeatureSample, best: Any, unknown: str, noted: str) -> None:
-    """Say in these sentences what is not known of the ``best`` errors, and what may be off."""
+def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
+    """Say that ``best`` errors are ``unknown``, and why; and, after what they are ``of``, notes."""
     failed = ~best.converged.values
-    reasons = "; ".join({*best.status.values[failed]})
-    noticed = {note: said for note, said in notes_of(sample, best).items() if note != UNCENTRED}
-    notes = [(said, note, noted, UserWarning) for note, said in noticed.items()]
-    for said, note, sentence, kind in [(failed, reasons, unknown, ConvergenceWarning), *notes]:
-        sizes = [str(int(n)) for n in best.samples[np.asarray(said)]]
-        if sizes:
-            count = f"{len(sizes)} of {best.samples.size}"
-            words = sentence.format(count=count, sizes=", ".join(sizes), note=note)
-            warnings.warn(words, kind, stacklevel=3)
+    if failed.any():
+        words = unknown.format(f"{failed.sum()} of {failed.size}")
+        reasons = "; ".join(dict.fromkeys(best.status.values[failed]))
+        warnings.warn(f"{words}: {reasons}", ConvergenceWarning, stacklevel=3)
+    for note in notes_on(sample, best):
+        if UNCENTRED not in note:  # fit_intercept=False is meant
+            warnings.warn(f"{of}{note}", UserWarning, stacklevel=3)

@@ -25,6 +25,11 @@ OF_LAYERS = (
 )  # fmt: skip
 OF_FEATURES = ("features", "labels", "strata", "classes")
 OF_BOTH = ("samples", "lam", "loss", "intercept")
+NEEDED = {
+    "student": "an activation, such as relu", "target": "a function, such as z1*z2",
+    "directions": "a file, such as D.npy", "labels": "a file, such as y.npy, with one for each row",
+    "lam": "a penalty, such as 0.1",
+}  # fmt: skip
 # Of every file what its array may be, once read as float64.
 EITHER = TWO._replace(axes=(1, 2))
 FILES = {
@@ -59,12 +64,12 @@ def parse_given(
         if name not in (*own, *OF_BOTH):
             hint = ": the penalty is --lam, alpha/p" if name == "alpha" and not layer else ""
             raise InvalidArgument(name, value, f"left out with --{way}{hint}")
-    needed = ["weights", "student", "target"] if layer else ["features", "labels"]
+    needed = ["student", "target"] if layer else ["labels"]
     if layer and not str(options.get("target")).startswith("classes"):
         needed.append("directions")
     for name in (*needed, "lam"):
         if name not in options:
-            raise InvalidArgument(name, None, "given")
+            raise InvalidArgument(name, None, f"given: {NEEDED[name]}")
     points, minimised = _points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in own if name in options and name != "alpha"}
     if "noise" in values:
@@ -121,7 +126,7 @@ def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     if len(given) == 2:
         raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
     if not (reach or given):
-        raise InvalidArgument("samples", None, "given: the number n of the readout's samples")
+        raise InvalidArgument("samples", None, "given: the readout's samples n, such as 100")
     searched = best and options["lam"] == BEST
     on_axes = given if searched else [*given, "lam"]
     points: dict[str, Any] = {one: positive(one, parse_grid(one, options[one])) for one in on_axes}

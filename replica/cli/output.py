@@ -109,8 +109,8 @@ class Output:
         tested: str = "targets without noise",
     ) -> None:
         """The points as an aligned table on standard output, floats to seven digits: as many of
-        the ``columns`` as 100 characters have room for, and of more than 60 points 20 at each end,
-        unless it is to be wide; what the test error is ``tested`` on stands below."""
+        the names of the ``columns`` as 100 characters have room for, and of more than 60 points 20
+        at each end, unless it is to be wide; what the test error is ``tested`` on stands below."""
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
@@ -120,7 +120,7 @@ class Output:
         ends = [*points[:end], *points[-end:]] if long else points
         cells = [[name, *(seven(point[name]) for point in ends)] for name in columns]
         widths = [max(map(len, column)) + 2 for column in cells]
-        fit = sum(width <= 100 + 2 for width in accumulate(widths))
+        fit = sum(width <= 100 + 2 for width in accumulate(len(name) + 2 for name in columns))
         shown = cells if self.wide else cells[: max(fit, 1)]
         for i, row in enumerate(zip(*shown, strict=True)):
             if long and i == end + 1:

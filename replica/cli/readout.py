@@ -46,11 +46,19 @@ Reach = Annotated[
     ),
 ]
 
+Most = Annotated[
+    float | None,
+    typer.Option(
+        help="With --reach: the largest number of samples tried (the rows of --features, or 100 "
+        "a neuron).  Beyond the rows features are Gaussian in each class, of 3 rows a feature."
+    ),
+]
+
 Confusion = Annotated[
     bool,
     typer.Option(
         "--confusion",
-        help="Let --plot be the confusion matrix of three classes or more, at one point.",
+        help="Show the confusion matrix of three classes or more, at one point; --plot draws it.",
     ),
 ]
 
@@ -63,6 +71,7 @@ def readout(
     quadrature_tol: Tolerance = TOLERANCE,
     time_limit: TimeLimit = TIME_LIMIT,
     reach: Reach = None,
+    most: Most = None,
     confusion: Confusion = False,
 ) -> bool:
     """Errors of the readout of a first layer that you trained, or of features.
@@ -88,21 +97,19 @@ def readout(
     replica readout --features F.npy --labels digits.npy --intercept --samples 500 --lam 0.1
     --confusion --plot confusion.png
     """
-    if confusion and (output.plot is None or reach is not None):
-        raise InvalidArgument("confusion", None, "given with --plot, and without --reach")
     if reach is not None:
-        if quadrature_tol != TOLERANCE:
-            raise InvalidArgument("quadrature_tol", quadrature_tol, "left out with --reach")
-        number("reach", reach, 0, FINITE, "an error, more than 0")
-        return _reach(options, output, reach, time_limit)
+        typed = {"quadrature_tol": quadrature_tol != TOLERANCE, "confusion": confusion}
+        for name in filter(typed.get, typed):
+            raise InvalidArgument(name, None, "left out with --reach")
+        return _reach(options, output, reach, most, time_limit)
+    if most is not None:
+        raise InvalidArgument("most", most, "given with --reach ERROR alone")
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
-    if confusion and (
-        model.outputs == 1 or searched or any(axis.size > 1 for axis in points.values())
-    ):
-        raise InvalidArgument(
-            "confusion", None, "of three classes or more, at one --samples and --lam"
-        )
+    of_one = not searched and all(axis.size == 1 for axis in points.values())
+    if confusion and not (model.outputs > 1 and has_classes(model) and of_one):
+        allowed = "of three classes or more, at one --samples and --lam"
+        raise InvalidArgument("confusion", None, allowed)
     # of ridge regression the best penalty is searched to an accuracy of its own
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
     accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
@@ -111,18 +118,29 @@ def readout(
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
+    if confusion:
+        at = {name: axis.item() for name, axis in points.items()}
+        point = solve(model, **at, loss=loss, **accuracy)
+        if point.converged and point.confusion is not None:
+            names = [str(one) for one in point.model.classes]
+            answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
+            document["confusion"] = dict(zip(names, answers, strict=True))
 
     def show() -> None:
         columns = errors_first(dataset)
         if loss.kind == "margin":  # outputs are not fitted to the labels
             columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
         output.table(document["points"], [*points, *columns], tested_on(model))
+        rows = [
+            {"of class": name} | {one: f"{100 * share:.0f}" for one, share in row.items()}
+            for name, row in document.get("confusion", {}).items()
+        ]
+        if rows:
+            answer("\nAnswers in percent, a row for each class:")
+            output.table(rows, [*rows[0]])
 
     def figure() -> Any:
-        if not confusion:
-            return plot_curve(dataset).figure
-        at = {name: axis.item() for name, axis in points.items()}
-        return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
+        return (point.plot_confusion() if confusion else plot_curve(dataset)).figure
 
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
@@ -149,24 +167,28 @@ def tested_on(model: Any) -> str:
     return "the labels" if isinstance(model, FeatureSample) else "targets without noise"
 
 
-def _reach(options: Options, output: Output, reach: float, time_limit: float) -> bool:
+def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
     """How many samples an error needs; whether that is known."""
     model, points, loss = parse_given(options, reach=True, best=True)
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
-    error = "classification_error" if has_classes(model) else "test_error"
+    error, largest = ("classification_error", 1) if has_classes(model) else ("test_error", FINITE)
+    allowed = "an error, more than 0" + " and less than 1" * (largest == 1)
+    number("reach", reach, 0, largest, allowed, open_low=True, open_high=largest == 1)
     at: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
     with progress("numbers of samples") as advance:
         how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
-        needed = samples_needed(model, loss=loss, **at, **how)
-    names = "samples", "low", "high", "beyond_rows"
+        needed = samples_needed(model, loss=loss, most=most, **at, **how)
+    # a first layer, and strata, have no standard errors
+    band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
+    names = ["samples", *band, "beyond_rows"]
     n, best = np.log(needed.curve.samples.values), np.log(needed.curve.lam.values)
     found = float(np.exp(np.interp(np.log(needed.samples), n, best)))
     row = {error: reach, "lam": found if lam == BEST else lam[0]}
     row |= {name: getattr(needed, name) for name in names}
-    document: dict[str, Any] = {"problem": model.described, "points": [row]}
-    said = "; ".join(f"{name} {fact}" for name, fact in needed._facts().items())
+    document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
+    said = f"samples {needed._facts()['samples']}".replace("most=", "--most")
 
     def show() -> None:
         if np.isnan(needed.samples):
@@ -176,5 +198,5 @@ def _reach(options: Options, output: Output, reach: float, time_limit: float) ->
 
     output.write(document, show, figure=lambda: needed.plot().figure)
     if needed.note:
-        say(f"note: {needed.note}")
+        say(f"note: {needed.note.replace('most=', '--most')}")
     return bool(np.isfinite(needed.samples))

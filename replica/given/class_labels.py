@@ -46,6 +46,9 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     if array.ndim != 1 or array.dtype.kind not in "biufUS" or numbers:
         return finite_array("labels", array, 1), classes
     found = np.unique(array)
+    if named is None and array.dtype.kind == "U":  # astype(str) makes text of what is missing
+        named_so = " (classes=np.unique(labels) says that they name one)"
+        _refuse_first(np.isin(array, ["None", "nan"]), array, named_so)
     if named is not None:
         alike = array.dtype.kind == named.dtype.kind or {array.dtype.kind, named.dtype.kind} <= {
             *"iu"
@@ -93,14 +96,13 @@ def _without_gaps(labels: Any) -> Array:
     return array
 
 
-def _refuse_first(lacking: Any, each: Array) -> None:
+def _refuse_first(lacking: Any, each: Array, unless: str = "") -> None:
     """Refuse the first row that is ``lacking``, an array along its rows."""
     rows = np.flatnonzero(np.reshape(lacking, (len(each), -1)).any(axis=1))
     if rows.size:
         got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"
-        raise InvalidArgument(
-            "labels", got, "text or finite numbers: leave out rows without a label"
-        )
+        allowed = f"text or finite numbers: leave out rows without a label{unless}"
+        raise InvalidArgument("labels", got, allowed)
 
 
 def _names(classes: Any) -> Array:

@@ -98,7 +98,8 @@ class FeatureSample(Described):
         shapes = {"labels": labels.shape[:1]} | ({} if strata is None else {"strata": strata.shape})
         for name, shape in shapes.items():
             if shape != features.shape[:1]:
-                allowed = f"one for each of the {len(features)} rows of features"
+                turned = " (they are (N, p): take features.T)" * (shape == features.shape[1:])
+                allowed = f"one for each of the {len(features)} rows of features{turned}"
                 raise InvalidArgument(name, f"shape {shape}", allowed)
         read = dict(labels=labels, classes=classes, of_two=of_two)
         assign(self, features=features, strata=strata, **read)
@@ -213,8 +214,8 @@ class FeatureSample(Described):
         targets = self._targets(self.labels).T
         if self.strata is None and not (self.binary or self.classes):
             allowed = (
-                f"at most the {len(self.labels)} rows, or given with strata: ids of bins of the "
-                "label, or np.zeros(N) for one"
+                f"at most the {len(self.labels)} rows, or given with strata (--strata s.npy): ids "
+                "of bins of the label, or np.zeros(N) for one"
             )
             raise InvalidArgument("samples", samples, allowed)
         of = self.class_of_row if self.strata is None else self.strata

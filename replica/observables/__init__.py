@@ -2,7 +2,7 @@
 
 from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
-from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of
+from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of, notes_on
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
@@ -54,6 +54,7 @@ __all__ = [
     "learning_curve",
     "models_on_grid",
     "notes_of",
+    "notes_on",
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",

@@ -2,7 +2,6 @@
 has rows.  docs/theory.md 20, 22
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,6 @@ import numpy as np
 from solvers.results import Array
 
 from ..given import FeatureSample, Given, ReadoutPoints, evaluate
-
-logger = logging.getLogger(__name__)
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
@@ -55,16 +52,17 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def warn_of_notes(model: Given, dataset: Any) -> None:
-    """Log the notes of a curve, with the numbers of samples of the points that have them."""
-    name = "samples" if "samples" in dataset.coords else "alpha"
+def notes_on(model: Given, dataset: Any) -> list[str]:
+    """The notes of a curve, each with the numbers of samples of the points that have it."""
+    name, notes = "samples" if "samples" in dataset.coords else "alpha", []
     for note, said in notes_of(model, dataset).items():
         where = (said & dataset.converged).broadcast_like(dataset.converged)
         if where.any():
             each = np.unique(dataset[name].broadcast_like(where).values[where.values])
             at = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
             count = f"{int(where.sum())} of {where.size} points"
-            logger.warning("%s, at %s %s, have %s", count, name, at, note)
+            notes.append(f"{count}, at {name} {at}, have {note}")
+    return notes
 
 
 def _is_uncentred(model: Given) -> bool:

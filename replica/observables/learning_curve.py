@@ -1,6 +1,7 @@
 """Learning curves: errors on the grid of all combinations of parameters, or at the best of them."""
 
 import itertools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
-from .beyond_rows import warn_of_notes
+from .beyond_rows import notes_on
 from .changes import CHANGES, columns_shown
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
@@ -148,7 +149,8 @@ def learning_curve(
                 grid = grid.noted(progress=advance, **limits)
             dataset = grid.dataset()
     if isinstance(model, Given):
-        warn_of_notes(model, dataset)
+        for note in notes_on(model, dataset):
+            logging.getLogger(__name__).warning(note)
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset

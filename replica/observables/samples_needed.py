@@ -15,7 +15,7 @@ from solvers.results import Array
 from ..display import Displayed, Progress, told
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
-from ..plotting import plot_curve
+from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
 from .beyond_rows import BEYOND_ROWS, SENSITIVE, beyond, notes_of
 from .given_layers import curve_given, has_classes
@@ -46,7 +46,7 @@ class SamplesNeeded(Displayed):
         is larger at the largest n.
     low, high : float
         The same for the error less and plus its standard error over rows of a sample; NaN where
-        that has none, or is larger at the largest n.
+        that has none, or is larger at the largest n, which the note says.
     beyond_rows : bool
         Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
         errors are scaled to meet those of the rows (22.14).
@@ -73,25 +73,29 @@ class SamplesNeeded(Displayed):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The error over samples, with its standard error, the target and the samples it needs."""
         ax = plot_curve(self.curve, ax, error=self.error, train=False)
-        ax.axhline(self.target, color="0.3", linestyle="--", linewidth=1)
+        style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
+        ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **style)
         if np.isfinite(self.samples):
-            ax.axvline(self.samples, color="0.3", linestyle=":", linewidth=1)
-        return ax
+            ends = "" if np.isnan(self.high) else f" ({self.low:.0f} to {self.high:.0f})"
+            label = f"$n$ = {self.samples:.0f}{ends}"
+            ax.plot(2 * [self.samples], [0, self.target], ":", label=label, **style)
+        if not np.isnan(self.high):
+            ax.fill_between([self.low, self.high], 0, self.target, color="0.9", zorder=0)
+        return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
-        n = self.curve.samples.values
+        n, noted = self.curve.samples.values, {"note": self.note} if self.note else {}
         if np.isnan(self.samples):
             least = float(self.curve[self.error].min())
-            return {
-                "samples": f"more than {n[-1]:g}, the largest tried, of most= (its error is at "
-                f"best {least:.4g} at those tried)"
-            }
-        band = f"{self.low:.4g} to {self.high:.4g} within a standard error of the sample's rows"
+            best = f"at best {least:.4g}: try a larger most= or another penalty"
+            return {"samples": f"more than {n[-1]:g}, the largest tried ({best})"} | noted
+        ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
+        band = f"{ends} within a standard error of the sample's rows"
         said = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest tried"
         said |= {} if np.isnan(self.low) else {"band": band}
-        return said | ({"note": self.note} if self.note else {})
+        return said | noted
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("samples", "low", "high")
@@ -122,8 +126,9 @@ def samples_needed(
     loss : str or Loss
         As in :func:`replica.solve`; the square where ``lam`` is "best".
     most : float, optional
-        Largest number of samples that is tried: the rows of a FeatureSample, and 100 p of
-        others, unless given.  Beyond the rows features are taken for Gaussian in each class.
+        Largest number of samples that is tried: the rows of a FeatureSample (of several classes
+        or outputs 5 000 at most), and 100 p of others, unless given.  Beyond the rows features are
+        taken for Gaussian in each class, which needs 3 rows for each feature.
     time_limit : float
         Seconds, for each number of samples.
     progress : bool or callable
@@ -171,6 +176,9 @@ def samples_needed(
     near = np.argmin(np.abs(np.log(n / samples))) if samples > 0 else 0
     sensitive = error == "classification_error" and bool(notes_of(model, curve)[SENSITIVE][near])
     notes = [BEYOND_ROWS] * past + [f"{SENSITIVE}, and more samples are needed"] * sensitive
+    if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
+        above = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
+        notes.append(f"the band has no upper end: {above}, the largest tried (most=)")
     return SamplesNeeded(error, target, samples, low, high, past, curve, "; ".join(notes))
 
 
@@ -194,9 +202,14 @@ def needed_on(samples: Array, errors: Array, target: float) -> float:
 
 def _tried(model: Given, most: float | None) -> Array:
     """Numbers of samples, from FEWEST to the largest."""
-    usual = len(model.labels) if isinstance(model, FeatureSample) else FURTHEST * model.width
+    usual = model.most_by_rows if isinstance(model, FeatureSample) else FURTHEST * model.width
     allowed = f"{2 * FEWEST:g} or more samples"
     last = number("most", usual if most is None else most, 2 * FEWEST, FINITE, allowed)
+    if isinstance(model, FeatureSample) and last > usual:
+        try:
+            model.stratified(last)
+        except InvalidArgument as error:
+            raise InvalidArgument("most", last, error.allowed) from None
     count = 2 + int(np.ceil(A_DECADE * np.log10(last / FEWEST)))
     return np.unique(np.rint(np.geomspace(FEWEST, last, count)))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHADES = "Blues"  # of shares, from none to all
+ACROSS = 40  # characters of names side by side
 LARGEST = 9.0  # of shares, in points
 
 
@@ -49,7 +50,8 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     ax.set_facecolor("0.85")
     ax.imshow(shares, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
     places = range(len(names))
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if max(map(len, names)) > 3 else {}
+    crowded = len(names) * max(map(len, names)) > ACROSS
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
     ax.set_xticks(places, names, **turned)
     ax.set_yticks(places, names)
     ax.tick_params(length=0, labelsize=SMALL)
@@ -59,4 +61,4 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     for i, j in np.argwhere(shares >= 0.5):  # what is not 0 in percent
         ink = "white" if shares[i, j] > 60 else "black"
         ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
-    return finish(ax, "answer", "class", point.settings)
+    return finish(ax, "answer (% of the rows of a class)", "class", point.settings)

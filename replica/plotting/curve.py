@@ -19,6 +19,7 @@ from .axes import (
     from_zero,
     is_logarithmic,
     set_scale,
+    smooth,
 )
 from .heat_map import LONG, plot_heat_map, with_all_axes
 from .names import DRAWN, ERROR_LABELS, LABELS, SEARCHED, setting, shared_settings, symbol
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MANY = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
+OF_ROWS = "±1 s.e. over other rows"
 STYLES = {"test_error": "-", "train_error": "--"}
 
 
@@ -54,8 +56,9 @@ def plot_curve(
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
-        abscissa (alpha or samples on a tie); every combination of the others gets a line.  With
-        more than eight values of one parameter a colour bar tells them apart.
+        abscissa (alpha or samples on a tie); every combination of the others gets a line, of given
+        layers and features a smooth one through what is known.  With more than eight values of one
+        parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     error : str, optional
@@ -100,12 +103,16 @@ def plot_curve(
             label = line.label if kind == name else ""
             draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
         if f"{name}_stderr" in curve:
-            middle, stderr = (curve[kind].sel(line.at) for kind in (name, f"{name}_stderr"))
-            band = middle - stderr, middle + stderr
-            ax.fill_between(x, *band, color=_light(line.colour), alpha=0.4, linewidth=0)
+            middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
+            (at, low), (_, high) = (smooth(x, middle + side * stderr) for side in (-1, 1))
+            ax.fill_between(at, low, high, color=_light(line.colour), alpha=0.4, linewidth=0)
+    if f"{name}_stderr" in curve:
+        shade = _light(lines[0].colour if len(lines) == 1 else "0.3")
+        style: dict[str, Any] = {"color": shade, "alpha": 0.4, "linewidth": 0, "label": OF_ROWS}
+        ax.fill_between(x[:1], np.nan, np.nan, **style)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
-        style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
+        style = {"color": "0.3", "clip_on": False, "label": "not converged"}
         ax.plot(unknown, np.zeros(unknown.size), "x", **style)
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
@@ -124,7 +131,8 @@ def draw_line(
 ) -> None:
     """Draw a line of a figure: an error of one ``kind``."""
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
-    ax.plot(curve[abscissa].values, curve[kind].sel(line.at).values, **style)
+    points = curve[abscissa].values, curve[kind].sel(line.at).values
+    ax.plot(*(smooth(*points) if "samples" in curve.coords else points), **style)
 
 
 def _light(colour: Any) -> Any:

@@ -95,8 +95,9 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     pieces = []
     first = {name: described[name] for name in ("student", "target") if name in described}
     for name, stated in (first | dict(described)).items():
-        is_list = isinstance(stated, str) and stated.startswith("[")  # as NetCDF holds it
-        value = json.loads(stated) if is_list else stated
+        # as NetCDF holds them
+        is_json = isinstance(stated, str) and (stated.startswith("[") or stated == "true")
+        value = json.loads(stated) if is_json else stated
         zero = name in ("noise", "step_noise", "bias") and value == 0
         silent = value is None or value is False or zero
         if silent or name in unstated or len(str(value)) > 40:

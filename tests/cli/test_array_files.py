@@ -87,8 +87,8 @@ def test_bad_files_are_one_line(file, capsys):
     written(file)
     suffix = file.partition(".")[2]
     cases = {
-        file: ["NAME, which of the arrays", "fc1.weight", "fc2.weight"],
-        f"{file}:fc3": ["the name of one of its arrays", "fc1.weight", "fc3"],
+        file: [f"{file}:NAME of one of its arrays", "fc1.weight", "fc2.weight"],
+        f"{file}:fc3": [f"{file}:NAME of one of its arrays", "fc1.weight", "fc3"],
         f"{file}:fc1.bias": ["an array of 2 axes", "(20,)"],
         f"bias.{suffix}": ["an array of 2 axes", "(20,)"],
         f"empty.{suffix}": ["with numbers in it", "(0, 30)"],

@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica import FeatureSample, FirstLayer, GaussianMixture, learning_curve, samples_needed
+from replica import (
+    FeatureSample,
+    FirstLayer,
+    GaussianMixture,
+    learning_curve,
+    samples_needed,
+    solve,
+)
 from tests.cli.commands import document, refusal, theory, validate
 
 LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
@@ -163,7 +170,9 @@ def test_the_best_penalty(capsys):
     low, high = sorted(of.curve.lam.values[beside])
     assert low <= point["lam"] <= high
     reach = f"readout {FEATURES} --lam 1 --reach"
-    assert "--reach must be an error, more than 0, got -1" in refusal(capsys, f"{reach} -1")
+    assert "--reach must be an error, more than 0 and less than 1, got -1" in refusal(
+        capsys, f"{reach} -1"
+    )
     told = refusal(capsys, f"{reach} .25 --quadrature-tol 1e-4")
     assert "--quadrature-tol must be left out with --reach" in told
     last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
@@ -203,12 +212,41 @@ def test_how_many_samples_an_error_needs(capsys):
     assert theory(f"{line} --reach .01") == 1
     out, _ = capsys.readouterr()
     assert "nan" not in out
-    assert "samples more than 2000, the largest tried" in out.replace("\n", " ")
+    assert "samples more than 2000, the largest tried (at best" in out.replace("\n", " ")
+    assert "try a larger --most" in out
+    more = document(capsys, f"{line} --reach .2 --most 4000")["points"][0]
+    assert more["samples"] == pytest.approx(point["samples"], rel=0.02)  # other points between
     for more, message in (
         ("--lam 1 --samples 40", "--samples must be left out with --reach"),
         ("--lam 1,2", "--lam must be one number with --reach"),
+        ("--lam 1 --confusion", "--confusion must be left out with --reach"),
+        ("--lam 1 --most 2", "--most must be 8 or more"),
+        ("", "--lam must be given: a penalty, such as 0.1"),
     ):
         assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
+    told = refusal(capsys, f"{line} --reach 2")
+    assert "--reach must be an error, more than 0 and less than 1, got 2" in told
+    assert "--most must be given with --reach" in refusal(capsys, f"{line} --samples 9 --most 99")
+
+
+def test_a_band_without_an_end_is_said(capsys):
+    of = FeatureSample(**sample())
+    end = learning_curve(of, samples=2000, lam=1)
+    error = float(end.classification_error + end.classification_error_stderr / 2)
+    assert theory(f"readout {FEATURES} --lam 1 --reach {error}") == 0
+    out, err = capsys.readouterr()
+    assert out.split()[-2] == "nan"
+    assert "the band has no upper end" in err
+    assert "(--most)" in err
+
+
+def test_columns_do_not_depend_on_digits(capsys):
+    heads = []
+    for lam in ("1", "0.123456789", "1,1.23456789e-5"):
+        theory(f"readout {FEATURES} --samples 12,50 --lam {lam}")
+        heads.append(capsys.readouterr().out.split("\n")[0].split())
+    assert heads[0] == heads[1] == heads[2]
+    assert "classification_error_stderr" in heads[0]
 
 
 def test_more_samples_than_rows_are_said(capsys, caplog):
@@ -224,23 +262,31 @@ def test_more_samples_than_rows_are_said(capsys, caplog):
 
 
 def test_several_classes(capsys):
-    """The picture of their confusion, and a note on more samples than rows."""
+    """Their confusion as text, data and a picture, and a note on more samples than rows."""
     of = np.arange(600) % 3
     features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
     np.save("F.npy", features)
-    np.save("of.npy", of)
+    np.save("of.npy", np.array(["ape", "bee", "cow"])[of])
+    np.save("vectors.npy", features[:, :2])
     line = "readout --features F.npy --labels of.npy --lam 0.1"
     assert theory(f"{line} --samples 100 --confusion --plot of.png") == 0
     assert Path("of.png").read_bytes()[1:4] == b"PNG"
-    capsys.readouterr()
+    shown = [row.split() for row in capsys.readouterr().out.splitlines()[-4:]]
+    assert shown[0] == ["of", "class", "ape", "bee", "cow"]
+    expected = solve(FeatureSample(features=features, labels=of), samples=100, lam=0.1).confusion
+    found = document(capsys, f"{line} --samples 100 --confusion")["confusion"]
+    for name, row, shares in zip(["ape", "bee", "cow"], shown[1:], expected, strict=True):
+        assert [*found[name].values()] == pytest.approx(shares, rel=BESIDE_PYTHON)
+        assert row == [name, *(f"{100 * share:.0f}" for share in shares)]
     assert theory(f"{line} --samples 800") == 0
     note = re.search(r"samples=600, lam=0.1, .* by ([+-][\d.]+)%", capsys.readouterr().err)
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
-        ("--samples 100 --confusion", "--confusion must be given with --plot"),
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
+        ("--samples 50 --confusion --labels vectors.npy", "of three classes or more"),
     ):
-        assert message in refusal(capsys, f"{line} {more}")
+        words = line.replace("--labels of.npy", "") if "--labels" in more else line
+        assert message in refusal(capsys, f"{words} {more}")
 
 
 def test_inputs_of_a_mixture(files, capsys):
@@ -314,6 +360,8 @@ def bad_arrays():
     np.save("long.npy", 2 * layer()["directions"])
     np.save("dependent.npy", np.repeat(layer()["directions"][:, None], 2, axis=1))
     np.save("ids.npy", np.full(2000, np.nan))
+    np.save("gaps.npy", np.array(["a", None] * 1000).astype(str))
+    np.save("turned.npy", sample()["features"].T)
     np.save("complex.npy", np.ones(2000, complex))
     np.save("many.npy", np.arange(2000))
     np.savez("empty.npz")
@@ -343,7 +391,8 @@ def bad_arrays():
         (LAYER.replace("W.npy", "W.mat"), ["--weights", "FILE.npz:NAME", "W.mat"]),
         (LAYER.replace("W.npy", "net.ckpt:a.b"), ["FILE.npy, which this writes: python3 -c",
                                                   'True)["state_dict"]', '["a.b"]']),
-        (LAYER.replace("W.npy", "net.npz"), ["--weights", "fc1.weight, fc1.bias"]),
+        (LAYER.replace("W.npy", "net.npz"), ["--weights must be net.npz:NAME of one of its arrays",
+                                             "fc1.weight, fc1.bias"]),
         (LAYER.replace("W.npy", "empty.npz"), ["--weights must be a file with an array in it"]),
         (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
         (LAYER.replace("tanh", "sign"), ["--student must be continuous"]),
@@ -364,7 +413,13 @@ def bad_arrays():
         (f"{LAYER} --inputs none.toml", ["--inputs", "a readable TOML file"]),
         (FEATURES.replace("y.npy", "D.npy"), ["--labels", "2000 rows"]),
         (f"{FEATURES} --strata ids.npy", ["--strata must be finite"]),
-        (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text", "astype(str)"]),
+        (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text",
+                                                    "none of them None or NaN, astype(str)"]),
+        (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without a label", "--classes all",
+                                                 "None in row 1, the first of 1000 such"]),
+        (FEATURES.replace("y.npy", "y.csv"), ["dtype=str reads names"]),
+        (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
+                                                   "take features.T"]),
         (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),
         (FEATURES.replace("y.npy", "many.npy"), ["--labels must be of at most 20", "2000 names",
                                                   "(--classes all says that these are classes"]),
@@ -372,7 +427,7 @@ def bad_arrays():
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
         ("--student tanh", ["--weights must be given, or --features"]),
-        ("--features F.npy", ["--labels must be given"]),
+        ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
     ],
 )  # fmt: skip
 def test_bad_files_are_one_line(line, parts, capsys):

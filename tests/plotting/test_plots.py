@@ -50,6 +50,30 @@ def test_own_points_lie_beside_the_lines():
     assert len(ax.containers) == 2
 
 
+def test_curves_of_rows_have_no_corners_and_say_what_their_band_is():
+    """The smooth line goes through what is known, and turns by less than the straight one."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([-1.0, 1.0], 200)
+    features = rng.standard_normal((200, 10)) + 0.4 * labels[:, None]
+    sample = replica.FeatureSample(features=features, labels=labels)
+    curve = replica.learning_curve(sample, samples=[10, 20, 50, 100, 200], lam=0.1)
+    ax = plotting.plot_curve(curve)
+    x, y = ax.get_lines()[0].get_data()
+    known = curve.classification_error.values
+    np.testing.assert_allclose(y[np.isin(x, curve.samples)], known, rtol=1e-12)
+
+    def largest_turn(x, y):
+        return np.abs(np.diff(np.diff(y) / np.diff(np.log(x)))).max()
+
+    assert largest_turn(x, y) < 0.3 * largest_turn(curve.samples.values, known)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["±1 s.e. over other rows"]
+    assert "intercept" not in ax.get_title()
+    needed = replica.samples_needed(sample, lam=0.1, classification_error=float(known[2]))
+    texts = [text.get_text() for text in needed.plot().get_legend().get_texts()]
+    assert texts[1] == f"error of {known[2]:g}"
+    assert texts[2].startswith(f"$n$ = {needed.samples:.0f}")
+
+
 def test_a_confusion_matrix_has_its_shares():
     rng = np.random.default_rng(0)
     of = rng.integers(0, 10, 400)

@@ -33,7 +33,7 @@ def test_a_wrong_theory_is_found_out(noisy_comparison, change):
     """Each of these changes some error by more than the tolerance allows."""
     assert noisy_comparison.agrees
     simulation = noisy_comparison.simulation
-    wrong = theory_at(replace(simulation.problem, **change), simulation)
+    wrong, _ = theory_at(replace(simulation.problem, **change), simulation)
     checks = {
         name: check._replace(theory=wrong[name]) for name, check in noisy_comparison.checks.items()
     }

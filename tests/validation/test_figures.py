@@ -2,6 +2,8 @@
 say what the papers say, and that the command keeps what it has simulated."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -201,6 +203,15 @@ def test_staircase():
     assert across[0][-1] < 0.15
     assert min(across[1][-1], across[2][-1]) > 0.25
     drawn("dandi/staircase", data)
+
+
+def test_digits_ask_for_scikit_learn():
+    code = "import sys; sys.modules['sklearn'] = None\nfrom validation.cli.main import app\n"
+    code += "from replica.cli import run\nrun(app, ['figure', 'digits', '--plot', 'never.png'])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    (sentence,) = found.stderr.splitlines()
+    assert "the figure must be made with scikit-learn: python3 -m pip install " in sentence
+    assert "'replica-srf[sklearn]'" in sentence
 
 
 def test_digits():

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument, solve
+from replica import GradientStep, InvalidArgument, learning_curve, solve
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate
 from validation import compare, draw, first_layer, simulate
+from validation.comparisons.checks import Check
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=3, eta=2.0, noise=0.1)
 WEIGHTS = np.random.default_rng(0).standard_normal((12, 20)) / 4
@@ -89,6 +90,28 @@ def test_workers_stores_and_shards_change_nothing(model, tmp_path):
     assert alone.document()["points"][3]["samples"] == 30
 
 
+def test_a_comparison_has_the_notes_of_its_theory(caplog):
+    """In the words of the curve, without another log of the lines of its figure; and 1 / n is
+    allowed at every n: 3 % is more than that at n = 100, and less at n = 8."""
+    of = np.arange(300) % 5
+    rows = np.eye(5, 8)[of] + np.random.default_rng(0).standard_normal((300, 8))
+    model = FeatureSample(features=rows, labels=of)
+    at = dict(samples=[8, 100], lam=0.1)
+    found = compare(model, **at, seeds=3, rng=0)
+    found.plot()
+    assert not caplog.messages
+    learning_curve(model, **at)
+    assert found.notes == caplog.messages
+    assert "few samples of a class" in found.notes[0]
+    assert found.document()["notes"] == found.notes
+    assert found.notes[0][:40] in repr(found)
+    theory = found.checks["test_error"].theory
+    for shares, far in (([1.03, 1.0], False), ([1.0, 1.03], True)):
+        simulated = theory * np.array(shares)[:, None]
+        check = Check(theory, simulated, 1e-9 * theory)
+        assert replace(found, checks={"test_error": check}).disagrees == far
+
+
 @pytest.mark.parametrize("model", [first_layer(STEP, dimension=60, beta=1.0, rng=1),
                                    features(4000)], ids=["layer", "features"])  # fmt: skip
 def test_a_comparison_has_the_theory_of_what_is_given(model):
@@ -102,7 +125,10 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     document = found.document()
     assert document["points"][2]["samples"] == 120
     far = {"test_error": check._replace(theory=9 * check.theory)}
-    assert "standard errors allowed for n = 60," in replace(found, checks=far).verdict
+    assert (
+        "the 1/n plus 4 standard errors allowed for n = 60 to 120,"
+        in replace(found, checks=far).verdict
+    )
     size, count = ("dimension", 60) if model.width == 60 else ("width", model.width)
     assert document[size] == found.settings[size] == found.dataset().attrs[size] == count
     assert ("dimension" in document) == (size == "dimension")

@@ -57,7 +57,7 @@ def test_the_limit_is_the_theory():
     assert found.agrees, found.document()
     # A wrong theory is found out.
     wrong = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.5, noise=0.1)
-    theory = theory_at(wrong, found.simulations[-1])
+    theory, _ = theory_at(wrong, found.simulations[-1])
     checks = {name: of._replace(theory=theory[name]) for name, of in found.checks.items()}
     other = replace(found, checks=checks)
     assert not other.agrees

@@ -32,15 +32,16 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
     than of many: the verdict allows for that.  The theory is that of the simulated dimension up to
-    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself, is called
-    close but not equal.  A figure has the limit as pale lines.  With --ladder, the limit that
-    simulations at several dimensions point to, by a line in 1/d; --seeds is then for the largest
-    of them.
+    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself (1/n, of
+    what is given), is called close but not equal.  A figure has the limit as pale lines.  With
+    --ladder, the limit that simulations at several dimensions point to, by a line in 1/d; --seeds
+    is then for the largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.
 
-    The exit status is 1 where they disagree, and 0 where there are not enough draws to tell.
+    The exit status is 1 where they disagree, and 0 where they are close, or there are not enough
+    draws to tell.
 
     In Python: validation.compare and validation.ladder.
 
@@ -75,6 +76,8 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
                 "larger sizes"
             )
         answer(f"{comparison.verdict}\nCompared with the {comparison.note}.")
+        for note in comparison.notes:
+            answer(f"Of the theory {note}.")
 
     output.write(
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset

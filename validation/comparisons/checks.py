@@ -65,12 +65,12 @@ class Check(NamedTuple):
         off = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
         return np.asarray(off > APART * np.abs(self.simulated) + 1e-12)
 
-    def agrees(self, allowance: float, seeds: int) -> Array:
+    def agrees(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
         ``apart`` that this tells nothing."""
         return np.asarray(self.within(allowance, seeds) & ~self.apart)
 
-    def within(self, allowance: float, seeds: int) -> Array:
+    def within(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
         tolerance of this module.
 
@@ -104,7 +104,7 @@ def verdict(
     checks: Mapping[str, Check],
     axes: Mapping[str, Array],
     *,
-    allowance: float,
+    allowance: float | Array,
     size: str,
     seeds: int,
 ) -> tuple[bool, str]:
@@ -116,8 +116,8 @@ def verdict(
     checks : dict of name -> Check
     axes : dict of name -> (N_a,) or (N_l,) array
         alpha, or the samples of what is given, and lam.
-    allowance : float
-        Allowed for ``size``, relative to the theory.
+    allowance : float or (N_a, 1) array
+        Allowed for ``size``, relative to the theory; 1 / n at every n is an array.
     size : str
         What is finite, such as "d = 500".
     seeds : int
@@ -133,7 +133,7 @@ def verdict(
     known = next((some for some in (far, apart) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
     most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
-    share = f"{allowance:.1%} plus " if allowance else ""
+    share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if far.any():
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
@@ -217,9 +217,11 @@ def leaning(z: Array, seeds: int) -> list[int]:
     return [k for k, one in enumerate(known) if one.size > 1 and abs(one.mean()) > as_rare]
 
 
-def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
-    """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each."""
+def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:
+    """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each;
+    and its notes."""
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
-    theory = solved(model, simulation.axes | {"samples": simulation.samples}, simulation.loss)
-    return {name: theory[name].reshape(shape) for name in simulation.errors}
+    axes = simulation.axes | {"samples": simulation.samples}
+    theory, notes = solved(model, axes, simulation.loss)
+    return {name: theory[name].reshape(shape) for name in simulation.errors}, notes

@@ -41,7 +41,7 @@ def compare(
         As in :func:`simulate`.
     allowance : float
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless
-        said, and 1 / n, of the fewest samples, where the theory is of given layers or features.
+        said, and 1 / n at every n where the theory is of given layers or features.
     theory : {"network", "srf", "given"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless said.  "given" is that of the first layer of every draw, at its
@@ -108,19 +108,20 @@ def compare(
         **options,
     )
     taken = taken.at(simulation.dimension)
+    allowed: Any = allowance
     if allowance is None:
-        of_layer = exact(simulation, taken)
-        size = 1 / simulation.samples.min() if of_layer else ALLOWANCE / simulation.dimension
-        allowance = float(size)
+        of_each, of_size = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
+        allowed = of_each if exact(simulation, taken) else of_size
+    notes: list[str] = []
     if taken.of_draws:
         checks = beside_draws(simulation)
     else:
-        expected = theory_at(taken.model, simulation)
+        expected, notes = theory_at(taken.model, simulation)
         checks = {
             name: Check(expected[name], errors.mean(axis=0), standard_error(errors))
             for name, errors in simulation.errors.items()
         }
-    return Comparison(simulation.axes, checks, [simulation], [taken], allowance)
+    return Comparison(simulation.axes, checks, [simulation], [taken], allowed, notes=notes)
 
 
 def ladder(
@@ -200,7 +201,7 @@ def ladder(
         )
         for name in simulations[0].errors
     }
-    expected = theory_at(taken.model, simulations[0])
+    expected, _ = theory_at(taken.model, simulations[0])
     checks = {name: Check(expected[name], of.limit, of.stderr) for name, of in lines.items()}
     allowance = (ALLOWANCE / sizes[0]) ** 2
     return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
@@ -220,7 +221,7 @@ def beside_draws(simulation: Simulation) -> dict[str, Check]:
     of what is measured; standard errors are those of the differences."""
     drawn = simulation.experiment
     layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
-    each = [theory_at(layer, simulation) for layer in layers]
+    each = [theory_at(layer, simulation)[0] for layer in layers]
     checks = {}
     for name, simulated in simulation.errors.items():
         theory = np.array([one[name] for one in each])

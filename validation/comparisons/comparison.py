@@ -45,21 +45,24 @@ class Comparison(Displayed):
         At every setting of the parameters, the last varying fastest, and every dimension.
     theories : list of Theory
         Of every setting.
-    allowance : float
-        Finite-size bias that is allowed for, relative to the theory.
+    allowance : float or (n, 1) array
+        Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
         In 1/d, of which the limits are compared; empty at a single dimension.
     between : callable (axes) -> list of Theory
         Those of other values of the parameters, in the same order.
+    notes : list of str
+        Of what is given: what the theory may be off by, why, and at how many samples.
     """
 
     axes: dict[str, Array]
     checks: dict[str, Check]
     simulations: list[Simulation]
     theories: list[Theory]
-    allowance: float
+    allowance: float | Array
     lines: dict[str, Extrapolation] = field(default_factory=dict)
     between: Callable[[dict[str, Array]], list[Theory]] | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def simulation(self) -> Simulation:
@@ -81,7 +84,7 @@ class Comparison(Displayed):
         somewhere; of few draws theory and simulation may neither agree nor disagree."""
         return not self._all(Check.within)
 
-    def _all(self, holds: Callable[[Check, float, int], Array]) -> bool:
+    def _all(self, holds: Callable[[Check, Any, int], Array]) -> bool:
         """Whether a condition ``holds`` for every error."""
         each = [check for _, checks, _ in self._settings() for check in checks.values()]
         seeds = self.simulation.seeds
@@ -111,7 +114,8 @@ class Comparison(Displayed):
         sizes = ", ".join(str(one.dimension) for one in self._sizes)
         size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
         if exact(self.simulation, self.theories[0]):
-            size = f"n = {self.simulation.samples.min()}"
+            n = self.simulation.samples
+            size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
         equal, sentence = verdict(
             checks,
             self._points,
@@ -165,6 +169,7 @@ class Comparison(Displayed):
         document = self.simulation.document(self.columns)
         document["problem"] |= self._varied
         document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
+        document |= {"notes": self.notes} if self.notes else {}
         if self.lines:
             each = [one.document() for one in self._sizes]
             steps = [{name: one[name] for name in (*SIZES, "points")} for one in each]
@@ -241,7 +246,8 @@ class Comparison(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
-        return ({} if self._varied else z) | {"verdict": self.verdict, "theory": self.note}
+        known = {"verdict": self.verdict, "theory": self.note, "notes": "; ".join(self.notes)}
+        return ({} if self._varied else z) | {name: said for name, said in known.items() if said}
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns)

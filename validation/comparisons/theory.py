@@ -9,7 +9,7 @@ import numpy as np
 from replica.convex import Loss
 from replica.errors import InvalidArgument
 from replica.given import Given
-from replica.observables import learning_curve, sweep
+from replica.observables import curve_given, notes_on, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
@@ -130,12 +130,17 @@ def exact(simulation: Simulation, theory: Theory) -> bool:
     return bool(simulation.experiment.samples) or theory.of_draws
 
 
-def solved(model: Solvable, axes: Mapping[str, Array], loss: Loss) -> dict[str, Array]:
-    """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,)."""
+def solved(
+    model: Solvable, axes: Mapping[str, Array], loss: Loss
+) -> tuple[dict[str, Array], list[str]]:
+    """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,), and
+    the notes on what is given."""
     if not isinstance(model, Given):
-        return dict(sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss).columns)
-    curve = learning_curve(model, samples=axes["samples"], lam=axes["lam"], loss=loss)
-    return {str(name): variable.values.ravel() for name, variable in curve.items()}
+        grid = sweep(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
+        return dict(grid.columns), []
+    curve = curve_given(model, None, axes["samples"], axes["lam"], loss)
+    columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
+    return columns, notes_on(model, curve)
 
 
 def curves(
@@ -151,7 +156,7 @@ def curves(
     unknown = np.full(shape[-2:], np.nan).ravel()
 
     def of_all(models: Sequence[Solvable | None]) -> "xarray.Dataset":
-        parts = [{} if one is None else solved(one, points, loss) for one in models]
+        parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
         known = {name for part in parts for name in part} & ERROR_LABELS.keys()
         columns = {name: [part.get(name, unknown) for part in parts] for name in known}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}

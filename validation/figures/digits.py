@@ -33,8 +33,8 @@ def rows_of_digits() -> tuple[Array, Array]:
     random order; and their digits."""
     try:
         from sklearn.datasets import load_digits
-    except ModuleNotFoundError:
-        needed = "made where scikit-learn is installed: pip install scikit-learn"
+    except ImportError:
+        needed = "made with scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
         raise InvalidArgument("the figure", "digits", needed) from None
     pixels, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))
@@ -68,8 +68,6 @@ def along(law: Any, samples: Any) -> Array:
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
     """Both curves of the theory, the errors of fitted readouts, and the power law."""
-    from sklearn.linear_model import RidgeClassifier
-
     features, digits = rows_of_digits()
     if quick:
         features, digits = features[:600], digits[:600]
@@ -87,6 +85,8 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     for count in tracked(few, progress):
         found = simulate(samples["all"], samples=[count], lam=LAM, **size).columns
         fits.append([found[name].item() for name in (ERROR, f"{ERROR}_stderr")])
+    from sklearn.linear_model import RidgeClassifier
+
     estimator = RidgeClassifier(alpha=LAM * width)
     law = power_law(estimator, features[:IN_HAND], digits[:IN_HAND])
     theory = {
