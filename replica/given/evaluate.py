@@ -22,6 +22,7 @@ from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
 from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
+from .sample import FeatureSample
 from .samples import Given
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
@@ -179,15 +180,14 @@ class _Point:
     contraction: float = 1.0
 
     def settle(self, model: Given) -> ReadoutErrors:
-        """The errors on strata that are fine enough, along directions that are enough: they are
-        the same on coarser strata with one more direction; or on coarser strata, where one more
-        direction changes little.
-
-        Raises ``GivenUp`` where that is not reached.
-        """
+        """The errors on strata that are fine enough, along directions that are enough: the same
+        on coarser strata with one more; or on coarser strata, where one more changes little.
+        Raises ``GivenUp`` where that is not reached."""
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
-            return self._solved(model.stratified(self.samples), 5e-3 * min(1.0, 1e-4 / self.tol))
+            given = model.stratified(self.samples)
+            part = isinstance(model, FeatureSample) and given.rows != len(model.labels)
+            return self._solved(given, 0.1 if part else 5e-4)  # its errors scatter by far more
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         count = model.special.shape[1]

@@ -21,7 +21,8 @@ from .equations import Freedom, StrataEquations, Variances
 from .strata import Strata
 
 BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
-PRODUCTS = 4e9  # of numbers that its fourth powers may take; more are estimated from some rows
+MANY = 1000  # rows, of which each is a small part of a variance
+PRODUCTS = 2.5e9  # of numbers that its fourth powers may take; more are estimated from some rows
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class RowStrata(Strata):
         return root.T @ root  # symmetric, of which half is computed
 
     def trace(self, matrix: Any) -> Array:
-        return np.asarray(((self.features @ matrix) * self.features).sum(axis=1)) / self.width
+        return np.asarray(np.vecdot(self.features @ matrix, self.features)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         mean = x @ self.features.T
@@ -72,17 +73,21 @@ class RowEquations(StrataEquations):
         f, left, strata = self.drawn, self.left(slope, V), self.strata
         own = V / left  # R_ii
         once = f * (1 - f)
-        g, reach = once * slope**2, None
+        g, reach, N = once * slope**2, None, len(V)
         if self.labels.outputs > 1:  # R itself takes less time
             scaled = strata.features / left[:, None]
-            reach = (scaled @ G @ scaled.T / strata.width) ** 2
+            reach = scaled @ (G / strata.width) @ scaled.T
+            reach *= reach
             alone = reach**2 @ g - own**4 * g
         else:
             alone = self._fourth_powers(G, left, g, own)
 
         def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+            def averaged(x: Array) -> Array:
+                return x.reshape(len(square), -1, N).mean(axis=1)
+
             # Eq. (22.3): a row has nothing of itself
-            z = f * square - (f * mean) ** 2 - (f * slope) ** 2 * part
+            z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
             if reach is None:
                 T = self.covariance(G, z[0] / (f * left**2))
                 total = strata.trace(T) / left**2
@@ -90,9 +95,9 @@ class RowEquations(StrataEquations):
                 T, total = np.nan * G, z @ reach
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / left, mean) @ G
-            u = strata.along(asked)[0] / (strata.width * left) - own * mean
+            u = averaged((strata.along(asked)[0] / (strata.width * left) - own * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            new = strata.positive(total - own**2 * z - once * strata.shares * u**2 - alone * z)
+            new = strata.positive(total - own**2 * z - once * strata.shares * u - alone * z)
             return T, new, new @ strata.shares
 
         return varied
@@ -103,16 +108,18 @@ class RowEquations(StrataEquations):
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
-        features = self.strata.features
+        features, middle = self.strata.features / left[:, None], G / self.strata.width
         N, p = features.shape
+        if N > MANY:  # single precision is enough for a correction
+            features, middle, g = (x.astype(np.float32) for x in (features, middle, g))
         step = int(np.ceil(N**2 * p / PRODUCTS))
         some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
-        others, size = features[some] / left[some, None], max(1, BLOCK * step // N)
+        others, size = features[some], max(1, BLOCK * step // N)
         total = np.zeros(N)
         for start in range(0, N, size):
             check_time()
             block = slice(start, start + size)
-            R = features[block] / (p * left[block, None]) @ G @ others.T
+            R = features[block] @ middle @ others.T
             R *= R
             R *= R
             total[block] = R @ g[some]

@@ -25,9 +25,9 @@ from .strata import Stratified, StratumLabels, labels_of
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
 FEWEST_OF_STRATUM = 3.0
-# Rows of a large sample that are taken, unless more are to train: these numbers are far below the
-# scatter of errors with the rows, and WORK is that of a second.
-FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
+# Rows of a large sample that are taken, whose errors scatter by a percent or two; SPARE times as
+# many as are to train, and twice as many where products for a matrix (p, p) are no more than WORK.
+FEWEST_ROWS, MOST_ROWS, WORK, SPARE = 2000, 5000, 1e9, 1.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -148,6 +148,14 @@ class FeatureSample(Described):
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
 
+    def taken(self, samples: Any) -> Any:
+        """How many of the rows stand for all, for so many ``samples``, a number or an array."""
+        work = WORK / self.width**2
+        several = MOST_ROWS if self.outputs > 1 else 0  # covariances take matrices between rows
+        most = np.maximum(np.minimum(2 * samples, work), SPARE * samples)
+        fewest = np.maximum(most, np.clip(work / 2, FEWEST_ROWS, MOST_ROWS))
+        return np.minimum(len(self.labels), several or fewest).astype(int)
+
     def stratified(self, samples: float) -> Stratified:
         """The strata for so many ``samples`` of the readout: the rows; or where there are fewer
         rows, or strata are given, Gaussian strata with the empirical moments of each.
@@ -172,19 +180,17 @@ class FeatureSample(Described):
         return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
     def _rows(self, samples: float) -> Stratified:
-        """The rows, or so many of them that the matrices of a point take a second: at random, and
-        twice as many as there are ``samples``."""
-        features, labels = self._columns, self.labels
-        fewest = max(FEWEST_ROWS, 2 * samples, min(MOST_ROWS, WORK / features.shape[1] ** 2))
-        if self.outputs > 1:  # whose covariances take matrices between rows
-            fewest = MOST_ROWS
-            if samples > fewest:
-                allowed = f"at most {fewest} for several classes or outputs"
-                raise InvalidArgument("samples", samples, allowed)
-        if fewest < len(labels):
-            chosen = np.random.default_rng(0).permutation(len(labels))[: int(fewest)]
+        """The rows, or some of them at random."""
+        features, labels, N = self.features, self.labels, int(self.taken(samples))
+        if samples > self.most_by_rows:
+            allowed = f"at most {MOST_ROWS} for several classes or outputs"
+            raise InvalidArgument("samples", samples, allowed)
+        if len(labels) > N:
+            chosen = np.random.default_rng(0).permutation(len(labels))[:N]
             features, labels = features[chosen], labels[chosen]
-        N, h = len(labels), self._targets(labels)
+        if self.intercept:  # takes up a shift of each feature
+            features = np.column_stack([features - features.mean(axis=0), np.ones(N)])
+        h = self._targets(labels)
         shares = np.full(N, 1 / N)
         return Stratified(
             RowStrata(shares, features),
@@ -199,15 +205,6 @@ class FeatureSample(Described):
         """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
         columns = np.atleast_2d(labels.T)
         return with_sums(columns) if self.classes else columns
-
-    @property
-    def _columns(self) -> Array:
-        """The features; with an intercept, which takes up a shift of each, centred, and a
-        constant."""
-        if not self.intercept:
-            return self.features
-        centred = self.features - self.features.mean(axis=0)
-        return np.column_stack([centred, np.ones(len(centred))])
 
     def _gaussian(self, samples: float) -> Stratified:
         """The strata of empirical moments."""

@@ -97,7 +97,14 @@ def _ridge(
     past = np.zeros((1, 6, 2, strata.shares.size))
     G: Any = None if start is None else start.response
     T, part, variance = None, np.empty(0), np.empty(0)
-    V = equations.response(np.ones_like(shares), 0.0 * shares)[1] if G is None else strata.trace(G)
+    # of many rows' weights in G little depends on V: no start is nearer, and images gain that much
+    free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
+    rate = max(0.01, free * min(1.0, strata.width / equations.samples))
+    known = free < 1 and rate < 0.1
+    V = equations.response(0 * shares + 1, 0 * shares)[1] if known or G is None else strata.trace(G)
+    of_image = tol
+    if known:
+        V, contraction, of_image = equations.response_of_square(V), rate, tol / rate
 
     def respond(x: Array) -> Array:
         nonlocal G, V
@@ -105,13 +112,17 @@ def _ridge(
         V = equations.response_of_square(t)
         return np.log(V)
 
-    of_V = _iterated(equations, respond, np.log(strata.positive(V)), tol, past, contraction)
+    of_V = _iterated(equations, respond, np.log(strata.positive(V)), of_image, past, contraction)
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     varied, scores = equations.variances(G, slope, V), equations.scores(under)
+
+    def averaged(x: Array) -> Array:  # of outputs that are no classes the sum is asked for
+        return x.mean(axis=0, keepdims=True) if len(x) == labels.outputs else x
+
     # Eqs. (20.4), (22.9), v and T apart
-    seen = scores.square / slope**2
+    seen = averaged(scores.square / slope**2)
 
     def covary(x: Array) -> Array:
         nonlocal T, part, variance
@@ -121,21 +132,22 @@ def _ridge(
 
     def size(_: Array) -> Array:
         power = strata.positive(under.variance + part)
-        return (equations.size2(under.centre, power) / V).ravel()
+        return averaged(equations.size2(under.centre, power) / V).ravel()
 
-    # without a start errors are those of the mean readout; several labels have none
-    single = labels.outputs == 1
-    errors = seen + strata.trace(start.covariance) if start is not None and single else seen
-    past = past if single else np.zeros((1, 10, 2, seen.size))
-    first = (errors / V).ravel()
     freedom = equations.freedom(G, slope, V)
     # what is left of a step after its image, which is kept; of very many samples G is not so known
-    rate = float(np.clip(freedom.lost / equations.samples, 0.01, 0.99))
+    rate = float(np.clip(free * freedom.lost / equations.samples, 0.01, 0.99))
     left = rate / (1 - rate)
+    # without a start errors are those of the mean readout; several labels have none
+    single, errors = len(seen) == 1, seen
+    if start is not None and labels.outputs == 1 and not known:
+        errors = seen + strata.trace(start.covariance)
+    past = past if single else np.zeros((1, 10, 2, seen.size))
+    first = (errors / V).ravel()
     of_errors = _iterated(equations, covary, first, tol / left, past, rate, size, linear=not single)
     of_errors.residual[:] *= left
     field = under._replace(variance=strata.positive(under.variance + part))
-    total = float(variance[: labels.outputs].sum())
+    total = float(labels.outputs * variance[: labels.outputs].mean())
     return _solved(freedom, field, Posterior(G, T, a), total, of_V, of_errors)
 
 

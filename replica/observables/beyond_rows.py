@@ -31,6 +31,10 @@ BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class or stratum; without "
     "strata errors are scaled to meet those of the rows, where both are known"
 )
+SOME_ROWS = (
+    "a part of the rows, at random, stands for all: standard errors and the variance over samples "
+    "are that part's"
+)
 # what is scaled, beside standard errors of the same
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
@@ -49,6 +53,7 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
         SENSITIVE: few,
         UNCENTRED: degrees > (-np.inf if _is_uncentred(model) else np.inf),
         BEYOND_ROWS: beyond(model, samples),
+        SOME_ROWS: rows & takes_part(model, samples),
     }
 
 
@@ -77,6 +82,11 @@ def beyond(model: Given, samples: Any) -> Any:
     """Whether there are more ``samples`` than the rows of a model that has some."""
     rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
     return samples > rows
+
+
+def takes_part(model: Given, samples: Any) -> Any:
+    """Whether fewer rows than all stand for a sample, at so many ``samples``."""
+    return isinstance(model, FeatureSample) and model.taken(samples) < len(model.labels)
 
 
 def classes_of(model: FeatureSample) -> FeatureSample:

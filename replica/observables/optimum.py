@@ -196,12 +196,13 @@ def of_square(loss: Any) -> None:
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
-    searched = model
-    if isinstance(model, FeatureSample) and model.classes and model.by_rows(at["samples"]):
-        searched = replace(model, classes=())
+    searched, tol = model, None
+    if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
+        # there are no strata to refine: iterations are stopped at 1e-4
+        searched, tol = replace(model, classes=() if model.classes else None), 0.2
 
     def errors(x: Array) -> Array:
-        found = curve_given(searched, lam=np.exp(x), **at).test_error.values
+        found = curve_given(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
         check_time()
         return found
 

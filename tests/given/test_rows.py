@@ -325,6 +325,21 @@ def test_of_very_many_rows_some_are_taken():
         assert point.test_error == pytest.approx(found.test_error[i, 0], rel=0.04)
 
 
+def test_how_many_rows_are_taken_is_said(caplog):
+    """As the rule has it, and errors that differ by their scatter."""
+    wide = FeatureSample(features=np.zeros((20_000, 500)), labels=np.arange(20_000.0), classes=())
+    taken = wide.taken(np.array([100, 1500, 3000, 10_000, 19_000]))
+    assert taken.tolist() == [2000, 3000, 4000, 11_000, 20_000]
+    features, y = pixels(6000, 10)
+    sample, all_rows = (FeatureSample(features=features[:n], labels=y[:n]) for n in (6000, 5000))
+    some = solve(sample, samples=100, lam=0.1)
+    assert some.strata == 5000
+    assert "a part of the rows" in repr(some)
+    assert "a part of the rows" not in repr(solve(all_rows, samples=100, lam=0.1))
+    learning_curve(sample, samples=[100, 5000], lam=0.1)
+    assert "1 of 2 points, at samples 100, have a part of the rows" in caplog.text
+
+
 def test_a_separable_sample_with_all_its_rows_is_flagged():
     """Without a variance over samples the hinge's score has jumps: no fixed point is found."""
     features, y = pixels(90, 12)
