@@ -3,7 +3,7 @@
 from .convex_readout import fit_convex_readout
 from .errors import mean_losses, squared_errors
 from .readout import fit_readout
-from .ridge import Blocks, Fits, fit_ridge, predict, routes
+from .ridge import Blocks, Fits, fit_ridge, predict
 
 __all__ = [
     "Blocks",
@@ -13,6 +13,5 @@ __all__ = [
     "fit_ridge",
     "mean_losses",
     "predict",
-    "routes",
     "squared_errors",
 ]
