@@ -93,9 +93,8 @@ def test_alignment_after_the_first_step(readout):
     # One draw of n = 1800 samples: C_1 is known to sqrt(E y^2 / n) = 5 % of its length; the 300
     # neurons share this noise.
     np.testing.assert_allclose(signed.mean(axis=0), expected, atol=0.06)
-    assert found.gradients_in_subspace.shape == (1, 300)
     # Squared cosines of a row at initialisation are 1/d each, here of two directions.
-    assert (found.weights_in_subspace[0] ** 2).mean() == pytest.approx(2 / 600, rel=0.3)
+    assert (found.weights[0] ** 2).sum(axis=1).mean() == pytest.approx(2 / 600, rel=0.3)
 
 
 def test_spike_after_each_step_of_a_target_of_two_directions():

@@ -1,37 +1,17 @@
 """Tasks: inputs, and labels of a direction or of the component that an input is from."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer
+from replica.given import FirstLayer
 from replica.problem import Activation, GaussianMixture, LabelLaw, activation, class_labels
 from solvers.results import Array
 
 from .mixtures import Mixture
-
-
-class LearningTask(Protocol):
-    """Where the samples of an experiment come from."""
-
-    @property
-    def dimension(self) -> int:
-        """n."""
-
-    @property
-    def trace(self) -> float:
-        """tr Sigma, the mean squared length of an input."""
-
-    def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
-        """Inputs (m, n) and labels (m,)."""
-
-    def given(
-        self, weights: Array, student: Activation, feature_noise: float
-    ) -> FirstLayer | FeatureSample:
-        """What has a theory of the readout, given the first layer (k, n)."""
 
 
 @dataclass(frozen=True, eq=False)
