@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from replica.plotting import (
     BARS,
-    ERROR_LABELS,
     REFERENCE,
     add_legend,
     draw_points,
@@ -113,18 +112,19 @@ def theory_legend(
     own: str = "the network",
     draws: int | None = None,
 ) -> None:
-    """Labels of the axes of ``draw_theories``, legends of its curves, and below all panels one of
-    what ``kinds`` of lines and points are, if all points are of ``own``."""
-    axes[0, 0].set_ylabel(ERROR_LABELS["test_error"])
+    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels one
+    of what ``kinds`` of lines and points are, if all points are of ``own``."""
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
         label = f"theory of {own}" if kind == "theory" else THEORIES[kind]["label"]
         handles += axes[0, 0].plot([], [], **(THEORIES[kind] | {"color": "0.3", "label": label}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
-    legend_below(axes[0, 0].figure, handles)
+    legend_below(axes[0, 0].get_figure(root=True), handles)
     for ax in axes[0]:
-        ax.set_ylim(bottom=0)
+        low, high = ax.get_ylim()
+        if ax.get_yscale() == "linear" and low < high / 2:
+            ax.set_ylim(bottom=0)
         add_legend(ax)
     if len(axes[0]) > 1:
         letter_panels(axes[0])

@@ -25,6 +25,7 @@ from replica.documents import plain
 from replica.plotting import (
     BARS,
     COLOURS,
+    ERROR_LABELS,
     LABELS,
     add_legend,
     colours,
@@ -177,7 +178,7 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
         label = rf"best $\lambda$, {setting('alpha', curve['alpha'])}"
         draw_theories(axes[:, 0], data, curve, color=color, label=label)
     theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
-    ax.set_xlabel("")
+    ax.set(xlabel="", ylabel=ERROR_LABELS["test_error"])
     below.set_xlabel(LABELS["eta"])
     ax.set_title(", ".join(settings(SETTING | {"beta": 1.0})), fontsize="medium")
     return picture

@@ -25,10 +25,10 @@ from .drawing import THEORIES, draw_theories, panels_with_differences, theory_le
 @dataclass(frozen=True)
 class Curve:
     """Errors of ``problem``, a function of the abscissa, at one ``fit`` of the readout; where this
-    has no alpha, that is the abscissa.
+    has no alpha, or no lam, that is the abscissa.
 
     ``kinds`` are those of THEORIES.  A curve with a ``style`` of its own is a line of the first,
-    and not simulated.
+    and not simulated.  ``fresh`` draws are others at every value.
     """
 
     problem: Callable[[float], Problem]
@@ -38,12 +38,13 @@ class Curve:
     beta: float = 1.0
     kinds: tuple[str, ...] = ("theory", "srf")
     style: dict[str, Any] = field(default_factory=dict)
+    fresh: bool = False
 
     def points(self, values: Array) -> list[tuple[Problem, dict[str, Any]]]:
         """Problems with the fits of their readouts that make up the curve at these ``values``."""
-        if "alpha" in self.fit:
-            return [(self.problem(value), self.fit) for value in values.tolist()]
-        return [(self.problem(np.nan), self.fit | {"alpha": values})]
+        for name in {"alpha", "lam"} - self.fit.keys():
+            return [(self.problem(np.nan), self.fit | {name: values})]
+        return [(self.problem(value), self.fit) for value in values.tolist()]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Panel:
     errors: tuple[str, ...] = ("test_error",)
     at_dimension: bool = False
     linear: bool = False
+    scales: dict[str, str] = field(default_factory=dict)
 
 
 def compute(
@@ -88,13 +90,14 @@ def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
     if not curve.style:
         each = [
             simulate(
-                problem, rng=0, beta=curve.beta if problem.schedule else None, store=store,
-                **fit, **panel.size,
+                problem, rng=i * curve.fresh, store=store,
+                beta=curve.beta if problem.schedule else None, **fit, **panel.size,
             ).columns
-            for problem, fit in curve.points(few)
+            for i, (problem, fit) in enumerate(curve.points(few))
         ]  # fmt: skip
         for error, lines in found.items():
-            parts = [np.hstack([one[error], one[f"{error}_stderr"]]) for one in each]
+            keys = error, f"{error}_stderr"
+            parts = [np.stack([one[key].ravel() for key in keys], axis=-1) for one in each]
             lines["simulated"] = np.concatenate(parts)
     if panel.linear:
         model = model_of("theory", curve.problem(panel.x[0]), curve.beta)
@@ -105,11 +108,12 @@ def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
 def draw_panels(
     data: dict[str, Any],
     panels: Sequence[Panel],
+    picture: Any = None,
     *,
     width: float = 10.0,
     own: str = "the network",
     fontsize: str | None = None,
-) -> Figure:
+) -> Any:
     """A column for each error of each panel, of which the legend says what is simulated, ``own``,
     at which size, where that is the same for all."""
     columns = [
@@ -119,7 +123,7 @@ def draw_panels(
     ]
     every = [curve for curves in data["panels"] for curve in curves]
     one_size = all(curve["dimension"] == data["dimension"] for curve in every)
-    picture = Figure(figsize=(width, 5.4), layout="constrained")
+    picture = picture or Figure(figsize=(width, 5.4), layout="constrained")
     axes = panels_with_differences(picture, len(columns))
     for column, (panel, curves, error) in zip(axes.T, columns, strict=True):
         for i, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
@@ -133,7 +137,9 @@ def draw_panels(
             column[0].axhline(curves[0]["linear"], **REFERENCE, label="best linear predictor")
         sizes = "" if one_size else f", $d = {curves[0]['dimension']}$"
         column[0].set_title(panel.title + sizes, fontsize=fontsize)
-        column[0].set_ylabel(ERROR_LABELS[error] if len(panel.errors) > 1 else "")
+        if panel is panels[0] or len(panel.errors) > 1:
+            column[0].set_ylabel(ERROR_LABELS[error])
+        column[0].set(**panel.scales)
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
