@@ -6,8 +6,7 @@ from .hermite_expansion import EquivalenceWarning, HermiteExpansion, expand, nee
 from .hermite_model import Errors, in_theory, side_by_side
 from .image_files import ImageSet, images
 from .image_tasks import ImageTask, LearningTask, image_task
-from .mixtures import Mixture, Scaling, mixture, scaling
-from .tasks import MixtureTask, classification, regression
+from .mixtures import Mixture, MixtureTask, Scaling, classification, mixture, regression, scaling
 
 __all__ = [
     "EquivalenceWarning",

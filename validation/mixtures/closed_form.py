@@ -13,7 +13,7 @@ from replica.steps import features_at_dimension
 
 from .hermite_expansion import expand
 from .hermite_model import Errors, bulk_scale, solved_errors
-from .tasks import MixtureTask
+from .mixtures import MixtureTask
 
 
 def closed_form(

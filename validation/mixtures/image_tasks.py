@@ -16,7 +16,7 @@ from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array
 
 from .image_files import ImageSet
-from .tasks import MixtureTask
+from .mixtures import MixtureTask
 
 ROWS = 8  # a neuron, of a sample of features
 
