@@ -52,19 +52,23 @@ def panels_of(quick: bool) -> list[Panel]:
         Curve(partial(of_classes, variances), FIT, label, color)
         for (label, variances), color in zip(CLASSES.items(), COLOURS, strict=False)
     ]
+    panels = (
+        ("separation of the classes $s$ (with intercept)", 0.0, 3.0, classes),
+        ("variance of the data spike", 1.0, 9.0, [Curve(of_spike, FIT)]),
+        (
+            "angle between target and spike (degrees)",
+            0.0,
+            90.0,
+            [Curve(partial(of_spike, 5.0), FIT)],
+        ),
+    )
+    dense, few = (7, 3) if quick else (31, 7)
     return [
         Panel(
-            curves, *(np.linspace(low, high, n) for n in ((7, 3) if quick else (31, 7))), size,
+            curves, np.linspace(low, high, dense), np.linspace(low, high, few), size,
             abscissa=abscissa,
         )
-        for abscissa, low, high, curves in (
-            ("separation of the classes $s$ (with intercept)", 0.0, 3.0, classes),
-            ("variance of the data spike", 1.0, 9.0, [Curve(of_spike, FIT)]),
-            (
-                "angle between target and spike (degrees)", 0.0, 90.0,
-                [Curve(lambda angle: of_spike(angle=angle), FIT)],
-            ),
-        )
+        for abscissa, low, high, curves in panels
     ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def over(name: str, values: Sequence[float], **shared: Any) -> list[Curve]:
         if "rate" in shared:
             own["eta"] = shared["rate"] / beta
         problem = GradientStep(**(step | own))
-        curves.append(Curve(lambda _, it=problem: it, FIT, setting(name, value), color, beta))
+        curves.append(Curve(problem, FIT, setting(name, value), color, beta))
     return curves
 
 
@@ -75,8 +75,8 @@ def panels_of(panel: str, quick: bool) -> list[Panel]:
     srf, theory = step.srf(beta=1.0), ("theory",)
     alone = replace(srf, r=0.0)
     spiked = [
-        Curve(lambda _: alone, FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=theory),
-        Curve(lambda _: step, FIT, f"network, {setting('r', srf.r)}"),
+        Curve(alone, FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=theory),
+        Curve(step, FIT, f"network, {setting('r', srf.r)}"),
     ]
     lengths = [
         Curve(

@@ -57,11 +57,11 @@ def panels_of(name: str, quick: bool) -> list[Panel]:
     fixed, title = {"alpha": FIXED_ALPHA}, setting("alpha", FIXED_ALPHA)
     of_data = "" if classified else "10 % outliers"
     # of each panel the problem, the fit, where there is theory and where sRFs are simulated
-    panels: list[Any] = [(lambda _: model, {"lam": lam}, alpha, few, LABELS["alpha"], of_data)]
+    panels: list[Any] = [(model, {"lam": lam}, alpha, few, LABELS["alpha"], of_data)]
     if classified:
         few = [0.01, 1.0] if quick else [0.01, 0.1, 1.0]
         dense = np.geomspace(1e-3, 2, 6 if quick else 97)
-        panels.append((lambda _: model, fixed, dense, few, LABELS["lam"], title))
+        panels.append((model, fixed, dense, few, LABELS["lam"], title))
     else:
         few = [0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3]
         dense = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
@@ -111,7 +111,7 @@ def draw(data: dict[str, Any]) -> Figure:
         fixed = describe(CORRUPTED) | {"label_noise": None}
     else:
         picture = Figure(figsize=(12, 5.4), layout="constrained")
-        curves, last = picture.subfigures(1, 2, width_ratios=(2, 1))
+        curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
         draw_panels(data, panels, curves, own="the sRF")
         draw_calibration(last.subplots(), data)
         fixed = describe(CLASSIFIED)

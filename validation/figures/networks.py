@@ -75,7 +75,7 @@ def panels_of(name: str, quick: bool) -> list[Panel]:
         add(_stated(SATURATING), saturating, **of_rate)
     elif name == "network-steps":
         for student, target, noise, pair, alpha, lam in SEVERAL_STEPS:
-            fields = {"student": student, "target": target, "noise": noise}
+            fields: dict[str, Any] = {"student": student, "target": target, "noise": noise}
             title = (
                 rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
                 rf"$\alpha_t = {pair[0]:g}$, $\tilde\eta = {pair[1]:g}$, "

@@ -1,7 +1,7 @@
 """Panels of errors over one parameter: theories as lines, simulated points on them, and below what
 they are off by."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import replica
 from replica.documents import plain
 from replica.observables import sweep
 from replica.plotting import COLOURS, ERROR_LABELS, LABELS, REFERENCE
-from replica.problem import Problem
 from solvers.results import Array
 
 from ..run import simulate
@@ -24,14 +23,14 @@ from .drawing import THEORIES, draw_theories, panels_with_differences, theory_le
 
 @dataclass(frozen=True)
 class Curve:
-    """Errors of ``problem``, a function of the abscissa, at one ``fit`` of the readout; where this
-    has no alpha, or no lam, that is the abscissa.
+    """Errors of ``problem`` at one ``fit`` of the readout; where this has no alpha, or no lam, that
+    is the abscissa, of which the problem is a function elsewhere.
 
     ``kinds`` are those of THEORIES.  A curve with a ``style`` of its own is a line of the first,
     and not simulated.  ``fresh`` draws are others at every value.
     """
 
-    problem: Callable[[float], Problem]
+    problem: Any
     fit: dict[str, Any]
     label: str = ""
     color: str = COLOURS[0]
@@ -40,10 +39,10 @@ class Curve:
     style: dict[str, Any] = field(default_factory=dict)
     fresh: bool = False
 
-    def points(self, values: Array) -> list[tuple[Problem, dict[str, Any]]]:
+    def points(self, values: Array) -> list[tuple[Any, dict[str, Any]]]:
         """Problems with the fits of their readouts that make up the curve at these ``values``."""
         for name in {"alpha", "lam"} - self.fit.keys():
-            return [(self.problem(np.nan), self.fit | {name: values})]
+            return [(self.problem, self.fit | {name: values})]
         return [(self.problem(value), self.fit) for value in values.tolist()]
 
 
@@ -55,7 +54,7 @@ class Panel:
     curves: Sequence[Curve]
     x: Array
     few: Sequence[float] | Array
-    size: dict[str, int]
+    size: dict[str, Any]
     title: str = ""
     abscissa: str = LABELS["alpha"]
     errors: tuple[str, ...] = ("test_error",)
@@ -100,7 +99,7 @@ def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
             parts = [np.stack([one[key].ravel() for key in keys], axis=-1) for one in each]
             lines["simulated"] = np.concatenate(parts)
     if panel.linear:
-        model = model_of("theory", curve.problem(panel.x[0]), curve.beta)
+        model = model_of("theory", curve.points(panel.x[:1])[0][0], curve.beta)
         found["linear"] = replica.bounds(model).linear
     return found | panel.size | {"x": panel.x, "simulated_at": few}
 

@@ -49,7 +49,7 @@ def panels_of(quick: bool) -> list[Panel]:
             # +-1 is the same problem as equal, for an odd student
             style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
             shown: dict[str, Any] = {"label": label, "color": color, "style": style}
-            curves.append(Curve(lambda _, it=step: it, {"lam": PENALTY}, kinds=kinds, **shown))
+            curves.append(Curve(step, {"lam": PENALTY}, kinds=kinds, **shown))
         alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
         panels.append(Panel(curves, alpha, few, size, f"{title}, {fixed}", at_dimension=True))
     return panels

@@ -175,7 +175,7 @@ def simulate(
         )
         if missing:
             cell_store.check_writable(folder, missing)
-    left = [index for index in indices.tolist() if index not in measured]
+    left = [int(index) for index in indices if index not in measured]
     if executor is not None:
         processes = 1
     else:
@@ -192,7 +192,7 @@ def simulate(
             measured[index] = cell
             if advance is not None:
                 advance(len(measured), len(indices))
-    cells = np.array([measured[index] for index in indices])
+    cells = np.array([measured[index] for index in indices.tolist()])
     errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
     name = "samples" if experiment.samples else "alpha"
     single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
