@@ -169,7 +169,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
 def draw_bounds(data: dict[str, Any]) -> Figure:
     """Bounds and errors between them; below, what the errors are off by."""
     picture = Figure(figsize=(7, 5.6), layout="constrained")
-    axes = panels_with_differences(picture, 1, squeeze=False)
+    axes = panels_with_differences(picture, 1)
     (ax,), (below,) = axes
     plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
