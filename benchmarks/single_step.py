@@ -14,12 +14,7 @@ import numpy as np
 
 from replica.problem.targets import target
 from validation.draws import seed_sequence
-from validation.measure.published_step import (
-    PUBLISHED_RATE,
-    SampledInputs,
-    initial_layer,
-    single_step,
-)
+from validation.measure.published_step import PUBLISHED_RATE, initial_layer, single_step
 
 TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 DIMENSION, NEURONS, TEST_SAMPLES = 512, 1024, 100_000  # as published
@@ -38,7 +33,7 @@ def plain(samples: int, test_samples: int = TEST_SAMPLES) -> float:
     layer, readout = initial_layer(**LAYER)
     W, p, teacher = layer.W, NEURONS, target(TEACHERS)
     X, X_test = (
-        np.concatenate(list(SampledInputs(count, DIMENSION, seed).blocks(1)))
+        np.random.default_rng(seed).standard_normal((count, DIMENSION))
         for count, seed in zip((samples, test_samples), seed_sequence(1).spawn(2), strict=True)
     )
     y, y_test = teacher(X[:, 0], X[:, 1]), teacher(X_test[:, 0], X_test[:, 1])

@@ -118,15 +118,15 @@ def test_figure(tmp_path):
     assert validate(f"figure network --quick --plot {picture} --out {values}") == 0
     assert picture.stat().st_size > 5000
     found = json.loads(values.read_text())
-    for name, curve in zip(("covariance", "norms"), found["curves"], strict=True):
+    for name, curve in zip(("covariance", "norms"), np.ravel(found["panels"]), strict=True):
         errors = curve["test_error"]
         srf, equal, network = (np.array(errors[kind]) for kind in ("srf", "equal", "theory"))
         covariance, norms = equal / srf - 1, network / equal - 1
         strong, weak = (covariance, norms) if name == "covariance" else (norms, covariance)
         # from eta = 2 on; measured: 9 to 16 % against .4 %, and 21 to 37 % against 3 %
-        assert np.abs(strong[np.array(found["x"]) >= 2]).min() > 0.08
+        assert np.abs(strong[np.array(curve["x"]) >= 2]).min() > 0.08
         assert np.abs(weak).max() < 0.04
-        assert len(errors["simulated"]) == len(found["simulated_at"]) == 2
+        assert len(errors["simulated"]) == len(curve["simulated_at"]) == 2
     (below,) = figure("network").draw(found).legends
     labels = [text.get_text() for text in below.get_texts()]
     assert labels[:2] == ["theory of the network at this $d$", "equal row norms"]
@@ -139,11 +139,12 @@ def test_figure_of_students(tmp_path):
     assert validate(f"figure network-students --quick --plot {picture} --out {values}") == 0
     found = json.loads(values.read_text())
     off = {}
-    for curve in found["curves"]:
+    cases = [(target, alpha0) for target in ("relu", "sin") for alpha0 in (0.3, 1.0, 3.0)]
+    for case, curve in zip(cases, np.ravel(found["panels"]), strict=True):
         network, srf = np.array(curve["test_error"]["theory"]), np.array(curve["test_error"]["srf"])
         assert network[0] == pytest.approx(srf[0], rel=1e-9)  # no step
-        off[curve["target"], curve["alpha0"]] = (srf / network)[found["x"].index(3.0)] - 1
-        assert len(curve["test_error"]["simulated"]) == len(found["simulated_at"])
+        off[case] = (srf / network)[curve["x"].index(3.0)] - 1
+        assert len(curve["test_error"]["simulated"]) == len(curve["simulated_at"])
     # simulated networks over the sRF: +12 % at alpha0 = .3 and 1, +6.6 % at 3 (relu target);
     # +9.6 % at .3, -3.9 % at 3 (sin); within 2 %
     expected = {("relu", 0.3): -0.12, ("relu", 3.0): -0.062, ("sin", 0.3): -0.088}
@@ -155,7 +156,8 @@ def test_figure_of_students(tmp_path):
 def test_figure_of_steps(tmp_path):
     picture, values = tmp_path / "a.png", tmp_path / "a.json"
     assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
-    curves = [curve["test_error"] for curve in json.loads(values.read_text())["curves"]]
+    panels = json.loads(values.read_text())["panels"]
+    curves = [curve["test_error"] for (curve,) in panels]
     # docs/theory.md 18, after one step and two: cases A, C and B
     assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
     assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)

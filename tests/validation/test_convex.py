@@ -12,9 +12,8 @@ from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
-from validation.fit.design import Design
 from validation.fit.kinked_losses import interior_point
-from validation.fit.smooth_losses import newton
+from validation.fit.smooth_losses import Design, newton
 from validation.run.cells import draw_layer
 from validation.run.resources import bytes_needed
 

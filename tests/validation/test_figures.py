@@ -12,7 +12,7 @@ import replica
 from replica import GradientStep, solve
 from tests.cli.commands import validate
 from validation.figures import FIGURES, figure
-from validation.figures.readout_laws import LAWS, PENALTY, PROBLEM
+from validation.figures.readout_laws import LAWS, PENALTY, PROBLEM, TARGETS
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
 BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a comparison
@@ -41,8 +41,9 @@ def drawn(name, data):
 def close(curve, dimension):
     """Simulated points lie on the theory of what is simulated, up to four standard errors, of
     three draws, and the bias that a comparison allows."""
-    mean, stderr = np.array(curve["simulated"]).T
-    theory = np.interp(curve["simulated_at"], curve["x"], curve["theory"])
+    errors = curve.get("test_error", curve)
+    mean, stderr = np.array(errors["simulated"]).T
+    theory = np.interp(curve["simulated_at"], curve["x"], errors["theory"])
     assert np.all(np.abs(mean - theory) < 4 * stderr + BIAS / dimension * theory)
 
 
@@ -67,13 +68,13 @@ def test_errors_against_alpha():
     predictor, with d it is not."""
     data = values("cui/2")
     for panel in data["panels"]:
-        errors = np.array([curve["theory"] for curve in panel])
+        errors = np.array([curve["test_error"]["theory"] for curve in panel])
         assert (np.diff(errors, axis=0) < 0).all()
         for curve in panel:
             close(curve, data["dimension"])
     first, *_, last = data["panels"][0]
     assert first["linear"] == pytest.approx(LINEAR, abs=1e-7)
-    assert max(last["theory"]) < LINEAR < min(first["theory"])
+    assert max(last["test_error"]["theory"]) < LINEAR < min(first["test_error"]["theory"])
     assert np.shape(drawn("cui/2", data).axes) == (4,)
 
 
@@ -98,13 +99,14 @@ def test_the_spike():
     """4: without a spike no error is below the best linear predictor's; there is a best length."""
     data = values("cui/4")
     (without, with_it), lengths = data["panels"]
-    assert min(without["theory"]) > LINEAR > max(with_it["theory"])
+    assert min(without["test_error"]["theory"]) > LINEAR > max(with_it["test_error"]["theory"])
     for curve in [without, with_it, *lengths]:
         close(curve, data["dimension"])
     for curve in lengths:
-        best = curve["x"][int(np.argmin(curve["limit"]))]
+        limit = curve["test_error"]["limit"]
+        best = curve["x"][int(np.argmin(limit))]
         assert 1.25 <= best <= 2.0  # of a grid of step 1/4; 1.8 on a fine one
-        assert curve["limit"][0] > 3 * np.interp(1.0, curve["x"], curve["limit"])
+        assert limit[0] > 3 * np.interp(1.0, curve["x"], limit)
     drawn("cui/4", data)
 
 
@@ -114,8 +116,8 @@ def test_the_width():
     as eta~ falls.  Both have the curve of beta = 1."""
     data = values("cui/5")
     same_rate, same_step = data["panels"]
-    assert same_rate[1]["theory"] == same_step[1]["theory"]
-    last = [[curve["theory"][-1] for curve in panel] for panel in data["panels"]]
+    assert same_rate[1]["test_error"] == same_step[1]["test_error"]
+    last = [[curve["test_error"]["theory"][-1] for curve in panel] for panel in data["panels"]]
     assert last[0][1] < last[0][2] < last[0][3]
     assert last[1][0] > last[1][1] > last[1][2] > last[1][3]
     for curve in [*same_rate, *same_step]:
@@ -128,7 +130,11 @@ def test_readout_laws():
     """6: of an odd student +-1 is 1; at d = 120 four values lower the error of networks by 6 %
     on the sine and 16 % on the hard target; in the limit a Gaussian law does by more."""
     data = values("cui/6")
-    found = {(c["target"], c["law"]): c for c in data["curves"]}
+    found = {
+        (target, law): curve["test_error"]
+        for target, panel in zip(TARGETS, data["panels"], strict=True)
+        for law, curve in zip(LAWS, panel, strict=True)
+    }
     for target, share in (("sin", 0.06), ("he1+he3/2", 0.16)):
         equal, four = (np.array(found[target, law]["theory"]) for law in ("1", "four"))
         assert found[target, "+-1"]["theory"] == pytest.approx(equal, rel=1e-6)

@@ -31,12 +31,13 @@ def tracked(
             progress(done, len(items) if total is None else total)
 
 
-def model_of(kind: str, step: GradientStep, beta: float = 1.0, dimension: float = np.inf) -> Any:
-    """One of THEORIES of a step, at a ``dimension`` or in the limit, as "limit" always is."""
-    if kind in ("srf", "limit"):
-        model = step.srf(beta=beta)
-    else:
-        model = step.network(beta=beta, row_norms=kind == "theory")
+def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.inf) -> Any:
+    """One of THEORIES of a step, or an sRF, at a ``dimension`` or in the limit, as "limit" is."""
+    model = problem
+    if isinstance(problem, GradientStep):
+        of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
+        how: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
+        model = of_step.get(kind, problem.network)(beta=beta, **how)
     return replace(model, dimension=np.inf if kind == "limit" else dimension)
 
 

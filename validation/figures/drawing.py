@@ -6,47 +6,24 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from replica.plotting import (
     BARS,
-    ERROR_LABELS,
     REFERENCE,
     add_legend,
     draw_points,
     letter_panels,
     nudged,
 )
-from solvers.results import Array
-
-Values = Sequence[float] | Array
 
 
-def panels_with_differences(picture: Figure, count: int, **options: Any) -> Any:
+def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
-    axes = picture.subplots(2, count, sharex="col", height_ratios=(2.6, 1), **options)
+    axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
     for below in axes[1]:
         below.axhline(0, **REFERENCE)
     axes[1, 0].set_ylabel("off by (%)")
     return axes
-
-
-def draw_simulated(
-    column: Any,
-    x: Values,
-    theory: Values,
-    at: Values,
-    mean: Values,
-    stderr: Values,
-    places: float = 0.0,
-    **style: Any,
-) -> None:
-    """Simulated points at ``at`` in the upper of two Axes; in the lower, what they are off by from
-    a theory over ``x``, in per cent of it, ``nudged`` by ``places``."""
-    draw_points(column[0], at, mean, stderr, **style)
-    unit = np.interp(at, x, theory) / 100
-    off, bars = np.asarray(mean) / unit - 100, np.asarray(stderr) / unit
-    draw_points(column[1], nudged(np.asarray(at, dtype=float), places), off, bars, **style)
 
 
 def add_legend_entry(
@@ -93,17 +70,21 @@ def draw_theories(
     places: float = 0.0,
 ) -> None:
     """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
-    lower what they differ by from the theory of what is simulated, in per cent of it, the points
+    lower what they differ by from the first theory, in per cent of it, the points
     ``nudged`` by ``places``."""
-    x, own = np.array(data["x"]), np.array(curve["theory"])
-    for kind, line in THEORIES.items():
-        if kind in curve:
-            shown = line | {"color": color, "label": label if kind == "theory" else ""}
-            column[0].plot(x, curve[kind], **shown)
-            column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
+    x, kinds = np.array(data["x"]), [kind for kind in THEORIES if kind in curve]
+    own = np.array(curve[kinds[0]])
+    for kind in kinds:
+        shown = THEORIES[kind] | {"color": color, "label": ""}
+        if kind == kinds[0]:
+            shown = THEORIES["theory"] | {"color": color, "label": label}
+        column[0].plot(x, curve[kind], **shown)
+        column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
-    points = data["simulated_at"], mean, stderr, places
-    draw_simulated(column, x, own, *points, color=color, markerfacecolor="white")
+    at = np.array(data["simulated_at"], dtype=float)
+    unit, style = np.interp(at, x, own) / 100, {"color": color, "markerfacecolor": "white"}
+    draw_points(column[0], at, mean, stderr, **style)
+    draw_points(column[1], nudged(at, places), mean / unit - 100, stderr / unit, **style)
 
 
 def theory_legend(
@@ -113,18 +94,21 @@ def theory_legend(
     own: str = "the network",
     draws: int | None = None,
 ) -> None:
-    """Labels of the axes of ``draw_theories``, legends of its curves, and below all panels one of
-    what ``kinds`` of lines and points are, if all points are of ``own``."""
-    axes[0, 0].set_ylabel(ERROR_LABELS["test_error"])
+    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels one
+    of what ``kinds`` of lines and points are, if all points are of ``own``."""
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
-        label = f"theory of {own}" if kind == "theory" else THEORIES[kind]["label"]
-        handles += axes[0, 0].plot([], [], **(THEORIES[kind] | {"color": "0.3", "label": label}))
+        line = THEORIES[kind]
+        if kind == kinds[0]:
+            line = THEORIES["theory"] | {"label": f"theory of {own}"}
+        handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
-    legend_below(axes[0, 0].figure, handles)
+    legend_below(axes[0, 0].get_figure(root=True), handles)
     for ax in axes[0]:
-        ax.set_ylim(bottom=0)
+        low, high = ax.get_ylim()
+        if ax.get_yscale() == "linear" and low < 0.6 * high:
+            ax.set_ylim(bottom=0)
         add_legend(ax)
     if len(axes[0]) > 1:
         letter_panels(axes[0])

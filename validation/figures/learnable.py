@@ -25,6 +25,7 @@ from replica.documents import plain
 from replica.plotting import (
     BARS,
     COLOURS,
+    ERROR_LABELS,
     LABELS,
     add_legend,
     colours,
@@ -168,7 +169,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
 def draw_bounds(data: dict[str, Any]) -> Figure:
     """Bounds and errors between them; below, what the errors are off by."""
     picture = Figure(figsize=(7, 5.6), layout="constrained")
-    axes = panels_with_differences(picture, 1, squeeze=False)
+    axes = panels_with_differences(picture, 1)
     (ax,), (below,) = axes
     plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
@@ -177,7 +178,7 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
         label = rf"best $\lambda$, {setting('alpha', curve['alpha'])}"
         draw_theories(axes[:, 0], data, curve, color=color, label=label)
     theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
-    ax.set_xlabel("")
+    ax.set(xlabel="", ylabel=ERROR_LABELS["test_error"])
     below.set_xlabel(LABELS["eta"])
     ax.set_title(", ".join(settings(SETTING | {"beta": 1.0})), fontsize="medium")
     return picture

@@ -11,51 +11,32 @@ pair of student and target.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-import replica
 from replica import GradientStep
-from replica.documents import plain
-from replica.observables import sweep
-from replica.plotting import COLOURS, LABELS, REFERENCE, colours, setting, settings
-from replica.problem import Problem
+from replica.plotting import COLOURS, LABELS, colours, setting, settings
 
-from .computing import Progress, simulated, tracked
-from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
+from .computing import Progress
+from .panels import Curve, Panel, compute, draw_panels
 
-SIZES = {True: {"dimension": 200, "seeds": 3}, False: {"dimension": 600, "seeds": 12}}
-PENALTY = 0.1
+FIT = {"lam": 0.1}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 LENGTHS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+WIDTHS = (0.5, 1.0, 2.0, 4.0)
+SINE: dict[str, Any] = {"student": "tanh", "target": "sin"}
+STEP = SINE | {"alpha0": 20, "eta": 3.0}
+SAME_STEP = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
+SAME_RATE = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Test errors of a problem over alpha; or, if one is given, over the length r of its spike."""
-
-    label: str
-    problem: Problem
-    color: str
-    beta: float = 1.0
-    alpha: float = np.nan
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Curves, and the settings that they share."""
-
-    shared: dict[str, Any]
-    curves: Sequence[Curve]
-    title: str = ""
-
-
-def over(name: str, values: Sequence[float], title: str = "", **shared: Any) -> Panel:
-    """A curve for each value of a field of the step, or of beta at fixed ``rate`` eta~ beta."""
+def over(name: str, values: Sequence[float], **shared: Any) -> list[Curve]:
+    """A curve over alpha for each value of a field of the step, or of beta at fixed ``rate`` eta~
+    beta."""
     curves = []
     step = {k: v for k, v in shared.items() if k not in ("rate", "beta")}
     for value, color in zip(values, colours(values), strict=True):
@@ -64,111 +45,62 @@ def over(name: str, values: Sequence[float], title: str = "", **shared: Any) -> 
         if "rate" in shared:
             own["eta"] = shared["rate"] / beta
         problem = GradientStep(**(step | own))
-        curves.append(Curve(setting(name, value), problem, color, beta))
-    return Panel(shared, curves, title)
+        curves.append(Curve(problem, FIT, setting(name, value), color, beta))
+    return curves
 
 
-SINE: dict[str, Any] = {"student": "tanh", "target": "sin"}
-STEP = SINE | {"alpha0": 20, "eta": 3.0}
-SPIKED = GradientStep(**STEP)
-SRF = SPIKED.srf(beta=1.0)
-WIDTHS = (0.5, 1.0, 2.0, 4.0)
-SAME_STEP = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
-SAME_RATE = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
-PANELS: dict[str, Sequence[Panel]] = {
-    "2": (
-        over("alpha0", (1.0, 2.0, 5.0, 20.0), **SINE, eta=3.0, beta=1.0),
-        over("alpha0", (0.5, 1.0, 2.0, 5.0), student="tanh", target="tanh", eta=1.0, beta=1.0),
-    ),
-    "4": (
-        Panel(
-            STEP | {"beta": 1.0},
-            (
-                Curve("without its spike: sRF, $r = 0$", replace(SRF, r=0.0), COLOURS[4]),
-                Curve(f"network, {setting('r', SRF.r)}", SPIKED, COLOURS[0]),
-            ),
-        ),
-        Panel(
-            SINE | {"c": SRF.c, "gamma": SRF.gamma, "beta": 1.0},
-            [
-                Curve(setting("alpha", alpha), SRF, color, alpha=alpha)
-                for alpha, color in zip((0.5, 2.0), colours((0.5, 2.0)), strict=True)
-            ],
-        ),
-    ),
-    "5": (
-        over("beta", WIDTHS, SAME_STEP, **SINE, alpha0=20, rate=3.0),
-        over("beta", WIDTHS, SAME_RATE, **STEP),
-    ),
-}  # fmt: skip
+def panels_of(panel: str, quick: bool) -> list[Panel]:
+    """The panels of figure ``panel``."""
+    size = {"dimension": 200, "seeds": 3} if quick else {"dimension": 600, "seeds": 12}
+    alpha = np.linspace(0.1, ALPHAS[-1] + 0.2, 12 if quick else 60)
+    few = ALPHAS[1::2] if quick else ALPHAS
+
+    def of(curves: Sequence[Curve], shared: dict[str, Any], title: str = "", **how: Any) -> Panel:
+        stated = ", ".join(settings(shared | FIT))
+        return Panel(
+            curves, **({"x": alpha, "few": few} | how), size=size, linear=True,
+            title="\n".join(filter(None, [title, stated])),
+        )  # fmt: skip
+
+    if panel == "2":
+        pairs = (
+            ((1.0, 2.0, 5.0, 20.0), SINE | {"eta": 3.0, "beta": 1.0}),
+            ((0.5, 1.0, 2.0, 5.0), {"student": "tanh", "target": "tanh", "eta": 1.0, "beta": 1.0}),
+        )
+        return [of(over("alpha0", values, **shared), shared) for values, shared in pairs]
+    if panel == "5":
+        rates = ((SAME_STEP, SINE | {"alpha0": 20, "rate": 3.0}), (SAME_RATE, STEP))
+        return [of(over("beta", WIDTHS, **shared), shared, title) for title, shared in rates]
+    step = GradientStep(**STEP)
+    srf, theory = step.srf(beta=1.0), ("theory",)
+    alone = replace(srf, r=0.0)
+    spiked = [
+        Curve(alone, FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=theory),
+        Curve(step, FIT, f"network, {setting('r', srf.r)}"),
+    ]
+    lengths = [
+        Curve(
+            lambda r: replace(srf, r=r), FIT | {"alpha": alpha}, setting("alpha", alpha), color,
+            kinds=("theory", "limit"),
+        )
+        for alpha, color in zip((0.5, 2.0), colours((0.5, 2.0)), strict=True)
+    ]  # fmt: skip
+    # close where the error falls steeply from its value without a spike, with slope 0
+    dense = LENGTHS[-1] * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2
+    how: dict[str, Any] = {"x": dense, "few": LENGTHS[2::3] if quick else LENGTHS}
+    how |= {"abscissa": LABELS["r"], "at_dimension": True}
+    shared = SINE | {"c": srf.c, "gamma": srf.gamma, "beta": 1.0}
+    return [of(spiked, STEP | {"beta": 1.0}), of(lengths, shared, **how)]
 
 
 def data(
     panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
     """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
-    size = SIZES[quick]
-    panels = PANELS[panel]
-    found: list[list[dict[str, Any]]] = [[] for _ in panels]
-    every = [(own, curve) for own, one in zip(found, panels, strict=True) for curve in one.curves]
-    for own, curve in tracked(every, progress):
-        compute = over_alpha if np.isnan(curve.alpha) else over_length
-        own.append(compute(curve, quick, size | {"store": store}))
-    return dict(plain({"panel": panel, **size, "panels": found}))
-
-
-def over_alpha(curve: Curve, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
-    """Theories over alpha, of a step both that of its network and that of its sRF."""
-    alpha = np.linspace(0.1, ALPHAS[-1] + 0.2, 12 if quick else 60)
-    few = ALPHAS[1::2] if quick else ALPHAS
-    models = {"theory": curve.problem}
-    if isinstance(curve.problem, GradientStep):
-        step, beta = curve.problem, curve.beta
-        models = {"theory": step.network(beta=beta), "srf": step.srf(beta=beta)}
-        size = size | {"beta": beta}
-    lines = {
-        kind: sweep(model, alpha=alpha, lam=PENALTY, grids={}).columns["test_error"]
-        for kind, model in models.items()
-    }
-    points = simulated(curve.problem, alpha=few, lam=PENALTY, **size)
-    linear = replica.bounds(models[max(models)]).linear
-    return {"x": alpha, **lines, "simulated_at": few, "simulated": points, "linear": linear}
-
-
-def over_length(curve: Curve, quick: bool, size: dict[str, Any]) -> dict[str, Any]:
-    """Theory of an sRF over the length of its spike, in the limit and at the simulated d."""
-    few = LENGTHS[2::3] if quick else LENGTHS
-    # close where the error falls steeply from its value without a spike, with slope 0
-    lengths = LENGTHS[-1] * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2
-    at: dict[str, Any] = {"alpha": curve.alpha, "lam": PENALTY}
-    models = {
-        "theory": replace(curve.problem, dimension=size["dimension"]),
-        "limit": curve.problem,
-    }
-    lines = {
-        kind: sweep(model, grids={"r": lengths}, **at).columns["test_error"]
-        for kind, model in models.items()
-    }
-    each = [simulated(replace(curve.problem, r=length), **at, **size) for length in few]
-    linear = replica.bounds(curve.problem).linear
-    points = np.concatenate(each)
-    return {"x": lengths, **lines, "simulated_at": few, "simulated": points, "linear": linear}
+    return compute(panels_of(panel, quick), progress, store, panel=panel)
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """A column for each panel: theories as lines, what is simulated as points."""
-    panels = PANELS[data["panel"]]
-    picture = Figure(figsize=(10, 5.4), layout="constrained")
-    axes = panels_with_differences(picture, len(panels))
-    for column, panel, values in zip(axes.T, panels, data["panels"], strict=True):
-        for i, (curve, own) in enumerate(zip(panel.curves, values, strict=True)):
-            shown = {"color": curve.color, "label": curve.label}
-            draw_theories(column, own, own, places=i - (len(values) - 1) / 2, **shown)
-        column[0].axhline(values[0]["linear"], **REFERENCE, label="best linear predictor")
-        stated = ", ".join(settings(panel.shared | {"lam": PENALTY}))
-        column[0].set_title("\n".join(filter(None, [panel.title, stated])))
-        column[1].set_xlabel(LABELS["alpha" if np.isnan(panel.curves[0].alpha) else "r"])
-    kinds = [kind for kind in THEORIES if any(kind in own for one in data["panels"] for own in one)]
     own = "the network" if data["panel"] != "4" else "what is simulated"
-    theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
-    return picture
+    return draw_panels(data, panels_of(data["panel"], True), own=own)

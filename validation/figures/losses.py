@@ -12,180 +12,120 @@ of outliers.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from replica import SpikedRandomFeatures, calibration, solve
 from replica.documents import plain
-from replica.observables import sweep
-from replica.plotting import (
-    COLOURS,
-    ERROR_LABELS,
-    LABELS,
-    add_legend,
-    colours,
-    letter_panels,
-    setting,
-    settings,
-)
+from replica.plotting import COLOURS, LABELS, add_legend, colours, setting, settings
 from replica.problem import describe
-from solvers.results import Array
 
-from ..run import simulate
-from .computing import Progress, tracked
-from .drawing import add_legend_entry, draw_simulated, panels_with_differences
+from .computing import Progress
+from .panels import Curve, Panel, compute, draw_panels
 
 FIXED_ALPHA = 2.0  # where the penalty or the fraction of outliers varies
 CALIBRATED_PENALTIES = (0.003, 0.03, 1.0)
-
-
-class Plan(NamedTuple):
-    """What is fitted, by losses with their labels; the error that is shown, and
-    the size of the simulation."""
-
-    model: SpikedRandomFeatures
-    lam: float
-    losses: dict[str, str]
-    error: str
-    size: dict[str, int]
-
-
-PLANS = {
-    "classification": Plan(
-        SpikedRandomFeatures(
-            student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"
-        ),
-        0.01,
-        {"square": "square", "logistic": "logistic", "hinge": "hinge"},
-        "classification_error",
-        {"dimension": 500, "seeds": 6},
-    ),
-    "robust-losses": Plan(
-        SpikedRandomFeatures(
-            student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05,
-            label_noise="outliers:0.1:9",
-        ),
-        0.1,
-        {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"},
-        "test_error",
-        {"dimension": 400, "seeds": 8},
-    ),
+CLASSIFIED = SpikedRandomFeatures(
+    student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"
+)
+CORRUPTED = SpikedRandomFeatures(
+    student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05,
+    label_noise="outliers:0.1:9",
+)  # fmt: skip
+LOSSES = {
+    "classification": {"square": "square", "logistic": "logistic", "hinge": "hinge"},
+    "robust-losses": {
+        "square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute",
+    },
 }  # fmt: skip
 
 
-def abscissas(name: str, quick: bool) -> dict[str, tuple[Array, Array]]:
-    """What is varied, where there is theory, and where sRFs are simulated."""
-    few = np.array([0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0])
-    alpha = {"alpha": (np.linspace(0.2, 4, 8 if quick else 191), few)}
-    if name == "classification":
-        few = np.array([0.01, 1.0] if quick else [0.01, 0.1, 1.0])
-        return alpha | {"lam": (np.geomspace(1e-3, 2, 6 if quick else 97), few)}
-    few = np.array([0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3])
-    dense = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
-    return alpha | {"fraction": (dense, few)}
+def with_outliers(fraction: float) -> SpikedRandomFeatures:
+    """The model of robust losses at a fraction of outliers."""
+    return replace(CORRUPTED, label_noise=f"outliers:{fraction:g}:9")
 
 
-def grids(plan: Plan, name: str, values: Array) -> list[tuple[SpikedRandomFeatures, Any, Any]]:
-    """Models with the alpha and lam at which what is called ``name`` has these values."""
-    if name == "alpha":
-        return [(plan.model, values, plan.lam)]
-    if name == "lam":
-        return [(plan.model, FIXED_ALPHA, values)]
-    noises = [f"outliers:{fraction:g}:9" for fraction in values]
-    return [(replace(plan.model, label_noise=one), FIXED_ALPHA, plan.lam) for one in noises]
+def panels_of(name: str, quick: bool) -> list[Panel]:
+    """A panel over alpha and one over the penalty, or over the fraction of outliers."""
+    classified = name == "classification"
+    model, lam = (CLASSIFIED, 0.01) if classified else (CORRUPTED, 0.1)
+    size = {"dimension": 500, "seeds": 6} if classified else {"dimension": 400, "seeds": 8}
+    alpha = np.linspace(0.2, 4, 8 if quick else 191)
+    few = [0.5, 2.0] if quick else [0.5, 1.0, 2.0, 3.0]
+    fixed, title = {"alpha": FIXED_ALPHA}, setting("alpha", FIXED_ALPHA)
+    of_data = "" if classified else "10 % outliers"
+    # of each panel the problem, the fit, where there is theory and where sRFs are simulated
+    panels: list[Any] = [(model, {"lam": lam}, alpha, few, LABELS["alpha"], of_data)]
+    if classified:
+        few = [0.01, 1.0] if quick else [0.01, 0.1, 1.0]
+        dense = np.geomspace(1e-3, 2, 6 if quick else 97)
+        panels.append((model, fixed, dense, few, LABELS["lam"], title))
+    else:
+        few = [0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3]
+        dense = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
+        at, of = fixed | {"lam": lam}, "fraction of outliers"
+        panels.append((with_outliers, at, dense, few, of, title))
+    size = {"dimension": 100, "seeds": 2} if quick else size
+    error = "classification_error" if classified else "test_error"
+    shades = colours(list(LOSSES[name]))
+    found = []
+    for problem, fit, x, few, abscissa, title in panels:
+        curves = []
+        for (loss, label), color in zip(LOSSES[name].items(), shades, strict=True):
+            shown = ", ".join([label, *settings({k: v for k, v in fit.items() if k == "lam"})])
+            how: dict[str, Any] = {"kinds": ("theory",), "fresh": problem is with_outliers}
+            curves.append(Curve(problem, fit | {"loss": loss}, shown, color, **how))
+        scales = {"xscale": "log"} if abscissa == LABELS["lam"] else {}
+        scales |= {} if classified else {"yscale": "log"}
+        found.append(Panel(curves, x, few, size, title, abscissa, (error,), scales=scales))
+    return found
 
 
 def data(
     name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
     """Theory for every loss over all that is varied, simulated sRFs, and the calibration."""
-    plan, axes = PLANS[name], abscissas(name, quick)
-    size = {"dimension": 100, "seeds": 2} if quick else plan.size
-    curves = []
-    for loss in tracked(list(plan.losses), progress):
-        curve: dict[str, Any] = {"loss": loss, "lam": plan.lam}
-        for x, (dense, few) in axes.items():
-            lines = [
-                sweep(model, alpha=alpha, lam=lam, grids={}, loss=loss).columns[plan.error]
-                for model, alpha, lam in grids(plan, x, dense)
-            ]
-            options: dict[str, Any] = {"loss": loss, "store": store, **size}
-            points = [
-                simulate(model, alpha=alpha, lam=lam, rng=i, **options).columns
-                for i, (model, alpha, lam) in enumerate(grids(plan, x, few))
-            ]
-            curve[f"theory_{x}"] = np.ravel(lines)
-            for part, end in {"simulated": "", "stderr": "_stderr"}.items():
-                curve[f"{part}_{x}"] = np.ravel([one[plan.error + end] for one in points])
-        curves.append(curve)
-    shown: dict[str, Any] = {"figure": name, **size, "curves": curves}
-    for x, (dense, few) in axes.items():
-        shown |= {x: dense, f"few_{x}": few}
-    return dict(plain(shown | (calibration_of(plan) if name == "classification" else {})))
+    also = calibrated() if name == "classification" else {}
+    return compute(panels_of(name, quick), progress, store, figure=name, **also)
 
 
-def calibration_of(plan: Plan) -> dict[str, Any]:
+def calibrated() -> dict[str, Any]:
     """The logistic output and what is true, given the projection on the spike."""
     kappa = np.linspace(-3, 3, 61)
     each = [
-        calibration(solve(plan.model, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa)
+        calibration(solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa)
         for lam in CALIBRATED_PENALTIES
     ]
     predicted, frequency = [one.predicted for one in each], each[0].frequency
-    known = {"kappa": kappa, "penalties": CALIBRATED_PENALTIES}
-    return known | {"predicted": predicted, "frequency": frequency}
+    return dict(plain({"kappa": kappa, "predicted": predicted, "frequency": frequency}))
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """Theory as lines, simulated spiked random features as points; below, what they are off by.
     Last, the calibration, if there is one."""
-    plan, calibrated = PLANS[data["figure"]], "kappa" in data
-    picture = Figure(figsize=(11, 4.6) if calibrated else (9, 4.8), layout="constrained")
-    curves: Any = picture
-    if calibrated:
-        curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
-    axes = panels_with_differences(curves, 2, sharey="row")
-    (left, middle), below = axes
-    over = ("alpha", "lam" if calibrated else "fraction")
-    shades = colours(list(plan.losses))
-    for i, (curve, color) in enumerate(zip(data["curves"], shades, strict=True)):
-        for column, x in zip(axes.T, over, strict=True):
-            label = plan.losses[curve["loss"]]
-            label += "" if x == "lam" else f", {setting('lam', curve['lam'])}"
-            line = data[x], curve[f"theory_{x}"]
-            points = data[f"few_{x}"], curve[f"simulated_{x}"], curve[f"stderr_{x}"]
-            column[0].plot(*line, color=color, label=label)
-            draw_simulated(column, *line, *points, places=i - 1, color=color)
-    left.set_ylabel(ERROR_LABELS[plan.error])
-    for ax, x in zip(below, over, strict=True):
-        ax.set_xlabel(LABELS.get(x, "fraction of outliers"))
-    middle.set_title(setting("alpha", FIXED_ALPHA), fontsize="medium")
-    add_legend_entry(left, data["dimension"])
-    fixed = describe(plan.model)
-    panels = [left, middle]
-    if calibrated:
-        middle.set_xscale("log")
-        panels.append(draw_calibration(last.subplots(), data))
+    panels = panels_of(data["figure"], True)
+    if "kappa" not in data:
+        picture = draw_panels(data, panels, width=9, own="the sRF")
+        fixed = describe(CORRUPTED) | {"label_noise": None}
     else:
-        left.set_title("10 % outliers", fontsize="medium")
-        left.set_yscale("log")
-        del fixed["label_noise"]
+        picture = Figure(figsize=(12, 5.4), layout="constrained")
+        curves, last = picture.subfigures(1, 2, squeeze=False, width_ratios=(2, 1))[0]
+        draw_panels(data, panels, curves, own="the sRF")
+        draw_calibration(last.subplots(), data)
+        fixed = describe(CLASSIFIED)
     picture.suptitle(", ".join(settings(fixed)), fontsize="small")
-    for ax in panels if calibrated else [left]:
-        add_legend(ax)
-    letter_panels(panels)
     return picture
 
 
-def draw_calibration(ax: Any, data: dict[str, Any]) -> Any:
+def draw_calibration(ax: Any, data: dict[str, Any]) -> None:
     """Probabilities that are stated, and the frequency."""
-    shown = zip(data["penalties"], data["predicted"], COLOURS[3:], strict=False)
+    shown = zip(CALIBRATED_PENALTIES, data["predicted"], COLOURS[3:], strict=False)
     for lam, predicted, color in shown:
         ax.plot(data["kappa"], predicted, color=color, label=f"stated, {setting('lam', lam)}")
     ax.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
     ax.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}", fontsize="medium")
     ax.set_xlabel(r"projection on the spike $\kappa$")
     ax.set_ylabel(r"probability of $y = 1$")
-    return ax
+    add_legend(ax)

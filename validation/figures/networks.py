@@ -16,21 +16,20 @@ network-students: relu students against the learning rate of one step, at three 
 docs/theory.md 16.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from replica import GradientStep, solve
-from replica.documents import plain
-from replica.plotting import COLOURS, ERROR_LABELS, LABELS, colours, setting, settings
+from replica import GradientStep
+from replica.plotting import LABELS, colours, setting, settings
 from solvers.results import Array
 
-from ..run import simulate
-from .computing import Progress, model_of, tracked
-from .drawing import draw_theories, panels_with_differences, theory_legend
+from .computing import Progress
+from .panels import Curve, Panel, compute, draw_panels
 
 SEEDS = {"network": 10, "network-steps": 12, "network-students": 8}
 KINDS = {
@@ -43,64 +42,73 @@ SIMULATED_ETAS = {
     "network": (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0),
     "network-students": (0.5, 1.0, 2.0, 3.0, 4.0),
 }
+BATCHES = (0.3, 1.0, 3.0)  # of relu students
+NOISY: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 0.3}
+SATURATING: dict[str, Any] = {"student": "erf", "target": "he1", "alpha0": 20.0}
+# Student, target, noise; samples and rate of each step; alpha and lam of the readout.
+SEVERAL_STEPS: tuple[tuple[str, str, float, tuple[float, float], float, float], ...] = (
+    ("tanh", "sin", 0.0, (2.0, 1.0), 1.0, 0.05),
+    ("tanh", "sin", 0.0, (0.5, 2.0), 2.0, 0.01),
+    ("relu", "relu", 0.3, (2.0, 1.0), 2.0, 0.1),
+)
 
 
-class Panel(NamedTuple):
-    """Curves of steps at one fit of the readout, each by the fields of its step; a column for each
-    of the ``errors``.  The theory is that at a ``dimension``, or of the limit."""
+def panels_of(name: str, quick: bool) -> list[Panel]:
+    """The panels of the figure ``name``."""
+    panels = []
 
-    title: str
-    fit: dict[str, Any]
-    curves: list[dict[str, Any]]
-    beta: float = 1.0
-    errors: tuple[str, ...] = ("test_error",)
-    dimension: int | None = None
+    def add(title: str, curves: list[Curve], dimension: int = 600, **how: Any) -> None:
+        """A panel of curves, which share their readout's fit, simulated at a dimension."""
+        size = {"dimension": dimension, "seeds": SEEDS[name]}
+        size = {"dimension": 100, "seeds": 2} if quick else size
+        title += ", ".join(settings(curves[0].fit | {"beta": curves[0].beta}))
+        panels.append(Panel(curves, *abscissas(name, quick), size, title, **how))
 
+    def curve(step: Callable[[float], GradientStep], alpha: float, lam: float, **how: Any) -> Curve:
+        return Curve(step, {"alpha": alpha, "lam": lam}, kinds=KINDS[name], **how)
 
-def of_step(step: dict[str, Any], fit: dict[str, Any], beta: float, **more: Any) -> Panel:
-    """A curve over the learning rate, at a dimension."""
-    return Panel(", ".join(settings(step)) + "\n", fit, [step], beta, **more)
-
-
-def of_steps(names: tuple[str, str], noise: float, pair: Any, alpha: float, lam: float) -> Panel:
-    """A curve over the number of steps of samples alpha_t and rate eta, a ``pair``."""
-    student, target = names
-    title = (
-        rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
-        rf"$\alpha_t = {pair[0]:g}$, $\tilde\eta = {pair[1]:g}$, "
-    )
-    fields = {"student": student, "target": target, "noise": noise, "pair": pair}
-    return Panel(title, {"alpha": alpha, "lam": lam}, [fields])
-
-
-def of_rates(target: str, alpha: float, lam: float) -> Panel:
-    """Curves of relu students over the learning rate, at several sizes of the batch."""
-    shared = {"student": "relu", "target": target}
-    curves = [shared | {"alpha0": alpha0} for alpha0 in (0.3, 1.0, 3.0)]
-    return Panel(f"relu student, {target} target\n", {"alpha": alpha, "lam": lam}, curves)
-
-
-NOISY = {"student": "tanh", "target": "sin", "alpha0": 0.3}
-SATURATING = {"student": "erf", "target": "he1", "alpha0": 20.0}
-BOTH = ("test_error", "train_error")
-PANELS = {
-    "network": [
-        of_step(NOISY, {"alpha": 2.0, "lam": 0.01}, 1.0, errors=BOTH, dimension=1000),
-        of_step(SATURATING, {"alpha": 3.0, "lam": 0.03}, 2.0, dimension=600),
-    ],
-    "network-steps": [
-        of_steps(("tanh", "sin"), 0.0, (2.0, 1.0), 1.0, 0.05),
-        of_steps(("tanh", "sin"), 0.0, (0.5, 2.0), 2.0, 0.01),
-        of_steps(("relu", "relu"), 0.3, (2.0, 1.0), 2.0, 0.1),
-    ],
-    "network-students": [of_rates("relu", 2.0, 0.05), of_rates("sin", 2.0, 0.1)],
-}
+    of_rate: dict[str, Any] = {"abscissa": LABELS["eta"], "at_dimension": name == "network"}
+    if name == "network":
+        noisy = [curve(partial(at_rate, **NOISY), 2.0, 0.01)]
+        add(_stated(NOISY), noisy, 1000, errors=("test_error", "train_error"), **of_rate)
+        saturating = [curve(partial(at_rate, **SATURATING), 3.0, 0.03, beta=2.0)]
+        add(_stated(SATURATING), saturating, **of_rate)
+    elif name == "network-steps":
+        for student, target, noise, pair, alpha, lam in SEVERAL_STEPS:
+            fields: dict[str, Any] = {"student": student, "target": target, "noise": noise}
+            title = (
+                rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
+                rf"$\alpha_t = {pair[0]:g}$, $\tilde\eta = {pair[1]:g}$, "
+            )
+            steps = [curve(partial(after_steps, pair, **fields), alpha, lam)]
+            add(title, steps, abscissa="giant steps")
+    else:
+        for target, lam in (("relu", 0.05), ("sin", 0.1)):
+            of: dict[str, Any] = {"student": "relu", "target": target}
+            batches = [
+                curve(
+                    partial(at_rate, alpha0=alpha0, **of), 2.0, lam,
+                    color=color, label=setting("alpha0", alpha0),
+                )
+                for alpha0, color in zip(BATCHES, colours(BATCHES), strict=True)
+            ]  # fmt: skip
+            add(f"relu student, {target} target\n", batches, **of_rate)
+    return panels
 
 
-def step_at(value: Any, *, pair: Any = None, **fields: Any) -> GradientStep:
-    """The step of a curve at so many ``pair``s of samples and rate, or else at a rate."""
-    varied = {"eta": value} if pair is None else {"steps": [pair] * int(value)}
-    return GradientStep(**fields, **varied)
+def _stated(step: dict[str, Any]) -> str:
+    """The fields of a step, a line of a title."""
+    return ", ".join(settings(step)) + "\n"
+
+
+def at_rate(eta: float, **fields: Any) -> GradientStep:
+    """A step of a rate."""
+    return GradientStep(eta=eta, **fields)
+
+
+def after_steps(pair: tuple[float, float], count: float, **fields: Any) -> GradientStep:
+    """So many steps of a ``pair`` of samples and rate."""
+    return GradientStep(steps=[pair] * int(count), **fields)
 
 
 def abscissas(name: str, quick: bool) -> tuple[Array, Array]:
@@ -117,56 +125,12 @@ def data(
     name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
     """Errors of all theories, and of simulated networks."""
-    x, few = abscissas(name, quick)
-    curves = []
-    every = [(panel, fields) for panel in PANELS[name] for fields in panel.curves]
-    for i, (panel, fields) in enumerate(every):
-        size = {"dimension": panel.dimension or 600, "seeds": SEEDS[name]}
-        size = {"dimension": 100, "seeds": 2} if quick else size
-        d = size["dimension"] if panel.dimension else np.inf
-        curve: dict[str, Any] = fields | size | {error: {} for error in panel.errors}
-        for kind in KINDS[name]:
-            models = [model_of(kind, step_at(value, **fields), panel.beta, d) for value in x]
-            points = [solve(model, **panel.fit) for model in models]
-            for error in panel.errors:
-                curve[error][kind] = [getattr(point, error) for point in points]
-        options: dict[str, Any] = panel.fit | size | {"beta": panel.beta, "store": store}
-        found = [
-            simulate(step_at(value, **fields), rng=0, **options).columns
-            for value in tracked(few.tolist(), progress, i * len(few), len(every) * len(few))
-        ]
-        for error in panel.errors:
-            keys = error, f"{error}_stderr"
-            curve[error]["simulated"] = [[one[key].item() for key in keys] for one in found]
-        curves.append(curve)
-    return dict(plain({"figure": name, "x": x, "simulated_at": few, "curves": curves}))
+    return compute(panels_of(name, quick), progress, store, figure=name)
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
-    panels, remaining = PANELS[data["figure"]], iter(data["curves"])
-    drawn = [
-        (panel, error, curves)
-        for panel in panels
-        for curves in [[next(remaining) for _ in panel.curves]]
-        for error in panel.errors
-    ]
-    picture = Figure(figsize=(4.5 + 2 * len(drawn), 5.2), layout="constrained")
-    axes = panels_with_differences(picture, len(drawn))
-    sizes = {panel.dimension for panel in panels}
-    for column, (panel, error, curves) in zip(axes.T, drawn, strict=True):
-        batches = [curve["alpha0"] for curve in curves if len(curves) > 1]
-        for color, curve in zip(colours(batches) or COLOURS[:1], curves, strict=True):
-            label = setting("alpha0", curve["alpha0"]) if batches else ""
-            draw_theories(column, data, curve[error], color=color, label=label)
-        fit: dict[str, Any] = panel.fit | {"beta": panel.beta}
-        fit |= {"dimension": curves[0]["dimension"]} if len(sizes) > 1 else {}
-        column[0].set_title(panel.title + ", ".join(settings(fit)), fontsize="small")
-        column[0].set_ylabel(ERROR_LABELS[error])
-        column[1].set_xlabel("giant steps" if "pair" in curves[0] else LABELS["eta"])
-        if "pair" in curves[0]:
-            column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    d = None if len(sizes) > 1 else data["curves"][0]["dimension"]
-    own = "the network at this $d$" if panels[0].dimension else "the network"
-    theory_legend(axes, d, KINDS[data["figure"]], own)
-    return picture
+    name = data["figure"]
+    own = "the network at this $d$" if name == "network" else "the network"
+    width = 8.5 if name == "network-students" else 10.5
+    return draw_panels(data, panels_of(name, True), width=width, own=own, fontsize="small")

@@ -1,9 +1,8 @@
 """The readout of a finite-size network, fitted and evaluated.  Eq. (1.2)"""
 
 from .convex_readout import fit_convex_readout
-from .errors import mean_losses, squared_errors
-from .readout import fit_readout
-from .ridge import Blocks, Fits, fit_ridge, predict, routes
+from .readout import fit_readout, mean_losses, squared_errors
+from .ridge import Blocks, Fits, fit_ridge, predict
 
 __all__ = [
     "Blocks",
@@ -13,6 +12,5 @@ __all__ = [
     "fit_ridge",
     "mean_losses",
     "predict",
-    "routes",
     "squared_errors",
 ]

@@ -13,10 +13,9 @@ from replica.convex import Loss
 from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 
-from .design import GAP, Design, Fitted
 from .kinked_losses import interior_point
 from .ridge import Blocks, Fits
-from .smooth_losses import newton
+from .smooth_losses import GAP, Design, Fitted, newton
 
 # The part of a penalty that may be rounding: 10 % of the readout at worst.  Test errors of
 # readouts were within 2e-5, relative, of those with 60 digits, in 5 000 random problems of up to 25

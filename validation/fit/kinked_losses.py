@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, qr, solve, solve_triangular
 from replica.convex import Loss
 from solvers.results import Array
 
-from .design import GAP, MAX_STEPS, Design, Fitted, objective
+from .smooth_losses import GAP, MAX_STEPS, Design, Fitted, objective
 
 MAX_EXCHANGES = 30  # of samples that are met with others: each takes a decomposition
 

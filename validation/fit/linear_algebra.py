@@ -8,10 +8,9 @@ the host: matrices are in Fortran order, as LAPACK has them.
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, eigh, lapack
+from scipy.linalg import LinAlgError, blas, lapack
 
 from replica.errors import InvalidArgument
-from solvers.results import Array
 
 from ..draws import arrays
 
@@ -81,22 +80,6 @@ def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
     if hasattr(xp.linalg, "solve_triangular"):  # torch's, not of the array standard
         return xp.linalg.solve_triangular(matrix, b, upper=transposed)
     return xp.linalg.solve(matrix, b)
-
-
-def eigen(gram: Any) -> tuple[Array, Any]:
-    """Eigenvalues, on the host, and eigenvectors of a symmetric matrix >= 0, overwritten."""
-    if isinstance(gram, np.ndarray):
-        values, vectors = eigh(gram, lower=True, driver="evd", overwrite_a=True, check_finite=False)
-    else:
-        values, vectors = arrays.namespace(gram).linalg.eigh(gram)
-    return np.maximum(arrays.to_host(values), 0.0), vectors
-
-
-def check_shifts(values: Array, shifts: Array) -> None:
-    """Refuse a shift too small beside the eigenvalues it is added to: InvalidArgument."""
-    for shift in shifts:
-        if not values.min() + shift > EPS * (values.max() + shift):
-            raise InvalidArgument("lam", float(shift), SINGULAR)
 
 
 def copy(a: Any) -> Any:

@@ -1,7 +1,10 @@
-"""The readout: ridge regression, with what else is trained.  Eq. (1.2)
+"""The readout: ridge regression, with what else is trained, and its errors.  Eq. (1.2)
 
 A bias common to all neurons minimises the training objective that the ridge regression leaves,
 at every size and penalty by itself.
+
+Losses and classification errors of new samples are of labels with their noise; test errors are
+of noiseless targets.
 """
 
 from collections.abc import Callable
@@ -9,14 +12,14 @@ from functools import cache
 
 import numpy as np
 
-from replica.convex import loss
+from replica.convex import Loss
+from replica.convex import loss as named_loss
 from replica.observables import BIAS_SCAN
 from solvers.results import Array
 from solvers.scan_minimum import lowest_minimum
 
 from ..draws import arrays
-from .errors import mean_losses
-from .ridge import Blocks, Fits, fit_ridge
+from .ridge import Blocks, Fits, fit_ridge, predict
 
 STEP = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
 BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
@@ -62,7 +65,9 @@ def fit_readout(
         stationary in the readout: its slope is that of the loss."""
         power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
         before, after = (
-            mean_losses(features, fits._replace(bias=fits.bias + shift), sizes, loss("square"))[0]
+            mean_losses(
+                features, fits._replace(bias=fits.bias + shift), sizes, named_loss("square")
+            )[0]
             for shift in (-STEP, STEP)
         )
         value = sizes[:, None] * fits.train / 2 + lam * power / 2
@@ -90,3 +95,57 @@ def fit_readout(
     xp, shape = arrays.namespace(readouts[0]), (len(sizes), len(lam))
     joined = xp.reshape(xp.stack(readouts, axis=1), (-1, *shape))
     return Fits(joined, *(np.reshape(of, shape) for of in others))
+
+
+def mean_losses(
+    blocks: Callable[[float], Blocks], fits: Fits, sizes: Array, loss: Loss
+) -> tuple[Array, Array]:
+    """Mean loss, the sum of all outputs, and share of wrong classes over the first ``sizes[a]``
+    samples, (A, L) each.
+
+    ``blocks``, of a bias, are as for :func:`fit_readout`; ``fits`` are at A
+    sizes and L penalties.
+    """
+    losses, wrong = np.zeros((2, *fits.bias.shape))
+    for bias in np.unique(fits.bias):
+        own, start = fits.bias == bias, 0
+        for Phi, y in blocks(float(bias))():
+            labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
+            prediction = arrays.to_host(predict(Phi, fits))
+            rows = np.arange(start, start + len(labels))
+            used = (rows[:, None] < sizes)[:, :, None] & own
+            each = loss(labels, prediction).reshape(*used.shape, -1).sum(axis=3)
+            losses += np.where(used, each, 0.0).sum(axis=0)
+            wrong += np.where(used, _misses(labels, prediction), 0.0).sum(axis=0)
+            start += len(labels)
+    return losses / sizes[:, None], wrong / sizes[:, None]
+
+
+def _misses(labels: Array, prediction: Array) -> Array:
+    """Whether the sign of a prediction is not the label, or the largest of several is not that of
+    the class, whose label is 1; a share of 1 where outputs are equal, or 0."""
+    if labels.ndim == 3:  # an output of 0, where all neurons are silent: half of them are wrong
+        return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
+    first = prediction == prediction.max(axis=3, keepdims=True)
+    return np.asarray(1 - (first * labels).sum(axis=3) / first.sum(axis=3))
+
+
+def squared_errors(
+    blocks: Callable[[float], Blocks], fits: Fits, samples: int
+) -> tuple[Array, Array]:
+    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
+    (A, L) each.
+
+    ``blocks`` is as for :func:`mean_losses`.
+    """
+    total, squares = np.zeros((2, *fits.bias.shape))
+    for bias in np.unique(fits.bias):
+        own = fits.bias == bias
+        for Phi, y in blocks(float(bias))():
+            error = (y[:, None, None, ...] - predict(Phi, fits)) ** 2
+            xp = arrays.namespace(error)
+            error = error if y.ndim == 1 else xp.sum(error, axis=3)
+            total += np.where(own, arrays.to_host(xp.sum(error, axis=0)), 0.0)
+            squares += np.where(own, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
+    mean = total / samples
+    return mean, np.maximum(squares / samples - mean**2, 0.0) / samples

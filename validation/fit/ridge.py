@@ -7,9 +7,8 @@ The designs are the first n rows of one matrix Phi, for several n.  With K = Phi
     a = Phi^T w / sqrt(p),  (K + lam I) w = y,  y - f = lam w                           (dual)
 
 is the same solution, and a Cholesky factor of the largest K + lam I contains those of all
-smaller n as leading blocks.  The p x p system takes a factorisation for every n, but needs Phi
-only block by block.  Many penalties are served by one eigendecomposition for every n instead.
-Which systems are solved how is a matter of cost, ``routes``; all ways agree to rounding.
+smaller n as leading blocks: it serves all n < p.  The p x p system, for the others, takes a
+factorisation for every n, but needs Phi only block by block.
 
 An unregularised output intercept is the mean that features and fit leave of the labels.
 """
@@ -28,11 +27,6 @@ from . import linear_algebra
 # features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
 Blocks = Callable[[], Iterable[tuple[Any, Any]]]
 
-# Times in units of a multiply-add of a matrix product, one thread, n = 500 to 2000: products of
-# a matrix with its transpose .5, factorisations .17 to .26 n^3, eigenvectors 2.8 to 5.2 n^3.
-# Measured with scipy 1.17 and OpenBLAS; eigenvectors pay above some 15 penalties.
-GRAM_COST, CHOLESKY_COST, EIGEN_COST = 0.5, 0.22, 3.8
-
 
 class Fits(NamedTuple):
     """Trained readouts at A sizes and L penalties.
@@ -48,51 +42,14 @@ class Fits(NamedTuple):
     train: Array
 
 
-class Routes(NamedTuple):
-    """How the systems of nested designs are solved.
-
-    The ``dual`` smallest sizes by n x n systems, the others by p x p systems; each kind by
-    Cholesky factors or by eigenvectors; ``cost`` in multiply-adds of a matrix product.
-    """
-
-    dual: int
-    dual_eigen: bool
-    primal_eigen: bool
-    cost: float = 0.0
-
-
-def routes(sizes: Array, p: int, penalties: int) -> Routes:
-    """The cheapest way for ascending ``sizes``, by measured costs of each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from validation.fit import routes
-    >>> routes(np.array([200, 250, 1000]), 400, 1)[:3]
-    (2, False, False)
-    >>> routes(np.array([200, 250, 1000]), 400, 100)[:3]
-    (2, True, True)
-    """
-    candidates = []
-    for dual in range(len(sizes) + 1):
-        small, large = sizes[:dual].astype(float), sizes[dual:].astype(float)
-        n, N = float(max(small, default=0)), float(max(large, default=0))
-        first = penalties * CHOLESKY_COST * n**3, EIGEN_COST * float((small**3).sum())
-        second = penalties * CHOLESKY_COST * large.size * p**3, EIGEN_COST * large.size * p**3
-        cost = GRAM_COST * (n**2 * p + N * p**2) + min(first) + min(second)
-        candidates.append(Routes(dual, first[1] < first[0], second[1] < second[0], cost))
-    return min(candidates, key=lambda way: way.cost)
-
-
 def fit_ridge(
     blocks: Blocks,
     sizes: Array,
     lam: Array,
     *,
     intercept: bool = False,
-    way: Routes | None = None,
 ) -> Fits:
-    """The readout at every size and penalty, by the cheapest routes or by those of ``way``.
+    """The readout at every size and penalty.
 
     Parameters
     ----------
@@ -101,8 +58,6 @@ def fit_ridge(
     sizes : (A,) of int
     lam : (L,)
     intercept : bool
-    way : Routes, optional
-        For ascending sizes.
 
     Raises
     ------
@@ -126,14 +81,12 @@ def fit_ridge(
         """The blocks with labels (b, C)."""
         return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
 
-    chosen = routes(sizes[order], Phi.shape[1], len(lam)) if way is None else way
     parts = []
-    if chosen.dual:
-        solve = _dual_eigen if chosen.dual_eigen else _dual_cholesky
-        parts.append(_fit_dual(columns, sizes[order[: chosen.dual]], lam, intercept, solve))
-    if chosen.dual < len(sizes):
-        eigen = chosen.primal_eigen
-        parts.append(_fit_primal(columns, sizes[order[chosen.dual :]], lam, intercept, eigen))
+    ascending, few = sizes[order], int((sizes < Phi.shape[1]).sum())
+    if few:
+        parts.append(_fit_dual(columns, ascending[:few], lam, intercept))
+    if few < len(sizes):
+        parts.append(_fit_primal(columns, ascending[few:], lam, intercept))
     place = np.argsort(order)
     readouts, *others = zip(*parts, strict=True)
     joined = xp.take(xp.concat(readouts, axis=1), arrays.like(place, readouts[0]), axis=1)
@@ -154,29 +107,17 @@ def predict(features: Any, fits: Fits) -> Any:
 # n x n systems
 
 
-def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, solve: Any) -> Fits:
-    """Fits at ascending ``sizes`` by n x n systems, by one of the two ``solve`` below."""
-    Phi, y = _first(blocks, int(sizes[-1]))
-    gram = linear_algebra.add_gram(
-        linear_algebra.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True
-    )
-    weights, intercepts = solve(gram, y, sizes, lam, intercept)
-    flat = arrays.like(weights.reshape(len(y), -1), Phi)
-    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
-    readouts = arrays.namespace(Phi).reshape(readouts, (-1, *intercepts.shape))
-    train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
-    return Fits(readouts, intercepts, np.zeros(train.shape), train)
-
-
-def _dual_cholesky(
-    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
-) -> tuple[Array, Array]:
-    """Weights w (N, A, L, C), zero beyond each size, and intercepts (A, L, C), for labels (N, C).
+def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
+    """Fits at ascending ``sizes`` by n x n systems, of weights w (N, A, L, C), 0 beyond a size.
 
     With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
     w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
     beyond n is that of the leading block, and zero beyond n too.
     """
+    Phi, y = _first(blocks, int(sizes[-1]))
+    gram = linear_algebra.add_gram(
+        linear_algebra.zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True
+    )
     (N, C), (A, L) = y.shape, (len(sizes), len(lam))
     weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
     within = np.arange(N)[:, None] < sizes
@@ -191,28 +132,11 @@ def _dual_cholesky(
         flat = arrays.like(rest.reshape(N, -1), gram)
         solved = linear_algebra.solve_lower(factor, flat, transposed=True)
         weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
-    return weights, intercepts
-
-
-def _dual_eigen(
-    gram: Any, y: Array, sizes: Array, lam: Array, intercept: bool
-) -> tuple[Array, Array]:
-    """What ``_dual_cholesky`` returns, from the eigenvectors of each leading block."""
-    (N, C), (A, L) = y.shape, (len(sizes), len(lam))
-    weights, intercepts = np.zeros((N, A, L, C)), np.zeros((A, L, C))
-    for j, n in enumerate(sizes):
-        values, vectors = linear_algebra.eigen(linear_algebra.copy(gram[:n, :n]))
-        linear_algebra.check_shifts(values, lam)
-        sides = arrays.like(np.column_stack([y[:n], np.ones(n)]), gram)
-        half = arrays.to_host(vectors.T @ sides)
-        z, one = half[:, :-1], half[:, -1:]
-        inverse = 1 / (values[:, None] + lam)
-        if intercept:
-            intercepts[j] = inverse.T @ (one * z) / (inverse.T @ one**2)
-        rest = inverse[..., None] * (z[:, None] - one[:, None] * intercepts[j])
-        solved = arrays.to_host(vectors @ arrays.like(rest.reshape(n, -1), gram))
-        weights[:n, j] = solved.reshape(rest.shape)
-    return weights, intercepts
+    flat = arrays.like(weights.reshape(N, -1), Phi)
+    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
+    readouts = arrays.namespace(Phi).reshape(readouts, (-1, A, L, C))
+    train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
+    return Fits(readouts, intercepts, np.zeros(train.shape), train)
 
 
 def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
@@ -231,13 +155,12 @@ def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
 # p x p systems
 
 
-def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen: bool) -> Fits:
+def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
     """Fits at ascending ``sizes`` by p x p systems; a second run finds the residuals.
 
     (The residual's square as a difference of quadratic forms would lose the digits by which
     it is smaller than the labels'.)
     """
-    solve = _primal_eigen if eigen else _primal_cholesky
     readouts, intercepts = [], []
     gram: Any = None
     for done, (Phi, y) in _cut(blocks, sizes):
@@ -253,10 +176,10 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen
         for j in np.flatnonzero(sizes == done):
             part = 1 / done if intercept else 0.0
             centre, mean = part * total, part * labels
-            system = linear_algebra.copy(gram) if intercept or eigen or j < len(sizes) - 1 else gram
+            system = linear_algebra.copy(gram) if intercept or j < len(sizes) - 1 else gram
             if intercept:
                 system = linear_algebra.subtract_outer(system, centre, done / p)
-            solved = solve(system, moment - total[:, None] * mean / p**0.5, lam)
+            solved = _solve(system, moment - total[:, None] * mean / p**0.5, lam)
             flat = xp.reshape(solved, (p, -1))
             taken = arrays.to_host(centre @ flat).reshape(len(lam), C) / p**0.5
             intercepts.append(arrays.to_host(mean) - taken)
@@ -266,24 +189,14 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool, eigen
     return fits._replace(train=_training_errors(blocks, sizes, fits))
 
 
-def _primal_cholesky(gram: Any, b: Any, lam: Array) -> Any:
-    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C), by Cholesky factors; ``gram`` is
-    overwritten."""
+def _solve(gram: Any, b: Any, lam: Array) -> Any:
+    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C); ``gram`` is overwritten."""
     columns = []
     for i, penalty in enumerate(lam):
         factor = linear_algebra.cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
         half = linear_algebra.solve_lower(factor, b, transposed=False)
         columns.append(linear_algebra.solve_lower(factor, half, transposed=True))
     return arrays.namespace(b).stack(columns, axis=1)
-
-
-def _primal_eigen(gram: Any, b: Any, lam: Array) -> Any:
-    """What ``_primal_cholesky`` returns, from eigenvectors; ``gram`` is overwritten."""
-    values, vectors = linear_algebra.eigen(gram)
-    linear_algebra.check_shifts(values, lam)
-    inverse = arrays.like(1 / (values[:, None] + lam), b)
-    xp, along = arrays.namespace(b), inverse[..., None] * (vectors.T @ b)[:, None, :]
-    return xp.reshape(vectors @ xp.reshape(along, (b.shape[0], -1)), along.shape)
 
 
 def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:

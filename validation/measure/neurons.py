@@ -29,16 +29,6 @@ class Alignment:
     weights: Array
     gradients: Array
 
-    @property
-    def weights_in_subspace(self) -> Array:
-        """Cosines of the rows with the target's subspace, (S + 1, p)."""
-        return np.asarray(np.linalg.norm(self.weights, axis=-1))
-
-    @property
-    def gradients_in_subspace(self) -> Array:
-        """Cosines of the steps with the target's subspace, (S, p)."""
-        return np.asarray(np.linalg.norm(self.gradients, axis=-1))
-
 
 class Spike(NamedTuple):
     """Estimates of the shared spike of a network's rows: r, bulk variance c, gamma (T,)."""

@@ -10,12 +10,12 @@ both on these n samples.  Samples are generated anew at each pass over them - li
 features, residuals - so that memory does not grow with n.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence, default_rng
+from numpy.random import default_rng
 
 from replica.problem import Activation, activation, positive
 from replica.problem import target as find_target
@@ -28,40 +28,14 @@ from .neurons import cosines
 PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 
 
-@dataclass(frozen=True)
-class SampledInputs:
-    """``samples`` inputs, made anew at every pass over them and the same each time."""
-
-    samples: int
-    dimension: int
-    seed: SeedSequence
-
-    def blocks(self, width: int) -> Iterator[Array]:
-        """Inputs (b, d), as :func:`gaussian_inputs` divides them."""
-        rng = default_rng(self.seed)
-        return gaussian_inputs(self.samples, self.dimension, rng, width=width)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearPart:
-    """Estimates A and B (d,) of the mean and the linear part of the target on a batch."""
-
-    mean: float
-    slope: Array
-
-    @classmethod
-    def of(cls, layer: Instance, batch: SampledInputs) -> "LinearPart":
-        """A = (1/n) sum y and B = (1/n) sum y x."""
-        mean, slope = 0.0, np.zeros(batch.dimension)
-        for X in batch.blocks(batch.dimension):
-            y = layer.targets(X)
-            mean += float(y.sum())
-            slope += y @ X
-        return cls(mean / batch.samples, slope / batch.samples)
-
-    def __call__(self, X: Array) -> Array:
-        """A + B.x, (n,)."""
-        return self.mean + X @ self.slope
+def linear_part(layer: Instance, inputs: Iterable[Array]) -> tuple[float, Array]:
+    """Estimates A = (1/n) sum y and B = (1/n) sum y x, (d,), of the mean and the linear part of the
+    target on ``inputs`` in blocks."""
+    samples, mean, slope = 0, 0.0, np.zeros(layer.W.shape[1])
+    for X in inputs:
+        y = layer.targets(X)
+        samples, mean, slope = samples + len(X), mean + float(y.sum()), slope + y @ X
+    return mean / samples, slope / samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,29 +126,37 @@ def single_step(
     penalty = positive("lam", lam)
     n = whole("samples", samples, 1, "the number of samples n")
     tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
-    train, test = (
-        SampledInputs(count, d, seed)
-        for count, seed in zip((n, tests), seed_sequence(rng).spawn(2), strict=True)
+    seeds = seed_sequence(rng).spawn(2)
+
+    def train(width: int = p) -> Iterator[Array]:
+        """The training inputs, the same at every pass."""
+        return gaussian_inputs(n, d, default_rng(seeds[0]), width=width)
+
+    def test(width: int = p) -> Iterator[Array]:
+        """The test inputs."""
+        return gaussian_inputs(tests, d, default_rng(seeds[1]), width=width)
+
+    (A, B), own = (
+        linear_part(layer, inputs(d)) if preprocess else (0.0, np.zeros(d))
+        for inputs in (train, test)
     )
-    nothing = LinearPart(0.0, np.zeros(d))
-    part, own = (LinearPart.of(layer, of) if preprocess else nothing for of in (train, test))
     after = gradient_step(
         layer.W,
-        ((X, layer.targets(X) - part(X)) for X in train.blocks(p)),
+        ((X, layer.targets(X) - A - X @ B) for X in train()),
         student=layer.student,
         eta=PUBLISHED_RATE * np.sqrt(n / p) if eta is None else eta,
         readout=readout,
     )
     stepped = replace(layer, W=after)
     fits = fit_ridge(
-        lambda: ((stepped.features(X), layer.targets(X) - part(X)) for X in train.blocks(p)),
+        lambda: ((stepped.features(X), layer.targets(X) - A - X @ B) for X in train()),
         np.array([n]),
         penalty,
     )
     squares = np.zeros(2)
-    for X in test.blocks(p):
+    for X in test():
         rest = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
-        squares += [((rest - removed(X)) ** 2).sum() for removed in (part, own)]
+        squares += [((rest - a - X @ b) ** 2).sum() for a, b in ((A, B), own)]
     errors = squares / tests
     return SingleStep(
         float(errors[0]), float(errors[1]), fits.train.item(), cosines(after, layer.directions)

@@ -1,13 +1,12 @@
 """Inputs from Gaussian mixtures and images, beside their Hermite model.  docs/theory.md 12"""
 
 from .closed_form import closed_form
-from .gradient_norms import Parts, gradient_parts, gradient_slopes, predicted_slopes
+from .gradient_norms import Parts, gradient_parts, predicted_slopes
 from .hermite_expansion import EquivalenceWarning, HermiteExpansion, expand, needed_order, proved
 from .hermite_model import Errors, in_theory, side_by_side
 from .image_files import ImageSet, images
-from .image_tasks import ImageTask, image_task
-from .mixtures import Mixture, Scaling, mixture, scaling
-from .tasks import LearningTask, MixtureTask, classification, regression
+from .image_tasks import ImageTask, LearningTask, image_task
+from .mixtures import Mixture, MixtureTask, Scaling, classification, mixture, regression, scaling
 
 __all__ = [
     "EquivalenceWarning",
@@ -24,7 +23,6 @@ __all__ = [
     "closed_form",
     "expand",
     "gradient_parts",
-    "gradient_slopes",
     "image_task",
     "images",
     "in_theory",

@@ -4,17 +4,16 @@ docs/theory.md 19"""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from replica import GradientStep, solve
+from replica import GradientStep
 from replica.problem import Activation, GaussianMixture
 from replica.steps import features_at_dimension
 
 from .hermite_expansion import expand
-from .hermite_model import LONGEST, Errors, bulk_scale
-from .tasks import MixtureTask
+from .hermite_model import Errors, bulk_scale, solved_errors
+from .mixtures import MixtureTask
 
 
 def closed_form(
@@ -56,8 +55,8 @@ def closed_form(
     >>> errors.generalisation.shape
     (1, 2)
     """
-    n, errors = task.dimension, np.empty((3, len(students), 1 + len(orders)))
-    for i, student in enumerate(students):
+    n, models = task.dimension, []
+    for student in students:
         step = GradientStep(
             student=student,
             target=task.target,
@@ -73,13 +72,8 @@ def closed_form(
             replace(network, student=one.student, feature_noise=one.residual**2)
             for one in expansions
         ]
-        for j, model in enumerate([network, *hermite]):
-            at: dict[str, Any] = {"alpha": samples / n, "lam": lam * samples}
-            found = solve(model, quadrature_tol=tol, time_limit=LONGEST, **at)
-            power = lam * width * found.overlaps.q2.sum()
-            errors[0, i, j] = (found.train_error + power) / 2
-            errors[1:, i, j] = found.loss_error, found.classification_error
-    return Errors(*errors)
+        models.append([network, *hermite])
+    return solved_errors(models, width, samples, lam, alpha=samples / n, quadrature_tol=tol)
 
 
 def along_target(task: MixtureTask) -> GaussianMixture:

@@ -16,19 +16,17 @@ The other is the mean of the slope's part He_(j-1)(f . x), whose fields along th
 sqrt(theta/n): each degree costs a factor of n^((s-1)/2).
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import default_rng
 
 from replica.problem import Activation, activation
-from solvers.results import Array
 
-from ..draws import seed_count, seed_sequence
+from ..draws import seed_sequence
 from .hermite_expansion import expand
 from .hermite_model import bulk_scale, initial, stepped
-from .tasks import LearningTask
+from .image_tasks import LearningTask
 
 
 class Parts(NamedTuple):
@@ -80,36 +78,3 @@ def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Par
     j = next((j for j in range(2, 8) if abs(h[j]) > 1e-10), np.inf)
     s = spike_exponent
     return Parts(round((s - 1) / 2, 12), round(max(s / 2 - 1, j * (s - 1) / 2), 12))
-
-
-def gradient_slopes(
-    task: Callable[[int, Any], LearningTask],
-    *,
-    student: str | Activation,
-    widths: Sequence[int],
-    seeds: int,
-    rng: Any = None,
-) -> tuple[Parts, Array]:
-    """Exponents of both norms in n = m = k, and the mean norms (W, 2) they are fitted to.
-
-    Parameters
-    ----------
-    task : callable (dimension, rng) -> LearningTask
-    student : str or Activation
-    widths : sequence of int
-        Values of n = m = k, two or more.
-    seeds : int
-        Draws at each.
-    rng : None, int, SeedSequence or Generator
-    """
-    seeds = seed_count(seeds)
-    norms = np.empty((len(widths), seeds, 2))
-    for (i, n), root in zip(enumerate(widths), seed_sequence(rng).spawn(len(widths)), strict=True):
-        for seed, child in enumerate(root.spawn(seeds)):
-            own, draws = child.spawn(2)
-            norms[i, seed] = gradient_parts(
-                task(n, own), student=student, width=n, samples=n, rng=draws
-            )
-    means = norms.mean(axis=1)
-    spike, bulk = np.polyfit(np.log(widths), np.log(means), 1)[0]
-    return Parts(float(spike), float(bulk)), means

@@ -27,7 +27,7 @@ from solvers.results import Array
 from ..draws import gradient_step, seed_sequence, whole
 from ..fit import fit_ridge
 from .hermite_expansion import expand
-from .tasks import LearningTask
+from .image_tasks import LearningTask
 
 LONGEST = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
@@ -193,15 +193,22 @@ def in_theory(
     (1, 2)
     """
     root = seed_sequence(rng).spawn(1)[0]
-    sets = list(models(task, samples=samples, rng=root, **drawn))
-    errors = np.empty((3, len(sets), len(sets[0])))
+    sets = models(task, samples=samples, rng=root, **drawn)
+    layers = [[task.given(*model) for model in of_student] for of_student in sets]
+    return solved_errors(layers, layers[0][0].width, samples, lam, samples=samples)
+
+
+def solved_errors(
+    models: Sequence[Sequence[Any]], width: int, m: int, lam: float, **at: Any
+) -> Errors:
+    """Errors in theory of students by models, whose m samples are said by ``at``."""
+    errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
-        model = sets[i][j]
-        at: dict[str, Any] = {"samples": samples, "lam": lam * samples, "time_limit": LONGEST}
-        found = solve(task.given(*model), **at)
-        power = lam * len(model.weights) * found.squared_norm
-        errors[0, i, j] = (found.train_error + power) / 2
-        errors[1:, i, j] = found.loss_error, found.classification_error
+        found = solve(models[i][j], lam=lam * m, time_limit=LONGEST, **at)
+        overlaps = found.overlaps  # of a limit
+        squares = found.squared_norm if overlaps is None else overlaps.q2.sum()
+        objective = found.train_error + lam * width * squares
+        errors[:, i, j] = objective / 2, found.loss_error, found.classification_error
     return Errors(*errors)
 
 

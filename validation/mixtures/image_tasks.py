@@ -16,7 +16,7 @@ from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array
 
 from .image_files import ImageSet
-from .tasks import LearningTask, MixtureTask
+from .mixtures import MixtureTask
 
 ROWS = 8  # a neuron, of a sample of features
 
@@ -61,6 +61,9 @@ class ImageTask:
         features = student(X @ weights.T)
         features += np.sqrt(feature_noise) * rng.standard_normal(features.shape)
         return FeatureSample(features=features, labels=y)
+
+
+LearningTask = MixtureTask | ImageTask  # samples, and what has a theory given a first layer
 
 
 def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> LearningTask:

@@ -5,10 +5,11 @@ one seed are correlated across the grid, and errors of different seeds independe
 """
 
 import logging
+import math
+import re
 from concurrent.futures import Executor
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from solvers.results import Array
 
 from ..draws import seed_count, whole
 from . import store as cell_store
-from .arguments import byte_count, fraction
 from .cells import Experiment, run_cell
 from .identity import describe_cells
 from .plan import plan
@@ -163,42 +163,10 @@ def simulate(
     limit = byte_count("memory", memory)
     check_resources(experiment, len(indices), limit)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
-    with told(progress, "draws") as advance:
-        cells = run_cells(
-            experiment,
-            indices.tolist(),
-            executor=executor,
-            workers=processes,
-            memory=limit,
-            folder=None if store is None else cell_store.open_folder(store),
-            key=key,
-            progress=advance,
-        )
-    errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
-    name = "samples" if experiment.samples else "alpha"
-    single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
-    return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
-
-
-def run_cells(
-    experiment: Experiment,
-    indices: list[int],
-    *,
-    executor: Executor | None,
-    workers: int | None,
-    memory: float,
-    folder: Path | None,
-    key: str | None,
-    progress: Progress | None,
-) -> Array:
-    """What is measured on the cells (S, M, A, L), read from the store where it is there.
-
-    They run in an ``executor``, or in so many ``workers`` (None: as many as pay), each with its
-    part of ``memory`` in bytes.
-    """
+    folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:
-        described, bounds = describe_cells(experiment, indices, key), experiment.bounds
+        described, bounds = describe_cells(experiment, indices.tolist(), key), experiment.bounds
         shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
         measured = cell_store.read(folder, described, shape, bounds)
         missing = len(indices) - len(measured)
@@ -207,23 +175,28 @@ def run_cells(
         )
         if missing:
             cell_store.check_writable(folder, missing)
-    if progress is not None:
-        progress(len(measured), len(indices))
-    left = [index for index in indices if index not in measured]
-    processes = 1
-    if executor is None:
-        processes = workers or pool_size(experiment, len(left))
-        fitting = int(memory // bytes_needed(experiment, keep=False))
-        processes = min(processes, max(1, fitting))
-    keep = processes * bytes_needed(experiment, keep=True) <= memory
+    left = [int(index) for index in indices if index not in measured]
+    if executor is not None:
+        processes = 1
+    else:
+        processes = processes or pool_size(experiment, len(left))
+        processes = min(processes, max(1, int(limit // bytes_needed(experiment, keep=False))))
+    keep = processes * bytes_needed(experiment, keep=True) <= limit
     task = partial(run_cell, experiment, keep=keep)
-    for index, errors in executors.run_all(task, left, executor, processes):
-        if folder is not None:
-            cell_store.write(folder, described[index], errors, bounds)
-        measured[index] = errors
-        if progress is not None:
-            progress(len(measured), len(indices))
-    return np.array([measured[index] for index in indices])
+    with told(progress, "draws") as advance:
+        if advance is not None:
+            advance(len(measured), len(indices))
+        for index, cell in executors.run_all(task, left, executor, processes):
+            if folder is not None:
+                cell_store.write(folder, described[index], cell, bounds)
+            measured[index] = cell
+            if advance is not None:
+                advance(len(measured), len(indices))
+    cells = np.array([measured[index] for index in indices.tolist()])
+    errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
+    name = "samples" if experiment.samples else "alpha"
+    single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
+    return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
 
 
 def pool_size(experiment: Experiment, cells: int) -> int:
@@ -231,3 +204,37 @@ def pool_size(experiment: Experiment, cells: int) -> int:
     if experiment.device != "cpu" or cells * seconds_needed(experiment) < POOL_SECONDS:
         return 1
     return max(1, min(executors.usable_cores(), cells))
+
+
+def byte_count(name: str, value: Any) -> float:
+    """A number of bytes, given as such or with a unit, or InvalidArgument.
+
+    Examples
+    --------
+    >>> byte_count("memory", "1.5 GB")
+    1500000000.0
+    """
+    text = str(value).strip().upper()
+    parts = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
+    if not parts or not 0 < float(parts[1]) < math.inf:
+        raise InvalidArgument(name, value, "a number of bytes, or such as 500MB or 2GB")
+    units = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+    return float(parts[1]) * units[parts[2] or "B"]
+
+
+def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
+    """i and N of "i/N", or of a pair: one part of N, counted from 1; or InvalidArgument.
+
+    Examples
+    --------
+    >>> fraction("shard", "2/4", 10)
+    (2, 4)
+    """
+    parts = value.split("/") if isinstance(value, str) else value
+    try:
+        part, count = map(int, parts)
+    except (TypeError, ValueError):
+        part, count = 0, 0
+    if not 1 <= part <= count <= most:
+        raise InvalidArgument(name, value, f"i/N with i from 1 to N and N at most {most} (seeds)")
+    return part, count

@@ -6,7 +6,6 @@ from replica.errors import InvalidArgument
 from replica.given import FeatureMoments
 
 from ..draws import INPUT_BLOCK
-from ..fit import routes
 from .cells import Experiment, Given, Simulated
 
 PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
@@ -31,12 +30,9 @@ def seconds_needed(experiment: Experiment) -> float:
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    way = routes(sizes, p, len(experiment.lam))
-    several = len(experiment.lam) > 1
-    n = float(sizes[way.dual - 1]) if way.dual else 0.0
-    dual = n * p + n**2 * (5 if way.dual_eigen else 1 + several)
-    last = way.dual == len(sizes)
-    primal = 0.0 if last else p**2 * (5.0 if way.primal_eigen else 2.0)
+    n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
+    dual = n * p + n**2 * (1 + (len(experiment.lam) > 1))
+    primal = 2.0 * p**2 if sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sizes[-1])
         dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
