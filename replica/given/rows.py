@@ -108,7 +108,8 @@ class RowEquations(StrataEquations):
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
-        features, middle = self.strata.features / left[:, None], G / self.strata.width
+        features: Any = self.strata.features / left[:, None]
+        middle = G / self.strata.width
         N, p = features.shape
         if N > MANY:  # single precision is enough for a correction
             features, middle, g = (x.astype(np.float32) for x in (features, middle, g))
