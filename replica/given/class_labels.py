@@ -26,7 +26,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     """
     numbers = isinstance(classes, tuple) and not classes
     named = None if classes is None or numbers else _names(classes)
-    array = _without_gaps(labels)
+    array = without_gaps("labels", labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2:  # real vectors
@@ -75,32 +75,24 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     return np.asarray(array[:, None] == found, float), tuple(found.tolist())
 
 
-def _without_gaps(labels: Any) -> Array:
-    """The labels as an array, numbers or text; refused is the first row that has no label."""
-    array = any_array("labels", labels)
-    if np.ma.is_masked(labels) or not (array.ndim and array.size):
-        return finite_array("labels", labels, max(array.ndim, 1))
-    if array.dtype.kind in "USO":
-        each = np.ravel(np.array(labels, dtype=object))
-        if not all(isinstance(one, str) for one in each):
-            lacking = [one is None or one != one for one in each]
-            _refuse_first(lacking, each)
-            if any(isinstance(one, str) for one in each):
-                raise InvalidArgument("labels", labels, "all text or all numbers")
-        array = np.array(each.tolist()).reshape(np.shape(array))
-    elif array.dtype.kind == "f":
-        _refuse_first(~np.isfinite(array), array)
-    return array
-
-
-def _refuse_first(lacking: Any, each: Array) -> None:
-    """Refuse the first row that is ``lacking``, an array along its rows."""
-    rows = np.flatnonzero(np.reshape(lacking, (len(each), -1)).any(axis=1))
+def without_gaps(name: str, values: Any) -> Array:
+    """``values``, one a row, as an array of numbers or text; refused is the first row that has
+    none."""
+    array = any_array(name, values)
+    if np.ma.is_masked(values) or not (array.ndim and array.size):
+        return finite_array(name, values, max(array.ndim, 1))
+    each, plain = array, array.dtype.kind not in "USO"
+    if not plain:  # numpy makes text of what is missing
+        each = np.array(values, dtype=object).reshape(array.shape)
+    lacking = ~np.isfinite(each) if each.dtype.kind in "fc" else each != each
+    lacking |= np.equal(each, None, dtype=object).astype(bool)
+    rows = np.flatnonzero(lacking.reshape(len(each), -1).any(axis=1))
     if rows.size:
         got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"
-        raise InvalidArgument(
-            "labels", got, "text or finite numbers: leave out rows without a label"
-        )
+        raise InvalidArgument(name, got, f"text or finite numbers: leave out rows without {name}")
+    if len({isinstance(one, str) for one in each.flat}) > 1:
+        raise InvalidArgument(name, values, "all text or all numbers")
+    return array if plain else np.array(each.tolist())
 
 
 def _names(classes: Any) -> Array:
