@@ -29,6 +29,7 @@ from ..problem import (
     number,
     parse_target,
     plain_array,
+    stacked,
 )
 from .layer import HermiteStrata, layer_strata
 from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
@@ -37,6 +38,7 @@ from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
 MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
+DIRECTIONS = 4  # special ones at most, unless more are the target's
 STRATUM = 128  # numbers of a stratum beside its moments
 
 
@@ -99,38 +101,35 @@ class FirstLayer(Described):
         p, d = weights.shape
         student = activation(self.student, "student")
         of, inputs = parse_target(self.target, self.inputs, outputs=True)
+        shape = (d, of.dimension)
         if self.directions is None and of.dimension:
             allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
             raise InvalidArgument("directions", None, allowed)
-        named = np.empty((d, 0)) if self.directions is None else self.directions
-        directions = plain_array("directions", named)
-        directions = directions[:, None] if directions.ndim == 1 else directions
-        bias = plain_array("bias", self.bias)
-        bias = bias[:, 0] if bias.shape == (p, 1) else bias
-        if bias.shape not in ((), (p,)):
-            allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
-            raise InvalidArgument("bias", f"shape {bias.shape}", allowed)
-        if directions.shape != (d, of.dimension):
-            allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
+        directions = np.empty(shape)
+        if self.directions is not None:
+            directions = plain_array("directions", self.directions)
+            directions = directions[:, None] if directions.ndim == 1 else directions
+        if directions.shape != shape:
+            allowed = f"of shape {shape}: input dimension by arguments of the target"
             raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
-            raise InvalidArgument(
-                "directions",
-                f"inner products {overlap.round(3).tolist()}",
-                "unit vectors that are orthogonal to each other (numpy.linalg.qr makes them so)",
-            )
-        for kink in student.kinks:
-            below, above = student(np.array([kink - 1e-9, kink + 1e-9]))
-            if abs(above - below) > 1e-6:
-                raise InvalidArgument("student", student.name, "continuous: its features jump")
+            got = f"inner products {overlap.round(3).tolist()}"
+            allowed = "unit vectors that are orthogonal (numpy.linalg.qr makes them so)"
+            raise InvalidArgument("directions", got, allowed)
+        bias = plain_array("bias", self.bias)
+        bias = bias[:, 0] if bias.shape == (p, 1) else bias
+        arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
+        kinks = np.array(student.kinks)
+        if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
+            raise InvalidArgument("student", student.name, "continuous: its features jump")
         assign(
             self,
             weights=weights,
             student=student,
             target=of,
             directions=directions,
-            bias=np.broadcast_to(bias, p),
+            bias=arrays["bias"],
             inputs=None if inputs is None else inputs.within(d),
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
             device=check_device(self.device),
@@ -194,16 +193,20 @@ class FirstLayer(Described):
         """Directions (d, k), orthonormal: the target's, and others that move pre-activations, the
         most first, one more than are asked for; and how many of them a point begins with: those
         that have a twentieth of what inputs given the target's make of the pre-activations, and
-        more than of random rows, four in all at most."""
+        half again what the last of them has, as of random rows none has; four in all at most."""
         covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
-        most = max(4, self.beside or 0) + 1
-        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
+        most = max(DIRECTIONS, self.beside or 0) + 1
+        shares, others = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        count = int(np.count_nonzero(shares[: max(0, 4 - known)] > max(0.05, 1.2 * random)))
-        count = count if self.beside is None else min(self.beside, others.shape[1])
-        return np.concatenate([self.directions, others], axis=1), known + count
+        count = self.beside
+        if count is None:
+            enough = max(0.05, 1.5 * shares[:most][-1])
+            count = int(np.count_nonzero(shares[: max(0, DIRECTIONS - known)] > enough))
+        return np.concatenate([self.directions, others], axis=1), known + min(
+            count, others.shape[1]
+        )
 
     @property
     def special(self) -> Array:

@@ -130,7 +130,7 @@ def _ridge(
     first = (errors / V).ravel()
     freedom = equations.freedom(G, slope, V)
     # what is left of a step after its image, which is kept; of very many samples G is not so known
-    rate = float(np.clip(freedom.lost / equations.samples, 0.01, 0.99))
+    rate = float(np.clip(1 - freedom.residual_degrees / equations.samples, 0.01, 0.99))
     left = rate / (1 - rate)
     of_errors = _iterated(equations, covary, first, tol / left, past, rate, size, linear=not single)
     of_errors.residual[:] *= left
