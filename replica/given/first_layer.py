@@ -101,16 +101,14 @@ class FirstLayer(Described):
         p, d = weights.shape
         student = activation(self.student, "student")
         of, inputs = parse_target(self.target, self.inputs, outputs=True)
-        shape = (d, of.dimension)
         if self.directions is None and of.dimension:
             allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
             raise InvalidArgument("directions", None, allowed)
-        directions = np.empty(shape)
-        if self.directions is not None:
-            directions = plain_array("directions", self.directions)
-            directions = directions[:, None] if directions.ndim == 1 else directions
-        if directions.shape != shape:
-            allowed = f"of shape {shape}: input dimension by arguments of the target"
+        named = np.empty((d, 0)) if self.directions is None else self.directions
+        directions = plain_array("directions", named)
+        directions = directions[:, None] if directions.ndim == 1 else directions
+        if directions.shape != (d, of.dimension):
+            allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
             raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
@@ -123,17 +121,10 @@ class FirstLayer(Described):
         kinks = np.array(student.kinks)
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
             raise InvalidArgument("student", student.name, "continuous: its features jump")
-        assign(
-            self,
-            weights=weights,
-            student=student,
-            target=of,
-            directions=directions,
-            bias=arrays["bias"],
-            inputs=None if inputs is None else inputs.within(d),
-            feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
-            device=check_device(self.device),
-        )
+        read: dict[str, Any] = dict(student=student, target=of, directions=directions)
+        read["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
+        read["inputs"] = None if inputs is None else inputs.within(d)
+        assign(self, **read, **arrays, device=check_device(self.device))
         check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             given = self.noise or self.label_noise.name
@@ -247,16 +238,7 @@ class FirstLayer(Described):
 
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
-        of the inputs, which are N(0, I), is averaged.
-
-        Raises
-        ------
-        InvalidArgument
-            If inputs have another law.
-        """
-        if self.inputs is not None:
-            allowed = "left out here, where all inputs are N(0, I)"
-            raise InvalidArgument("inputs", self.inputs, allowed)
+        of the inputs, which are N(0, I), is averaged."""
         (given,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
         return layer_strata(given, self.student, rule, LEVELS[-1].k_max, LEVELS[-1].tol)
@@ -266,9 +248,8 @@ class FirstLayer(Described):
         the target's, with ``last`` nodes along the last of them if said."""
         parts, h, law = [], [], self.law
         arguments = directions.T @ self.directions  # (K, T)
-        of = law.mean.planes
-        normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
-        planes = normals @ arguments.T, np.array([t for _, t in of])
+        normals = np.array([v for v, _ in law.mean.planes]).reshape(-1, arguments.shape[1])
+        planes = normals @ arguments.T, np.array([t for _, t in law.mean.planes])
         for j, given in enumerate(self._conditioned(directions)):
             if not given.share:
                 continue
@@ -285,11 +266,8 @@ class FirstLayer(Described):
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
             h.append(law.mean(*at))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
-        mean, C = np.concatenate(h), self.outputs
-        first = mean if C == 1 else mean[:, 0]
-        mean = mean if C == 1 else with_sums(mean.T)
-        noise = 0.0 if law.channel else law.variance
-        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, C)
-        labels = labels_of(first, law.gaussians, binary=law.binary, noise=law.added)
-        of = law.channel, None, self.intercept, C > 1
-        return Stratified(strata, moments, labels, *of)
+        mean, several = np.atleast_2d(np.concatenate(h).T), self.outputs > 1
+        labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
+        noise, mean = 0.0 if law.channel else law.variance, with_sums(mean)
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, self.outputs)
+        return Stratified(strata, moments, labels, law.channel, None, self.intercept, several)

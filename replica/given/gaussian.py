@@ -151,18 +151,16 @@ class FeatureMoments(Described):
     def __post_init__(self) -> None:
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
-        alike = {"fractions": 1.0} if self.fractions is None else {}
-        axes = FEATURES | LABELS
-        arrays = stacked({name: getattr(self, name) for name in axes} | alike, axes)
+        axes, alike = FEATURES | LABELS, self.fractions is None
+        given = {name: x for name in axes if (x := getattr(self, name)) is not None}
+        arrays = stacked({"covariances": self.covariances, "fractions": 1.0} | given, axes)
         if alike and len(arrays["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
-        given = {name: getattr(self, name) for name in axes}
-        epsilon = coarsest(**{name: x for name, x in given.items() if x is not None})
         features = {name: arrays[name] for name in FEATURES}
         law = GaussianMixture(**features | {"covariances": self.covariances})
         known = {"fractions": law.fractions, "covariances": law.each_covariance}
         assign(self, **arrays | known)
-        assign(self, law=self._joint(epsilon))
+        assign(self, law=self._joint(coarsest(**given)))
         flag("intercept", self.intercept)
 
     @property
