@@ -82,7 +82,8 @@ def without_gaps(name: str, values: Any) -> Array:
     if not plain:  # numpy makes text of what is missing
         each = np.array(values, dtype=object).reshape(array.shape)
     lacking = ~np.isfinite(each) if each.dtype.kind in "fc" else each != each
-    lacking |= np.equal(each, None, dtype=object).astype(bool)
+    if not plain:
+        lacking |= np.array([one is None for one in each.flat]).reshape(each.shape)
     rows = np.flatnonzero(lacking.reshape(len(each), -1).any(axis=1))
     if rows.size:
         got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"

@@ -184,20 +184,17 @@ class FirstLayer(Described):
         """Directions (d, k), orthonormal: the target's, and others that move pre-activations, the
         most first, one more than are asked for; and how many of them a point begins with: those
         that have a twentieth of what inputs given the target's make of the pre-activations, and
-        half again what the last of them has, as of random rows none has; four in all at most."""
+        more than of random rows, four in all at most."""
         covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(DIRECTIONS, self.beside or 0) + 1
-        shares, others = leading_directions(self._rows, self.directions, covariance, most)
+        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        count = self.beside
-        if count is None:
-            enough = max(0.05, 1.5 * shares[:most][-1])
-            count = int(np.count_nonzero(shares[: max(0, DIRECTIONS - known)] > enough))
-        return np.concatenate([self.directions, others], axis=1), known + min(
-            count, others.shape[1]
-        )
+        enough = max(0.05, 1.2 * random)
+        count = int(np.count_nonzero(shares[: max(0, DIRECTIONS - known)] > enough))
+        count = count if self.beside is None else min(self.beside, others.shape[1])
+        return np.concatenate([self.directions, others], axis=1), known + count
 
     @property
     def special(self) -> Array:
@@ -248,8 +245,9 @@ class FirstLayer(Described):
         the target's, with ``last`` nodes along the last of them if said."""
         parts, h, law = [], [], self.law
         arguments = directions.T @ self.directions  # (K, T)
-        normals = np.array([v for v, _ in law.mean.planes]).reshape(-1, arguments.shape[1])
-        planes = normals @ arguments.T, np.array([t for _, t in law.mean.planes])
+        of = law.mean.planes
+        normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
+        planes = normals @ arguments.T, np.array([t for _, t in of])
         for j, given in enumerate(self._conditioned(directions)):
             if not given.share:
                 continue

@@ -167,20 +167,27 @@ def condition(
 
 def leading_directions(
     weights: Any, known: Array, covariance: Array | None, count: int
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, float]:
     """Directions that move pre-activations most, given the projections on ``known`` ones (d, T).
 
-    Returns their shares of the pre-activations' variance, the largest first, and the directions,
-    (d, k) with k at least ``count`` where there are so many.
+    Returns their shares of the pre-activations' variance, the largest first, the directions, (d, k)
+    with k at least ``count`` where there are so many, and the largest share that a direction has of
+    random rows.
     """
-    covered = _remainder(weights, known, covariance)[2]
+    _, along, covered = _remainder(weights, known, covariance)
     p, d = weights.shape
-    draw = np.random.default_rng(0).standard_normal((p, min(p, d, count + 11)))
-    sizes, axes = leading_eigenvectors(lambda x: covered @ (weights.T @ x), like(draw, weights))
+    draw = np.random.default_rng(0).standard_normal((max(p, d), min(p, d, count + 11)))
+    sizes, axes = leading_eigenvectors(lambda x: covered @ (weights.T @ x), like(draw[:p], weights))
     whole = float(namespace(weights).sum(covered * weights))
     directions = to_host(weights.T @ axes)
     directions = np.linalg.qr(directions - known @ (known.T @ directions))[0]
-    return sizes / max(whole, 1e-300), directions
+    random = 1 / d
+    if covariance is not None:
+        rest = covariance - to_host(along) @ to_host(along).T
+        largest = leading_eigenvectors(lambda x: rest @ x, draw[:d])[0][0]
+        random = largest / max(np.trace(rest), 1e-300)
+    # random rows have independent entries
+    return sizes / max(whole, 1e-300), directions, (np.sqrt(random) + 1 / np.sqrt(p)) ** 2
 
 
 def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tuple[Array, Any, Any]:

@@ -166,15 +166,10 @@ def _solved(
     freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
     """A solution that was ``found`` by one iteration after another, with what follows from it."""
-    return Solved(
-        field,
-        posterior,
-        residual=max(float(each.residual[0]) for each in found),
-        iterations=sum(int(each.iterations[0]) for each in found),
-        status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
-        variance=variance,
-        freedom=freedom,
-    )
+    residual = max(float(each.residual[0]) for each in found)
+    iterations = sum(int(each.iterations[0]) for each in found)
+    status = next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED)
+    return Solved(field, posterior, residual, iterations, status, variance, freedom)
 
 
 def _pack(field: Field) -> Array:
