@@ -185,7 +185,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
         ({"weights": np.full((3, 3), np.nan)}, "weights must be finite"),
         ({"weights": np.ones(3)}, "weights must be an array with 2 axes"),
         ({"directions": None}, "directions must be given: the unit vectors"),
-        ({"bias": np.ones(2)}, "bias must be a number, or one for each of 3 neurons"),
+        ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),
         ({"student": "sign"}, "student must be continuous"),
@@ -331,6 +331,23 @@ def test_errors_below_the_rounding_of_their_terms_are_flagged(scale):
         assert np.isnan(lost.test_error)
     assert lost.status in (Status.ROUNDING, Status.ITERATION_LIMIT, Status.NOT_FINITE)
     assert replica.solve(sample, samples=60, lam=1e-12).status is Status.ROUNDING
+
+
+def test_small_errors_are_proportional_to_the_squared_penalty_or_flagged():
+    """Noiseless linear problems of more samples than inputs.  What the iterations are known to is a
+    part of the labels' power: from lam = 1e-5 on the error was off by two and more, converged."""
+    W = np.random.default_rng(0).standard_normal((80, 40)) / np.sqrt(40)
+    layer = FirstLayer(weights=W, student="linear", target="z1", directions=np.eye(40)[0])
+    moments = replica.FeatureMoments(
+        covariances=W @ W.T, label_covariances=W[:, 0], label_variances=1.0
+    )
+    for model in (layer, moments):
+        points = [replica.solve(model, samples=60, lam=10.0**-k) for k in range(4, 10)]
+        assert points[0].converged
+        assert not points[-1].converged
+        ratios = np.array([point.test_error / point.lam**2 for point in points if point.converged])
+        # at lam = 1e-4 the next order in lam is 1 %
+        assert ratios == pytest.approx(ratios[0], rel=0.02)
 
 
 @pytest.mark.parametrize("samples", [120, 180])
