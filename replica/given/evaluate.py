@@ -30,7 +30,6 @@ from .strata import Posterior, Stratified
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
 
-FINEST = 1e-8  # that an error is asked for by iterations, whatever the tolerance
 ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
 # a derivative of fourth order: a step in a logarithm, and weights of errors at so many steps
 STEP, STENCIL = 0.02, ((0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4))
@@ -113,10 +112,10 @@ def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -
     """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
     of ``points``, NaN where it is not known: differences of fourth order on its strata, towards
     fewer samples, as there may be no more."""
-    slopes = np.full((2, 2), np.nan if points.given is None else 0.0)
+    slopes = np.zeros((2, 2))
     for axis, (steps, weight) in itertools.product(range(2), STENCIL):
-        if not np.isfinite(slopes).all():
-            break
+        if points.given is None or not np.isfinite(slopes).all():
+            return np.full((2, 2), np.nan)
         n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * np.eye(2)[axis])
         solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
         errors = errors_at(points.given, solved, loss)[0]
@@ -198,24 +197,17 @@ class _Point:
         """The point on some strata, known to that ``share`` of the tolerance."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        tol = share * self.tol
-        while True:
-            at = self.samples, self.lam, self.start, max(1e-10, tol), self.contraction
-            solved = solve_point(given, self.loss, *at)
-            self.account["iterations"] += solved.iterations
-            self.account["residual"] = solved.residual
-            if solved.status is not Status.CONVERGED:
-                raise GivenUp(solved.status)
-            self.start = solved.posterior
-            self.contraction = max(1 - solved.freedom.residual_degrees / self.samples, 0.01)
-            errors, confusion = errors_at(given, solved, self.loss)
-            # of unknowns that are known in units of E omega^2, an error may be a small part
-            part = max(self.tol, FINEST) * errors[0] / unknown_at(given, solved)
-            if not part < 1:
-                break
-            if tol <= 1e-10:
-                raise GivenUp(Status.ROUNDING)
-            tol *= part / 2
+        at = self.samples, self.lam, self.start, max(1e-10, share * self.tol), self.contraction
+        solved = solve_point(given, self.loss, *at)
+        self.account["iterations"] += solved.iterations
+        self.account["residual"] = solved.residual
+        if solved.status is not Status.CONVERGED:
+            raise GivenUp(solved.status)
+        self.start = solved.posterior
+        self.contraction = max(1 - solved.freedom.residual_degrees / self.samples, 0.01)
+        errors, confusion = errors_at(given, solved, self.loss)
+        if rounding_at(given, solved) > self.tol * errors[0]:
+            raise GivenUp(Status.ROUNDING)
         columns = dict(zip(ERRORS, errors, strict=True)) | solved.freedom._asdict()
         columns |= {"strata": given.strata.shares.size, "residual": solved.residual}
         return ReadoutPoints(columns, solved.posterior, given, confusion)
@@ -230,13 +222,13 @@ def _change(was: ReadoutPoints, now: ReadoutPoints) -> float:
     return float(np.nanmax(np.abs(after - before) / size))
 
 
-def unknown_at(given: Stratified, solved: Solved) -> float:
-    """What the test error may be off by: the residual, or a unit in the last digit, of all terms
-    that (20.4) adds and subtracts."""
+def rounding_at(given: Stratified, solved: Solved) -> float:
+    """What rounding may change of the test error: a unit in the last digit of all terms that
+    (20.4) adds and subtracts."""
     moments, field = given.moments, solved.field
     terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
-    size = (terms @ moments.weights)[: moments.outputs].sum() + moments.power
-    return float(max(np.finfo(float).eps, solved.residual) * size)
+    size = (terms @ moments.weights)[: moments.outputs].sum()
+    return float(np.finfo(float).eps * (size + moments.power))
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
@@ -249,7 +241,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Arr
     if given.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
-    of_class = norm = sensitive = np.nan
+    of_class, norm, sensitive = np.array(np.nan), np.nan, np.nan
     confusion, rows = None, isinstance(given.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if labels.binary:

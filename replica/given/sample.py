@@ -202,8 +202,8 @@ class FeatureSample(Described):
         # of the features and, last, the labels
         both = np.column_stack([self.features, targets])
         parts = (both[of == one] for one in ids)
-        each = zip(*((part.mean(axis=0), np.cov(part.T, bias=True)) for part in parts), strict=True)
-        means, joint = map(np.array, each)
+        moments = ((part.mean(axis=0), np.cov(part.T, bias=True)) for part in parts)
+        means, joint = map(np.array, zip(*moments, strict=True))
         if self.classes and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
         return gaussian_strata(self, counts / rows, means[:, :p], means[:, p:].T, joint, rows)
