@@ -88,9 +88,10 @@ def without_gaps(name: str, values: Any) -> Array:
     if rows.size:
         got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"
         raise InvalidArgument(name, got, f"text or finite numbers: leave out rows without {name}")
-    if len({isinstance(one, str) for one in each.flat}) > 1:
+    array = array if plain else np.array(each.tolist())
+    if array.dtype.kind == "O" or len({isinstance(one, str) for one in each.flat}) > 1:
         raise InvalidArgument(name, values, "all text or all numbers")
-    return array if plain else np.array(each.tolist())
+    return array
 
 
 def _names(classes: Any) -> Array:
