@@ -1,5 +1,6 @@
 """Labels of given features as numbers: real ones, vectors, or classes of any names."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,99 +25,90 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
            [1., 0., 0.],
            [0., 1., 0.]]), (0, 1, 2))
     """
-    numbers = isinstance(classes, tuple) and not classes
+    array = without_gaps("labels", labels)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim == 2
     named = None if classes is None or numbers else _names(classes)
-    array = _without_gaps(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim == 2:  # real vectors
-        array = finite_array("labels", array, 2)
-        one_hot = np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
-        if one_hot and classes is None:
+    if numbers or vectors or array.ndim != 1 or array.dtype.kind not in "biufUS":
+        array = finite_array("labels", array, 1 + vectors)
+        one_hot = vectors and np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
+        if named is None and not (one_hot and classes is None):
+            return array, classes
+        if named is None:
             allowed = f"given with classes=range({array.shape[1]}) if a 1 tells the class, or with "
             raise InvalidArgument("labels", "0 and one 1 in each row", f"{allowed}{NUMBERS}")
-        if named is not None and not (one_hot and array.sum(axis=0).all()):
+        if not (one_hot and array.any(axis=0).all()):
             allowed = (
                 "left out unless labels (N, C) are 1 of a class and 0 of others, each with rows"
             )
             raise InvalidArgument("classes", classes, allowed)
-        if named is not None and len(named) != array.shape[1]:
+        if len(named) != array.shape[1]:
             raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
-        return array, classes if named is None else tuple(named.tolist())
-    if array.ndim != 1 or array.dtype.kind not in "biufUS" or numbers:
-        return finite_array("labels", array, 1), classes
+        return array, tuple(named.tolist())
     found = np.unique(array)
     if named is None and array.dtype.kind == "U":  # astype(str) makes text of what is missing
-        named_so = " (classes=np.unique(labels) says that they name one)"
-        _refuse_first(np.isin(array, ["None", "nan"]), array, named_so)
+        text = np.isin(array, ["None", "nan"])
+        _refuse_first("labels", text, array, " (classes=np.unique(labels) says that they name one)")
+    count = len(found)
     if named is not None:
-        alike = array.dtype.kind == named.dtype.kind or {array.dtype.kind, named.dtype.kind} <= {
-            *"iu"
-        }
-        if not alike or not np.array_equal(np.sort(named), found):
+        kinds = {array.dtype.kind, named.dtype.kind}
+        if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(named), found):
             allowed = "those of the labels, each once and of their type (left out they are found)"
             raise InvalidArgument("classes", classes, allowed)
         found = named
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
-        few = 2 <= len(found) <= MOST_CLASSES and found.tolist() != [-1, 1]
+        few = 2 <= count <= MOST_CLASSES and found.tolist() != [-1, 1]
         if few and (found == np.rint(found)).all():
-            got = f"{len(found)} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
+            got = f"{count} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
-    elif len(found) < 2:
+    elif count < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
-    elif len(found) > MOST_CLASSES:
-        raise InvalidArgument(
-            "labels",
-            f"{len(found)} names or whole numbers, from {found[0]} to {found[-1]}",
-            f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these are "
-            "classes, classes=() that they are numbers)",
-        )
-    if len(found) == 2:
+    elif count > MOST_CLASSES:
+        allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
+        allowed += "are classes, classes=() that they are numbers)"
+        got = f"{count} names or whole numbers, from {found[0]} to {found[-1]}"
+        raise InvalidArgument("labels", got, allowed)
+    if count == 2:
         return np.where(array == found[1], 1.0, -1.0), None
     return np.asarray(array[:, None] == found, float), tuple(found.tolist())
 
 
-def _without_gaps(labels: Any) -> Array:
-    """The labels as an array, numbers or text; refused is the first row that has no label."""
-    array = any_array("labels", labels)
-    if np.ma.is_masked(labels) or not (array.ndim and array.size):
-        return finite_array("labels", labels, max(array.ndim, 1))
-    if array.dtype.kind in "USO":
-        each = np.ravel(np.array(labels, dtype=object))
-        if not all(isinstance(one, str) for one in each):
-            lacking = [one is None or one != one for one in each]
-            _refuse_first(lacking, each)
-            if any(isinstance(one, str) for one in each):
-                raise InvalidArgument("labels", labels, "all text or all numbers")
-        array = np.array(each.tolist()).reshape(np.shape(array))
-    elif array.dtype.kind == "f":
-        _refuse_first(~np.isfinite(array), array)
+def without_gaps(name: str, values: Any) -> Array:
+    """``values``, one a row, as an array of numbers or text; refused is the first row that has
+    none."""
+    array = any_array(name, values)
+    if np.ma.is_masked(values) or not (array.ndim and array.size):
+        return finite_array(name, values, max(array.ndim, 1))
+    each, plain = array, array.dtype.kind not in "USO"
+    if not plain:  # numpy makes text of what is missing
+        each = np.array(values, dtype=object).reshape(array.shape)
+    lacking = ~np.isfinite(each) if each.dtype.kind in "fc" else each != each
+    if not plain:
+        lacking |= np.array([one is None for one in each.flat]).reshape(each.shape)
+    _refuse_first(name, lacking, each)
+    array = array if plain else np.array(each.tolist())
+    if array.dtype.kind == "O" or len({isinstance(one, str) for one in each.flat}) > 1:
+        raise InvalidArgument(name, values, "all text or all numbers")
     return array
 
 
-def _refuse_first(lacking: Any, each: Array, unless: str = "") -> None:
+def _refuse_first(name: str, lacking: Array, each: Array, unless: str = "") -> None:
     """Refuse the first row that is ``lacking``, an array along its rows."""
-    rows = np.flatnonzero(np.reshape(lacking, (len(each), -1)).any(axis=1))
+    rows = np.flatnonzero(lacking.reshape(len(each), -1).any(axis=1))
     if rows.size:
         got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"
-        allowed = f"text or finite numbers: leave out rows without a label{unless}"
-        raise InvalidArgument("labels", got, allowed)
+        allowed = f"text or finite numbers: leave out rows without {name}{unless}"
+        raise InvalidArgument(name, got, allowed)
 
 
 def _names(classes: Any) -> Array:
     """Names of classes, all text or all whole numbers, each once."""
-    try:
+    with suppress(TypeError, ValueError):
         each = [] if np.ma.is_masked(classes) else list(classes)
-        named = np.array(each)
-    except (TypeError, ValueError):
-        each, named = [], np.empty(0)
-    text = all(isinstance(one, str) for one in each)
-    if (
-        named.ndim != 1
-        or not (text or named.dtype.kind in "biu")
-        or len({*each}) < max(len(each), 2)
-    ):
-        raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")
-    return named
+        named, kinds = np.array(each), {type(one) for one in each}
+        plain = named.dtype.kind in "biu" or kinds <= {str, np.str_}
+        if named.ndim == 1 and plain and len({*each}) == len(each) > 1:
+            return named
+    raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")

@@ -31,24 +31,24 @@ Variances = Callable[[Array, Array, Array], tuple[Any, Array, Array]]
 
 
 class Freedom(NamedTuple):
-    """Degrees of freedom of a fit.  Eqs. (20.15), (20.16)
+    """Degrees of freedom of a fit.  Eqs. (20.15), (20.16); docs/theory.md 22 of rows
 
     Attributes
     ----------
-    first, second : float
+    degrees_of_freedom, degrees_of_freedom_2 : float
         df_1 = tr A G and df_2 = tr A G A G of the population, for 1/G = A + lambda; the second is
         NaN of rows, which do not tell it.
     kappa : float
         The effective penalty.
-    lost : float
-        How many of n samples are not residual ones: df_2, of the empirical A where moments are
-        those of a sample, and df_1 of rows.
+    residual_degrees : float
+        n less the samples that are lost, by the spread of V: of these there are df_2, of the
+        empirical A where moments are those of a sample, and df_1 of rows.
     """
 
-    first: float
-    second: float
+    degrees_of_freedom: float
+    degrees_of_freedom_2: float
     kappa: float
-    lost: float
+    residual_degrees: float
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,16 @@ class StrataEquations:
         """Degrees of freedom and effective penalty for scores with -E s' (N,) at V."""
         xp, fitted = namespace(G), -G * like(self.lam, G)
         diagonal_view(fitted)[:] += 1.0
-        first, second = xp.sum(xp.linalg.diagonal(fitted)), float(xp.sum(fitted * fitted.T))
-        kappa = float(self.lam.max() / (self.ratio * (self.strata.shares @ slope)))
-        return Freedom(float(first), second, kappa, second)
+        first = float(xp.sum(xp.linalg.diagonal(fitted)))
+        second, lost = self._second(first, float(xp.sum(fitted * fitted.T)), G, slope, V)
+        shares = self.strata.shares
+        kappa = float(self.lam.max() / (self.ratio * (shares @ slope)))
+        left = (self.samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+        return Freedom(first, second, kappa, float(left))
+
+    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
+        """df_2 of the population and the number of samples that are lost, of both of strata."""
+        return second, second
 
     def _mix(self, weights: Array) -> Any:
         """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
@@ -178,10 +185,10 @@ class SampledEquations(StrataEquations):
 
         return varied
 
-    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
-        weights = self.strata.shares * slope
-        second = self.samples * float(weights @ self._coupling(G, slope, V) @ slope)
-        return super().freedom(G, slope, V)._replace(second=second)
+    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
+        slope = at[1]
+        fitted = (self.strata.shares * slope) @ self._coupling(*at) @ slope
+        return self.samples * float(fitted), second
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).

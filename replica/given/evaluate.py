@@ -19,7 +19,8 @@ from solvers.results import Array, Status
 from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
-from .first_layer import FirstLayer
+from .equations import Freedom
+from .first_layer import DIRECTIONS, FirstLayer
 from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
 from .sample import FeatureSample
@@ -29,30 +30,23 @@ from .strata import Posterior, Stratified
 
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
-MOST = 4  # special directions
+
 ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
-# a derivative of fourth order: steps in a logarithm, and weights
-STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
-BACKWARD = (0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4)
+# a derivative of fourth order: a step in a logarithm, and weights of errors at so many steps
+STEP, STENCIL = 0.02, ((0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4))
 PRECISION = 1e-11  # of the solutions that are subtracted
 
-
-class ReadoutErrors(NamedTuple):
-    """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
-    the loss, and of the class; the part of the first that the readout's samples are the reason of;
-    its squared norm over p; standard errors; and the sensitivity of the class.  As a
-    ``Solution`` has them."""
-
-    test_error: Any
-    train_error: Any
-    loss_error: Any
-    train_loss: Any
-    classification_error: Any
-    readout_variance: Any
-    squared_norm: Any
-    test_error_stderr: Any
-    classification_error_stderr: Any
-    classification_sensitivity: Any = np.nan
+# Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
+# the first that the readout's samples are the reason of; its squared norm over p; standard errors;
+# and the sensitivity of the class.
+ERRORS = (
+    *("test_error", "train_error", "loss_error", "train_loss", "classification_error"),
+    *("readout_variance", "squared_norm", "test_error_stderr", "classification_error_stderr"),
+    "classification_sensitivity",
+)
+# All that is said of a point, before anything is known.
+UNKNOWN = dict.fromkeys([*ERRORS, *Freedom._fields, "residual"], np.nan)
+UNKNOWN |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0}
 
 
 class ReadoutPoints(NamedTuple):
@@ -66,22 +60,15 @@ class ReadoutPoints(NamedTuple):
     last : Posterior or None
         The readout of the last point, over its samples; None where it is not known.
     given : Stratified or None
-        The strata of the last point, where any were made.
+        The strata of the last point, where it is known.
     confusion : (C, C) or None
         Of several classes, at the last point.
     """
 
     columns: dict[str, Array]
-    last: Posterior | None
-    given: Stratified | None
+    last: Posterior | None = None
+    given: Stratified | None = None
     confusion: Array | None = None
-
-
-UNKNOWN = {
-    "degrees_of_freedom": np.nan, "degrees_of_freedom_2": np.nan, "kappa": np.nan,
-    "residual_degrees": np.nan, "residual": np.nan,
-    "quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0,
-}  # fmt: skip
 
 
 @one_thread()
@@ -104,40 +91,37 @@ def evaluate(
     """
     check_memory(model)
     rows: list[dict[str, Any]] = [{}] * len(samples)
-    start = None
+    start, found = None, ReadoutPoints({})
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
-        errors, status = ReadoutErrors(*[np.nan] * 9), Status.CONVERGED
+        found, status = ReadoutPoints({}), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
             with deadline(time_limit), np.errstate(all="ignore"):
-                errors = point.settle(model)
+                found = point.settle(model)
         except GivenUp as given_up:
             status = given_up.status
-        known = {"converged": status is Status.CONVERGED, "status": status}
-        rows[i], start = errors._asdict() | point.account | known, point.start
+        rows[i], start = UNKNOWN | point.account | found.columns, point.start
+        rows[i] |= {"converged": status is Status.CONVERGED, "status": status}
         advance()
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return ReadoutPoints(columns, start, point.given, point.confusion)
+    return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 @one_thread()
 @np.errstate(all="ignore")
 def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -> Array:
     """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
-    of ``points``, NaN where it is not known: differences of fourth order on its strata."""
-    if points.given is None or not points.columns["converged"].all():
-        return np.full((2, 2), np.nan)
+    of ``points``, NaN where it is not known: differences of fourth order on its strata, towards
+    fewer samples, as there may be no more."""
     slopes = np.zeros((2, 2))
-    rows = points.given.rows if isinstance(points.given.strata, RowStrata) else np.inf
-    for axis, unit in enumerate(np.eye(2)):  # no more samples than rows
-        beyond = not axis and samples * np.exp(2 * STEP) > rows
-        for steps, weight in BACKWARD if beyond else STENCIL:
-            n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * unit)
-            solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
-            if solved.status is not Status.CONVERGED:
-                return np.full((2, 2), np.nan)
-            slopes[axis] += weight * np.array(errors_at(points.given, solved, loss)[0][:2])
+    for axis, (steps, weight) in itertools.product(range(2), STENCIL):
+        if points.given is None or not np.isfinite(slopes).all():
+            return np.full((2, 2), np.nan)
+        n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * np.eye(2)[axis])
+        solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
+        errors = errors_at(points.given, solved, loss)[0]
+        known = solved.status is Status.CONVERGED
+        slopes[axis] += weight * errors[:2] if known else np.nan
     return slopes / STEP
 
 
@@ -159,14 +143,11 @@ class _Point:
     ----------
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
-    given : Stratified or None
-        The strata of the last solution.
-    account : dict
-        Of the point, as ``ReadoutPoints`` has it.
-    confusion : (C, C) or None
-        Of several classes.
     contraction : float
-        Rate df_2 / n of the iterations of the square loss, from the first solution on.
+        Rate of the iterations of the square loss, from the first solution on: df_2 / n or a little
+        more.
+    account : dict
+        Of all solutions, as ``ReadoutPoints`` has it.
     """
 
     loss: Loss
@@ -174,15 +155,16 @@ class _Point:
     lam: float
     tol: float
     start: Posterior | None
-    given: Stratified | None = None
-    account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
-    confusion: Array | None = None
     contraction: float = 1.0
+    account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
 
-    def settle(self, model: Given) -> ReadoutErrors:
-        """The errors on strata that are fine enough, along directions that are enough: the same
-        on coarser strata with one more; or on coarser strata, where one more changes little.
-        Raises ``GivenUp`` where that is not reached."""
+    def settle(self, model: Given) -> ReadoutPoints:
+        """The errors on strata that are fine enough, along directions that are enough: they are
+        the same on coarser strata with one more direction; or on coarser strata, where one more
+        direction changes little.
+
+        Raises ``GivenUp`` where that is not reached.
+        """
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
             given = model.stratified(self.samples)
@@ -190,64 +172,57 @@ class _Point:
             return self._solved(given, 0.1 if part else 5e-4)  # its errors scatter by far more
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
-        count = model.special.shape[1]
-        most = count if model.beside is not None else MOST
-        while True:
+        first = model.special.shape[1]
+        most = first if model.beside is not None else max(first, DIRECTIONS)
+        for count in range(first, most + 1):
             self.account["directions"] = count
-            errors = self._solved(model.stratified(1, count))
+            found = self._solved(model.stratified(1, count))
             more = model.stratified(0, count + 1, last=3)
-            beyond = coarse = self._solved(more or model.stratified(0, count), rough=True)
-            self.account["quadrature_error"] = change = self._difference(beyond, errors)
+            beyond = self._solved(more or model.stratified(0, count), ROUGH)
+            self.account["quadrature_error"] = change = _change(beyond, found)
             if change <= self.tol:
-                return errors
-            if more:
-                coarse = self._solved(model.stratified(0, count), rough=True)
-            worth, finer = self._difference(beyond, coarse), self._difference(coarse, errors)
-            if worth <= max(enough, finer) or count >= most:
+                return found
+            coarse = self._solved(model.stratified(0, count), ROUGH) if more else beyond
+            worth, finer = _change(beyond, coarse), _change(coarse, found)
+            if worth <= max(enough, finer):
                 break
-            count += 1
         for level in itertools.count(2):
             self.account["quadrature_error"] = max(finer, worth)
             if finer <= self.tol:
                 break
-            coarse, errors = errors, self._solved(model.stratified(level, count))
-            finer = self._difference(coarse, errors)
+            coarse, found = found, self._solved(model.stratified(level, count))
+            finer = _change(coarse, found)
         if worth > enough:
             raise GivenUp(Status.QUADRATURE)
-        return errors
+        return found
 
-    def _solved(
-        self, given: Stratified | None, share: float = 0.05, rough: bool = False
-    ) -> ReadoutErrors:
-        """The errors on some strata, known to that ``share`` of the tolerance; or in ``rough`` good
-        enough to compare, of which no account is kept."""
+    def _solved(self, given: Stratified | None, share: float = 0.05) -> ReadoutPoints:
+        """The point on some strata, known to that ``share`` of the tolerance."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        at = self.samples, self.lam, self.start
-        tol = max(1e-10, (ROUGH if rough else share) * self.tol)
-        solved = solve_point(given, self.loss, *at, tol, self.contraction)
+        at = self.samples, self.lam, self.start, max(1e-10, share * self.tol), self.contraction
+        solved = solve_point(given, self.loss, *at)
         self.account["iterations"] += solved.iterations
-        if not rough:
-            self.given = given
-            self.account |= {"strata": given.strata.shares.size, "residual": solved.residual}
+        self.account["residual"] = solved.residual
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
+        self.start = solved.posterior
+        self.contraction = max(1 - solved.freedom.residual_degrees / self.samples, 0.01)
         errors, confusion = errors_at(given, solved, self.loss)
-        if not rough:
-            self.start, self.confusion = solved.posterior, confusion
-            self.contraction = max(solved.freedom.lost / self.samples, 0.01)
-            self.account |= degrees_at(given, solved, self.samples)
-        if rounding_at(given, solved) > self.tol * errors.test_error:
+        if rounding_at(given, solved) > self.tol * errors[0]:
             raise GivenUp(Status.ROUNDING)
-        return errors
+        columns = dict(zip(ERRORS, errors, strict=True)) | solved.freedom._asdict()
+        columns |= {"strata": given.strata.shares.size, "residual": solved.residual}
+        return ReadoutPoints(columns, solved.posterior, given, confusion)
 
-    def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
-        """Largest change of an error that is defined, relative to it, and to no less than a small
-        part of the labels' power."""
-        assert self.given is not None
-        before, after = np.array(was), np.array(now)
-        size = np.maximum(np.abs(after), 1e-4 * self.given.moments.power)
-        return float(np.nanmax(np.abs(after - before) / size))
+
+def _change(was: ReadoutPoints, now: ReadoutPoints) -> float:
+    """Largest change of an error that is defined, relative to it, and to no less than a small part
+    of the labels' power."""
+    assert now.given is not None
+    before, after = (np.array([each.columns[name] for name in ERRORS]) for each in (was, now))
+    size = np.maximum(np.abs(after), 1e-4 * now.given.moments.power)
+    return float(np.nanmax(np.abs(after - before) / size))
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
@@ -259,42 +234,31 @@ def rounding_at(given: Stratified, solved: Solved) -> float:
     return float(np.finfo(float).eps * (size + moments.power))
 
 
-def degrees_at(given: Stratified, solved: Solved, samples: float) -> dict[str, float]:
-    """df_1, df_2, kappa and residual degrees, Eqs. (20.15), (20.16); docs/theory.md 22 of rows."""
-    first, second, kappa, lost = solved.freedom
-    shares, V = given.strata.shares, solved.field.response[0]
-    left = (samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
-    known = {"degrees_of_freedom": first, "degrees_of_freedom_2": second, "kappa": kappa}
-    return known | {"residual_degrees": float(left)}
-
-
-def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErrors, Array | None]:
-    """The errors of a solution, sums over outputs, and of classes the confusion matrix.
+def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
+    """The ``ERRORS`` of a solution, sums over outputs, and of classes the confusion matrix.
     Eqs. (20.5), (22.12)"""
     moments, labels, field = given.moments, given.labels, solved.field
     s, C = ridge_scores(moments, field), moments.outputs
     test, train = (float(error[:C].sum()) for error in ridge_errors(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
     if given.channel or not loss.is_square:
-        mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
-        of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter, confusion = np.nan, np.nan, [np.nan, np.nan], None
-    each = [(s.square[:C] / s.slope**2).sum(axis=0)]
+        mean = losses(labels, moments.weights, loss, field)
+        of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
+    of_class, norm, sensitive = np.array(np.nan), np.nan, np.nan
+    confusion, rows = None, isinstance(given.strata, RowStrata)
+    each = (s.square[:C] / s.slope**2).sum(axis=0)
     if labels.binary:
-        each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
+        of_class = error_at_nodes(labels, field)[0].sum(axis=-1)
     elif given.classes:
         of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
-        each.append(of_class)
-    if len(each) > 1:
-        wrong = float(each[1] @ moments.weights)
-    if isinstance(given.strata, RowStrata):  # other rows would have other errors
-        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
-        if given.classes:
-            scatter.append(sensitivity(moments, field.centre, field.variance, wrong))
-    # moments of a sample have another readout
-    if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
+    wrong = (of_class * moments.weights).sum()
+    if rows and given.classes:
+        sensitive = sensitivity(moments, field.centre, field.variance, wrong)
+    if C == 1 and (given.rows is None or rows):  # moments of a sample have another readout
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))
         size = to_host(a)[0] ** 2 + diagonal / len(diagonal)
         norm = float(size[: len(size) - given.intercept].sum())
-    return ReadoutErrors(test, *of_loss, wrong, solved.variance, norm, *scatter), confusion
+    # other rows would have other errors
+    scatter = [np.std(x) / np.sqrt(s.slope.size) if rows else np.nan for x in (each, of_class)]
+    return np.array([test, *of_loss, wrong, solved.variance, norm, *scatter, sensitive]), confusion

@@ -29,6 +29,7 @@ from ..problem import (
     number,
     parse_target,
     plain_array,
+    stacked,
 )
 from .layer import HermiteStrata, layer_strata
 from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
@@ -37,6 +38,7 @@ from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
 MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
+DIRECTIONS = 4  # special ones at most, unless more are the target's
 STRATUM = 128  # numbers of a stratum beside its moments
 
 
@@ -105,36 +107,24 @@ class FirstLayer(Described):
         named = np.empty((d, 0)) if self.directions is None else self.directions
         directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
-        bias = plain_array("bias", self.bias)
-        bias = bias[:, 0] if bias.shape == (p, 1) else bias
-        if bias.shape not in ((), (p,)):
-            allowed = f"a number, or one for each of {p} neurons: weights are (p, d)"
-            raise InvalidArgument("bias", f"shape {bias.shape}", allowed)
         if directions.shape != (d, of.dimension):
             allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
             raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
-            raise InvalidArgument(
-                "directions",
-                f"inner products {overlap.round(3).tolist()}",
-                "unit vectors that are orthogonal to each other (numpy.linalg.qr makes them so)",
-            )
-        for kink in student.kinks:
-            below, above = student(np.array([kink - 1e-9, kink + 1e-9]))
-            if abs(above - below) > 1e-6:
-                raise InvalidArgument("student", student.name, "continuous: its features jump")
-        assign(
-            self,
-            weights=weights,
-            student=student,
-            target=of,
-            directions=directions,
-            bias=np.broadcast_to(bias, p),
-            inputs=None if inputs is None else inputs.within(d),
-            feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
-            device=check_device(self.device),
-        )
+            got = f"inner products {overlap.round(3).tolist()}"
+            allowed = "unit vectors that are orthogonal (numpy.linalg.qr makes them so)"
+            raise InvalidArgument("directions", got, allowed)
+        bias = plain_array("bias", self.bias)
+        bias = bias[:, 0] if bias.shape == (p, 1) else bias
+        arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
+        kinks = np.array(student.kinks)
+        if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
+            raise InvalidArgument("student", student.name, "continuous: its features jump")
+        read: dict[str, Any] = dict(student=student, target=of, directions=directions)
+        read["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
+        read["inputs"] = None if inputs is None else inputs.within(d)
+        assign(self, **read, **arrays, device=check_device(self.device))
         check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             given = self.noise or self.label_noise.name
@@ -198,10 +188,11 @@ class FirstLayer(Described):
         covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
-        most = max(4, self.beside or 0) + 1
+        most = max(DIRECTIONS, self.beside or 0) + 1
         shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        count = int(np.count_nonzero(shares[: max(0, 4 - known)] > max(0.05, 1.2 * random)))
+        enough = max(0.05, 1.2 * random)
+        count = int(np.count_nonzero(shares[: max(0, DIRECTIONS - known)] > enough))
         count = count if self.beside is None else min(self.beside, others.shape[1])
         return np.concatenate([self.directions, others], axis=1), known + count
 
@@ -244,16 +235,7 @@ class FirstLayer(Described):
 
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
-        of the inputs, which are N(0, I), is averaged.
-
-        Raises
-        ------
-        InvalidArgument
-            If inputs have another law.
-        """
-        if self.inputs is not None:
-            allowed = "left out here, where all inputs are N(0, I)"
-            raise InvalidArgument("inputs", self.inputs, allowed)
+        of the inputs, which are N(0, I), is averaged."""
         (given,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
         return layer_strata(given, self.student, rule, LEVELS[-1].k_max, LEVELS[-1].tol)
@@ -282,11 +264,8 @@ class FirstLayer(Described):
             at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
             h.append(law.mean(*at))
         strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
-        mean, C = np.concatenate(h), self.outputs
-        first = mean if C == 1 else mean[:, 0]
-        mean = mean if C == 1 else with_sums(mean.T)
-        noise = 0.0 if law.channel else law.variance
-        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, C)
-        labels = labels_of(first, law.gaussians, binary=law.binary, noise=law.added)
-        of = law.channel, None, self.intercept, C > 1
-        return Stratified(strata, moments, labels, *of)
+        mean, several = np.atleast_2d(np.concatenate(h).T), self.outputs > 1
+        labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
+        noise, mean = 0.0 if law.channel else law.variance, with_sums(mean)
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, self.outputs)
+        return Stratified(strata, moments, labels, law.channel, None, self.intercept, several)

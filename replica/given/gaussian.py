@@ -4,7 +4,7 @@ docs/theory.md 20
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from solvers.results import Array
 from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, stacked
+from .rows import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # How many axes each has beside that of the strata.
@@ -64,34 +65,29 @@ class MomentStrata(Strata):
 
 
 def gaussian_strata(
-    shares: Array,
-    means: Array,
-    joint: Array,
-    *,
-    binary: bool,
-    intercept: bool,
-    rows: int | None = None,
-    labels: int = 1,
-    outputs: int = 1,
-    classes: bool = False,
+    model: Any, shares: Array, mu: Array, h: Array, joint: Array | None = None, rows: Any = None
 ) -> Stratified:
-    """Strata of the ``shares`` (N,), with ``means`` (N, p + P) and ``joint`` covariances of the p
-    features and, last, P ``labels``: those of so many ``rows``, or exact.
+    """Strata of a ``model`` with the ``shares`` (N,), means ``mu`` (N, p) of features and ``h``
+    (P, N) of labels, and ``joint`` covariances (N, p + P, p + P) of both, unless each stratum is a
+    row: from a sample of so many ``rows``, or exact.
 
-    With an ``intercept``, which takes up a shift of each, features are centred, and a constant is
+    With an intercept, which takes up a shift of each, features are centred, and a constant is
     added.
     """
-    p = means.shape[1] - labels
-    mu, h = means[:, :p].copy(), means[:, p:].T
-    S, e = joint[:, :p, :p].copy(), joint[:, p:, :p].swapaxes(0, 1).copy()
-    if intercept:
-        mu = np.pad(mu - shares @ mu, ((0, 0), (0, 1)), constant_values=1.0)
-        S, e = (np.pad(x, ((0, 0), (0, pad), (0, 1))) for x, pad in ((S, 1), (e, 0)))
-    spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
-    moments = StratumLabels(shares, h, spread, 0.0, outputs)
-    law = labels_of(h[0], [(0.0, 1.0)], binary=binary)
-    strata = MomentStrata(shares, mu, S, e)
-    return Stratified(strata, moments, law, rows=rows, intercept=intercept, classes=classes)
+    p, end = mu.shape[1], (0, int(model.intercept))
+    if model.intercept:
+        mu = np.pad(mu - shares @ mu, ((0, 0), end), constant_values=1.0)
+    strata: Strata = RowStrata(shares, mu)
+    spread = np.zeros_like(h)
+    if joint is not None:
+        S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)
+        spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
+        each = (np.pad(S, ((0, 0), end, end)), np.pad(e, ((0, 0), (0, 0), end)))
+        strata = MomentStrata(shares, mu, *each)
+    moments = StratumLabels(shares, h, spread, 0.0, model.outputs)
+    law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
+    of = rows, model.intercept, bool(model.classes)
+    return Stratified(strata, moments, law, False, *of)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -149,22 +145,22 @@ class FeatureMoments(Described):
     label_variances: Any = None
     intercept: bool = False
     law: GaussianMixture = field(init=False)  # of the features and, last, the label
+    outputs: ClassVar[int] = 1  # of several there is no theory of given moments
+    classes: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
-        alike = {"fractions": 1.0} if self.fractions is None else {}
-        axes = FEATURES | LABELS
-        arrays = stacked({name: getattr(self, name) for name in axes} | alike, axes)
+        axes, alike = FEATURES | LABELS, self.fractions is None
+        given = {name: x for name in axes if (x := getattr(self, name)) is not None}
+        arrays = stacked({"covariances": self.covariances, "fractions": 1.0} | given, axes)
         if alike and len(arrays["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
-        given = {name: getattr(self, name) for name in axes}
-        epsilon = coarsest(**{name: x for name, x in given.items() if x is not None})
         features = {name: arrays[name] for name in FEATURES}
         law = GaussianMixture(**features | {"covariances": self.covariances})
         known = {"fractions": law.fractions, "covariances": law.each_covariance}
         assign(self, **arrays | known)
-        assign(self, law=self._joint(epsilon))
+        assign(self, law=self._joint(coarsest(**given)))
         flag("intercept", self.intercept)
 
     @property
@@ -182,11 +178,6 @@ class FeatureMoments(Described):
     def binary(self) -> bool:
         """Whether labels are +-1."""
         return not self.vary and bool((np.abs(self.label_means[self.fractions > 0]) == 1).all())
-
-    @property
-    def outputs(self) -> int:
-        """1: of several there is no theory of given moments."""
-        return 1
 
     @property
     def width(self) -> int:
@@ -215,4 +206,4 @@ class FeatureMoments(Described):
         """The strata, whatever the ``samples`` of the readout."""
         law, own = self.law, self.fractions > 0
         shares, means, joint = (x[own] for x in (law.fractions, law.means, law.each_covariance))
-        return gaussian_strata(shares, means, joint, binary=self.binary, intercept=self.intercept)
+        return gaussian_strata(self, shares, means[:, :-1], means[:, -1:].T, joint)

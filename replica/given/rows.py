@@ -17,7 +17,7 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .equations import Freedom, StrataEquations, Variances
+from .equations import StrataEquations, Variances
 from .strata import Strata
 
 BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
@@ -102,9 +102,8 @@ class RowEquations(StrataEquations):
 
         return varied
 
-    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
-        found = super().freedom(G, slope, V)
-        return found._replace(second=np.nan, lost=found.first)
+    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
+        return np.nan, first
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""

@@ -16,11 +16,10 @@ from solvers.results import Array
 from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import any_array, assign, finite_array, flag
-from .class_labels import as_numbers
+from .class_labels import as_numbers, without_gaps
 from .gaussian import gaussian_strata
 from .outputs import with_sums
-from .rows import RowStrata
-from .strata import Stratified, StratumLabels, labels_of
+from .strata import Stratified
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
@@ -78,19 +77,8 @@ class FeatureSample(Described):
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
-        (labels, classes), strata = as_numbers(self.labels, self.classes), self.strata
-        if strata is not None:
-            try:
-                strata = any_array("strata", strata)
-                if strata.dtype.kind == "O":
-                    np.unique(strata)
-                if np.ma.is_masked(self.strata) or (
-                    strata.dtype.kind != "f" and np.any(strata != strata)
-                ):
-                    raise ValueError  # such as NaT
-            except (TypeError, ValueError):
-                allowed = "ids that can be compared, all numbers or all text, none missing"
-                raise InvalidArgument("strata", self.strata, allowed) from None
+        labels, classes = as_numbers(self.labels, self.classes)
+        strata = None if self.strata is None else without_gaps("strata", self.strata)
         given, of_two = any_array("labels", self.labels).ravel(), ""
         if labels.ndim == 1 and not np.array_equal(given, labels):
             first, second = (given[i] for i in (labels.argmin(), labels.argmax()))
@@ -103,8 +91,6 @@ class FeatureSample(Described):
                 raise InvalidArgument(name, f"shape {shape}", allowed)
         read = dict(labels=labels, classes=classes, of_two=of_two)
         assign(self, features=features, strata=strata, **read)
-        if strata is not None and strata.dtype.kind == "f":
-            finite_array("strata", strata, 1)
         flag("intercept", self.intercept)
 
     @property
@@ -188,18 +174,7 @@ class FeatureSample(Described):
         if len(labels) > N:
             chosen = np.random.default_rng(0).permutation(len(labels))[:N]
             features, labels = features[chosen], labels[chosen]
-        if self.intercept:  # takes up a shift of each feature
-            features = np.column_stack([features - features.mean(axis=0), np.ones(N)])
-        h = self._targets(labels)
-        shares = np.full(N, 1 / N)
-        return Stratified(
-            RowStrata(shares, features),
-            StratumLabels(shares, h, np.zeros_like(h), 0.0, self.outputs),
-            labels_of(h[0], [(0.0, 1.0)], binary=self.binary),
-            rows=N,
-            intercept=self.intercept,
-            classes=bool(self.classes),
-        )
+        return gaussian_strata(self, np.full(N, 1 / N), features, self._targets(labels), rows=N)
 
     def _targets(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
@@ -218,40 +193,21 @@ class FeatureSample(Described):
         of = self.class_of_row if self.strata is None else self.strata
         rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
-        fewest = int(np.argmin(counts))
         needed = int(FEWEST_OF_STRATUM * p)
-        if counts[fewest] < needed and self.strata is None:
+        if counts.min() < needed:
+            each = f"{needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} features"
+            got = f"{counts.min()} in stratum {ids[counts.argmin()]}"
+            if self.strata is not None:
+                raise InvalidArgument("features", got, f"enough in every stratum: {each}")
             allowed = (
-                f"at most the {rows} rows here: beyond them features are Gaussian in each class, "
-                f"which takes {needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} "
-                f"features, and the smallest has {counts[fewest]}"
+                f"at most the {rows} rows here: beyond them features are Gaussian in each class"
             )
-            raise InvalidArgument("samples", samples, allowed)
-        if counts[fewest] < needed:
-            raise InvalidArgument(
-                "features",
-                f"{counts[fewest]} in stratum {ids[fewest]}",
-                f"at least {needed} rows in every stratum, {FEWEST_OF_STRATUM:g} for each of the "
-                f"{p} features (take fewer strata, or fewer features)",
-            )
+            raise InvalidArgument("samples", samples, f"{allowed}, which takes {each} ({got})")
         # of the features and, last, the labels
-        both = p + targets.shape[1]
-        means, joint = np.empty((len(ids), both)), np.empty((len(ids), both, both))
-        for i, own in enumerate(of == one for one in ids):
-            part = np.column_stack([self.features[own], targets[own]])
-            means[i] = part.mean(axis=0)
-            part -= means[i]
-            joint[i] = part.T @ part / len(part)
+        both = np.column_stack([self.features, targets])
+        parts = (both[of == one] for one in ids)
+        moments = ((part.mean(axis=0), np.cov(part.T, bias=True)) for part in parts)
+        means, joint = map(np.array, zip(*moments, strict=True))
         if self.classes and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
-        return gaussian_strata(
-            counts / rows,
-            means,
-            joint,
-            binary=self.binary,
-            intercept=self.intercept,
-            rows=rows,
-            labels=targets.shape[1],
-            outputs=self.outputs,
-            classes=bool(self.classes),
-        )
+        return gaussian_strata(self, counts / rows, means[:, :p], means[:, p:].T, joint, rows)

@@ -136,7 +136,8 @@ def _ridge(
 
     freedom = equations.freedom(G, slope, V)
     # what is left of a step after its image, which is kept; of very many samples G is not so known
-    rate = float(np.clip(free * freedom.lost / equations.samples, 0.01, 0.99))
+    free_share = 1 - freedom.residual_degrees / equations.samples
+    rate = float(np.clip(free * free_share, 0.01, 0.99))
     left = rate / (1 - rate)
     # without a start errors are those of the mean readout; several labels have none
     single, errors = len(seen) == 1, seen
@@ -178,15 +179,10 @@ def _solved(
     freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
     """A solution that was ``found`` by one iteration after another, with what follows from it."""
-    return Solved(
-        field,
-        posterior,
-        residual=max(float(each.residual[0]) for each in found),
-        iterations=sum(int(each.iterations[0]) for each in found),
-        status=next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED),
-        variance=variance,
-        freedom=freedom,
-    )
+    residual = max(float(each.residual[0]) for each in found)
+    iterations = sum(int(each.iterations[0]) for each in found)
+    status = next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED)
+    return Solved(field, posterior, residual, iterations, status, variance, freedom)
 
 
 def _pack(field: Field) -> Array:

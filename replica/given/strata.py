@@ -9,9 +9,8 @@ Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, 
 any library that follows the array standard, on a device.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Posterior(NamedTuple):
     mean: Any
 
 
-class Strata(ABC):
+class Strata(Protocol):
     """What the equations ask of N strata of p features.
 
     Attributes
@@ -50,24 +49,19 @@ class Strata(ABC):
     shares: Array
 
     @property
-    @abstractmethod
     def width(self) -> int:
         """p."""
 
-    @abstractmethod
     def mix(self, weights: Array) -> Any:
         """sum_nu w (S + mu mu^T), (p, p)."""
 
-    @abstractmethod
     def trace(self, matrix: Any) -> Array:
         """tr (S + mu mu^T) X / p of a symmetric X, (N,)."""
 
-    @abstractmethod
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         """Mean, covariance with the label and variance of phi x for x (P, p), one for each of P
         labels: mu x, e x and x S x, (P, N)."""
 
-    @abstractmethod
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         """sum_nu (w mu + v e), (P, p), for two weights (P, N) or (N,)."""
 

@@ -185,7 +185,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
         ({"weights": np.full((3, 3), np.nan)}, "weights must be finite"),
         ({"weights": np.ones(3)}, "weights must be an array with 2 axes"),
         ({"directions": None}, "directions must be given: the unit vectors"),
-        ({"bias": np.ones(2)}, "bias must be a number, or one for each of 3 neurons"),
+        ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),
         ({"student": "sign"}, "student must be continuous"),
