@@ -221,17 +221,17 @@ def _change(was: ReadoutPoints, now: ReadoutPoints) -> float:
     of the labels' power."""
     assert now.given is not None
     before, after = (np.array([each.columns[name] for name in ERRORS]) for each in (was, now))
-    size = np.maximum(np.abs(after), 1e-4 * now.given.moments.power)
+    size = np.maximum(np.abs(after), 1e-7 * now.given.moments.power)
     return float(np.nanmax(np.abs(after - before) / size))
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
-    """What rounding may change of the test error: a unit in the last digit of all terms that
-    (20.4) adds and subtracts."""
+    """What rounding may change of the test error: all terms that (20.4) adds and subtracts, times
+    the accuracy of the moments."""
     moments, field = given.moments, solved.field
     terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
     size = (terms @ moments.weights)[: moments.outputs].sum()
-    return float(np.finfo(float).eps * (size + moments.power))
+    return float(given.strata.accuracy * (size + moments.power))
 
 
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:

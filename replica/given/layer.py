@@ -24,10 +24,11 @@ from solvers.rules import Rule
 from ..problem import Activation
 from .moments import NodeMoments
 from .nodes import Conditioned
-from .strata import Strata
+from .strata import EXACT, Strata
 
 COLUMNS = 24  # that a sketch has at first
 MISSED = 0.3  # part of what may be left out that a sketch may miss
+TABULATED = 1e-10  # relative accuracy of moments that are interpolated
 
 
 class Degree(NamedTuple):
@@ -59,12 +60,15 @@ class HermiteStrata(Strata):
         Of the powers k = 0, 1, ... of rho; the first is the mean.
     correlation : (p, p)
         rho of the pre-activations, 0 on the diagonal.
+    accuracy : float
+        Relative accuracy of the moments.
     """
 
     shares: Array
     second: Any
     degrees: Sequence[Degree]
     correlation: Any
+    accuracy: float = EXACT
 
     @property
     def width(self) -> int:
@@ -145,7 +149,8 @@ def layer_strata(
         kept = not degree or float(energy @ (raised @ energy)) ** 0.5 > least
         degrees.append(Degree(*_principal(d, shares, raised, least)) if kept else nothing)
         raised = raised * square
-    strata = HermiteStrata(given.share * shares, second, degrees, rho)
+    accuracy = TABULATED if moments.tabulated.any() else EXACT
+    strata = HermiteStrata(given.share * shares, second, degrees, rho, accuracy)
     wrong = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
     if not float(wrong) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)

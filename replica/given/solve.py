@@ -96,7 +96,7 @@ def _ridge(
     strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
     past = np.zeros((1, 6, 2, strata.shares.size))
     G: Any = None if start is None else start.response
-    T, part, variance = None, np.empty(0), np.empty(0)
+    slope, T, part, variance = shares, None, np.empty(0), np.empty(0)
     # of many rows' weights in G little depends on V: no start is nearer, and images gain that much
     free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
     rate = max(0.01, free * min(1.0, strata.width / equations.samples))
@@ -107,13 +107,13 @@ def _ridge(
         V, contraction, of_image = equations.response_of_square(V), rate, tol / rate
 
     def respond(x: Array) -> Array:
-        nonlocal G, V
-        G, t = equations.response(1 / (1 + np.exp(x)), np.exp(x))
+        nonlocal G, V, slope
+        slope = 1 / (1 + np.exp(x))  # of G, so that errors far below the labels' size are right
+        G, t = equations.response(slope, np.exp(x))
         V = equations.response_of_square(t)
         return np.log(V)
 
     of_V = _iterated(equations, respond, np.log(strata.positive(V)), of_image, past, contraction)
-    slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     varied, scores = equations.variances(G, slope, V), equations.scores(under)
@@ -130,9 +130,13 @@ def _ridge(
         T, part, variance = varied(scores.mean, errors * slope**2, errors - seen)
         return ((seen + part) / V).ravel()
 
-    def size(_: Array) -> Array:
-        power = strata.positive(under.variance + part)
-        return averaged(equations.size2(under.centre, power) / V).ravel()
+    def size(x: Array) -> Array:
+        """The errors themselves, which may be far less than omega^2; in no stratum less than a part
+        of their mean, and not less than rounding leaves of it."""
+        errors = V * np.abs(x.reshape(seen.shape))
+        square = averaged(equations.size2(under.centre, strata.positive(under.variance + part)))
+        least = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
+        return (np.maximum(errors, least[:, None]) / V).ravel()
 
     freedom = equations.freedom(G, slope, V)
     # what is left of a step after its image, which is kept; of very many samples G is not so known

@@ -20,6 +20,8 @@ from ..convex import ConditionalLabels
 from ..problem import LabelNoise
 from ..saddle_point import Field
 
+EXACT = float(np.finfo(float).eps)
+
 
 class Posterior(NamedTuple):
     """The law of the readout over its training data.
@@ -44,9 +46,12 @@ class Strata(Protocol):
     ----------
     shares : (N,)
         omega, of sum 1.
+    accuracy : float
+        Relative accuracy of the moments.
     """
 
     shares: Array
+    accuracy: float = EXACT
 
     @property
     def width(self) -> int:
@@ -154,6 +159,7 @@ class JoinedStrata(Strata):
     def __init__(self, parts: Sequence[Strata]) -> None:
         self.parts = parts
         self.shares = np.concatenate([part.shares for part in parts])
+        self.accuracy = max(part.accuracy for part in parts)
 
     @property
     def width(self) -> int:

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
+from replica import FirstLayer, solve
 from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.gaussian import MomentStrata
@@ -156,3 +158,28 @@ def test_degrees_of_freedom_of_the_last_strata(layer):
     assert fitted == pytest.approx(40 * strata.shares @ (V / (1 + V)), rel=1e-9)
     sizes = 1 / np.linalg.eigvalsh(G) - 0.1  # A's
     assert squared == pytest.approx(((sizes / (sizes + 0.1)) ** 2).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("lam", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8])
+def test_a_small_error_is_right_or_flagged(lam):
+    """Without noise errors of a linear readout fall as lam^2, far below the labels' power."""
+    rng = np.random.default_rng(0)
+    weights, along = rng.standard_normal((80, 40)) / np.sqrt(40), rng.standard_normal(40)
+    layer = FirstLayer(
+        weights=weights, student="linear", target="z1", directions=along / np.linalg.norm(along)
+    )
+    point = solve(layer, samples=60, lam=lam)
+    # in the basis of singular vectors, ridge regression of a target that features can make
+    s, of_target = np.linalg.svd(weights, full_matrices=False)[1:]
+    size, part = s**2, (of_target @ layer.directions)[:, 0] ** 2
+
+    def gap(log_kappa):
+        kappa = np.exp(log_kappa)
+        return 60 - (size / (size + kappa)).sum() - 80 * lam / kappa
+
+    kappa = np.exp(brentq(gap, -60, 20))
+    left = kappa / (size + kappa)
+    expected = (part @ left**2) / (1 - ((1 - left) ** 2).sum() / 60)
+    # strata, which are given z1, and the closed form differ by some 1/d
+    assert not point.converged or point.test_error == pytest.approx(expected, rel=0.04)
+    assert point.converged == (lam >= 1e-3)

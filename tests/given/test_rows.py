@@ -278,7 +278,7 @@ def test_standard_errors_are_those_of_other_rows(samples):
 def test_a_curve_has_a_band_of_standard_errors():
     features, y = pixels(100, 8)
     curve = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam=0.1)
-    (band,) = plot_curve(curve, error="test_error").collections
+    band, _ = plot_curve(curve, error="test_error").collections  # and one for the legend
     ends = {tuple(np.round(at, 12)) for at in band.get_paths()[0].vertices}
     for n, error, stderr in zip(
         curve.samples.values, curve.test_error.values, curve.test_error_stderr.values, strict=True
