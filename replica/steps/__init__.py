@@ -3,10 +3,13 @@
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep
 from .network import MODELS, Network, NetworkRows, reason_not_covered
-from .row_samples import FirstSampleWeights, first_sample_weights
+from .one_step import mean_output
+from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
+from .row_steps import row_steps
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
+from .step import Step
 
 __all__ = [
     "MODELS",
@@ -14,13 +17,17 @@ __all__ = [
     "AfterStep",
     "FirstSampleWeights",
     "GradientStep",
+    "Kinds",
     "Network",
     "NetworkRows",
     "Stage",
     "Staircase",
+    "Step",
     "after_each_step",
     "features_at_dimension",
     "first_sample_weights",
+    "mean_output",
     "reason_not_covered",
+    "row_steps",
     "staircase",
 ]

@@ -1,0 +1,1 @@
+"""Both layers trained on the same samples.  docs/theory.md 21"""
