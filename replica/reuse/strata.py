@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solvers.chebyshev import interpolated
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
@@ -221,8 +222,13 @@ def _neurons(
     )  # fmt: skip
 
 
-def _smoothed(student: Activation, at: Array, variance: float) -> tuple[Array, ...]:
-    """Averages of sigma, sigma', sigma^2 and sigma'' over ``at`` + sqrt(variance) eta."""
-    mean, first, rest = student.moments(at, variance)
-    second = student.second_hermite(at, variance) / variance
-    return mean, first / np.sqrt(variance), rest + mean**2 + first**2, second
+def _smoothed(student: Activation, at: Array, variance: float) -> Array:
+    """Averages (4, *shape) of sigma, sigma', sigma^2 and sigma'' over ``at`` + sqrt(variance)
+    eta."""
+
+    def averages(s: Array) -> Array:
+        mean, first, rest = student.moments(s, variance)
+        second = student.second_hermite(s, variance) / variance
+        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
+
+    return averages(at) if student.closed_form else interpolated(averages, at)
