@@ -52,18 +52,19 @@ class Samples(NamedTuple):
 
 
 class Unknowns(NamedTuple):
-    """Places of the unknowns of (21.8): F along the D directions and e_n, m, (eps_2, eps_3) and
-    their multipliers."""
+    """Places of the unknowns of (21.8): F along the D directions and e_n, m, (eps_2, eps_3), their
+    multipliers, and eps_1."""
 
     fields: slice
     m: slice
     scalars: slice
     multipliers: slice
+    initial: slice
 
     @classmethod
     def of(cls, D: int, A: int) -> "Unknowns":
         """Places for D directions of the target and A kinds of neurons."""
-        ends = np.cumsum([3 * A * (D + 1), A, 2 * A, 2 * A])
+        ends = np.cumsum([3 * A * (D + 1), A, 2 * A, 2 * A, A])
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
 
@@ -86,7 +87,7 @@ def _samples(
     root = np.sqrt(g)
     form = np.zeros((N, size, size), np.result_type(g, lam, float))
     residual, noise_slopes = np.zeros(form.shape[:2], form.dtype), np.zeros((A, N))
-    fixed, linear = np.zeros((N, size)), np.zeros((N, size, at.multipliers.stop), form.dtype)
+    fixed, linear = np.zeros((N, size)), np.zeros((N, size, at.initial.stop), form.dtype)
     push = strata.push if trained else np.zeros(N)
     along = np.vstack([strata.s, strata.q + push])  # coordinates on the special directions
     for k, coordinate in enumerate(along):
@@ -100,6 +101,7 @@ def _samples(
             residual[:, V], noise_slopes[b] = -root[b] * n.fresh_slope, n.fresh_variance
             linear[:, y, at.m.start + b] = -root[b] * n.fresh_mean
             linear[:, y, unknown + 1] = -root[b] * n.fresh_norm
+            linear[:, y, at.initial.start + b] = -root[b] * n.fresh_initial
             continue
         form[:, z, hat] += n.own * n.h2
         form[:, hat, hat] -= n.own**2 * n.rest / 2
@@ -108,6 +110,7 @@ def _samples(
         residual[:, hat] = root[b] * n.own * (n.by_rest - own * n.rest)
         noise_slopes[b] = n.variance - 2 * own * n.by_rest + own**2 * n.rest
         linear[:, y, at.m.start + b] = -root[b] * n.mean
+        linear[:, y, at.initial.start + b] = -root[b] * n.initial
         for a in range(2):
             form[:, z, scalars + a] += n.linear[a]
             form[:, hat, scalars + a] -= n.own * n.by_rest_of_scalars[a]

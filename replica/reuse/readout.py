@@ -115,9 +115,9 @@ class Readout:
         """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
         (D, _), A, F = self.strata.s.shape, self.kinds, len(G)
         at = Unknowns.of(D, A)
-        M = np.zeros((at.multipliers.stop,) * 2, G.dtype)
+        M = np.zeros((at.initial.stop,) * 2, G.dtype)
         M[at.fields, at.fields] = np.kron(np.eye(D + 1), self.links)
-        M[at.m, at.m] = self.price * np.eye(A)
+        M[at.m, at.m], M[at.initial, at.initial] = self.price * np.eye(A), np.eye(A) / 2
         M[at.scalars, at.multipliers] = M[at.multipliers, at.scalars] = np.eye(2 * A)
         for b, n in enumerate(self.strata.neurons):
             block = slice(at.multipliers.start + 2 * b, at.multipliers.start + 2 * b + 2)
@@ -147,12 +147,13 @@ class Readout:
             samples = self.samples(g)
             G, change, iterations = self.covariance(samples, G, tol)
             count += iterations
-            off = self.response(samples, g, G) - beta * (pi / g - 1)
-            residual = max(change, float(np.abs(off * g / (beta * pi)).max()))
+            response = self.response(samples, g, G) + beta
+            off = np.log(response * g / (beta * pi))  # nearly linear in log g
+            residual = max(change, float(np.abs(off).max()))
             if not residual > 10 * tol:
                 break
             slopes, _, _ = self.slopes(samples, g, G)
-            step = np.linalg.solve((slopes + beta * np.diag(pi / g**2)) * g, -off)
+            step = -np.linalg.solve(np.eye(len(g)) + slopes * g / response[:, None], off)
             step *= min(1.0, LONGEST / float(np.abs(step).max()))
             g = g * np.exp(step)
         return Cavity(g, G, residual, count)
@@ -214,7 +215,8 @@ class Readout:
         linear = np.einsum("b,kb,bn,kn->n", roots, fields, mu1, along)
         constant = np.array([n.fresh_mean for n in s.neurons])
         norms = np.array([n.fresh_norm for n in s.neurons])
-        prediction = m @ constant + chi @ norms + linear
+        initial = np.array([n.fresh_initial for n in s.neurons])
+        prediction = m @ constant + chi @ norms + roots * theta[at.initial] @ initial + linear
         bias = float(s.weights @ (s.target - prediction) ** 2) + through_G
         variance = float(by_g @ solved[:, 0])
         squared = value + self.lam * slope(by_lam, G_lam) + self.lam * float(by_g @ solved[:, 1])

@@ -39,8 +39,11 @@ class Neurons(NamedTuple):
         L_a, C_ta, and E l_a F - L_a E z F, for a = 2, 3.
     scalar_noise : (2, 2)
         d times the noise covariance X of (eps_2, eps_3).
-    fresh_mean, fresh_slope, fresh_variance, fresh_norm : (N,)
-        mu_0, mu_1, mu_2^2 and d mu_0 / dc of the feature on a sample that the step has not seen.
+    initial : (N,)
+        Derivative d_1 of m_0 in the squared norm of the initial row; zeros where all are equal.
+    fresh_mean, fresh_slope, fresh_variance, fresh_norm, fresh_initial : (N,)
+        mu_0, mu_1, mu_2^2, d mu_0 / dc and d_1 of the feature on a sample that the step has not
+        seen.
     """
 
     own: Array
@@ -56,10 +59,12 @@ class Neurons(NamedTuple):
     by_rest_of_scalars: Array
     by_scalars: Array
     scalar_noise: Array
+    initial: Array
     fresh_mean: Array
     fresh_slope: Array
     fresh_variance: Array
     fresh_norm: Array
+    fresh_initial: Array
 
 
 class Strata(NamedTuple):
@@ -119,8 +124,8 @@ def strata(step: Step, kinds: Kinds, shares: Array, level: int) -> Strata:
     kappa = gamma @ s + rho * q
     batches, _ = row_steps(step, kinds)  # the noise of the row norms, (18.7)
     neurons = tuple(
-        _neurons(step, *pair, noise, w, e, N, kappa, along_z)
-        for *pair, noise in zip(*kinds, batches[0].v, strict=True)
+        _neurons(step, *each, w, e, N, kappa, along_z)
+        for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
     )
     target, push = step.target(*s), e / np.sqrt(step.alpha0 * power)
     return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons)
@@ -165,6 +170,7 @@ def _neurons(
     readout: float,
     bias: float,
     norm_noise: float,
+    norm_gain: float,
     w: Array,
     e: Array,
     N: float,
@@ -213,12 +219,20 @@ def _neurons(
 
     mu0, first, mu2 = student.moments(bias + r * kappa, c)
     by_norm = student.second_hermite(bias + r * kappa, c) / (2 * c)
+    mu1 = first / np.sqrt(c)
+    initial = fresh_initial = np.zeros_like(kappa)
+    if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
+        along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
+        initial = S0 @ ((z**2 - 1) * wz) / 2 + (gain - pi1) * F_zo
+        initial += (norm_gain - pi1**2) * F_oo / 2 + along * m_omega
+        fresh_initial = mu1 * along + norm_gain * by_norm
     return Neurons(
         own=own, h2=h2, rest=s02,
         mean=mean, slope_z=slope_z, slope_omega=m_omega, variance=spread, by_rest=by_rest,
         scalars=np.array([F_zo, F_oo / 2]), linear=linear, by_rest_of_scalars=rest_of_scalars,
-        by_scalars=by_scalars, scalar_noise=np.array([[X22, X23], [X23, norm_noise]]),
-        fresh_mean=mu0, fresh_slope=first / np.sqrt(c), fresh_variance=mu2, fresh_norm=by_norm,
+        by_scalars=by_scalars, scalar_noise=np.array([[X22, X23], [X23, norm_noise]]), initial=initial,
+        fresh_mean=mu0, fresh_slope=mu1, fresh_variance=mu2, fresh_norm=by_norm,
+        fresh_initial=fresh_initial,
     )  # fmt: skip
 
 
