@@ -40,7 +40,7 @@ def simulated(d: int, device: str) -> object:
 def timed(call: Callable[[str], Any], device: str) -> tuple[float, np.ndarray]:
     """Elapsed seconds of a call, and its test errors."""
     start = time.perf_counter()
-    errors = np.asarray(call(device).test_error)
+    errors = call(device).errors["test_error"]
     return time.perf_counter() - start, errors
 
 

@@ -36,10 +36,10 @@ FEWEST, MOST = 64, 1024  # draws
 ACCURACIES = 1e-3, 1e-2  # of the theory, relative: the second where the first is not reached
 PATIENCE = 600.0  # seconds of a point: what is measured here is how right it is
 LAYERS = {200: 10, 400: 6, 800: 4}  # drawn layers at each input dimension d
-COMPARED = {  # errors of a readout by its loss: as theory and simulation have them
-    "square": {"test_error": "test", "train_error": "train"},
-    "huber:0.5": {"test_error": "test", "train_loss": "train_loss"},
-    "logistic": {"classification_error": "classification_error", "train_loss": "train_loss"},
+COMPARED = {  # errors of a readout by its loss
+    "square": ("test_error", "train_error"),
+    "huber:0.5": ("test_error", "train_loss"),
+    "logistic": ("classification_error", "train_loss"),
 }
 HEAVY = "z1 + z2**2 - 1"
 NETWORKS = [
@@ -88,7 +88,7 @@ def readouts(setting, layer, draws, store):
             layer, samples=setting.samples, lam=setting.lam, loss=setting.loss, seeds=count,
             rng=setting.number, store=store, workers=1,
         )  # fmt: skip
-        names = COMPARED[setting.loss].values()
+        names = COMPARED[setting.loss]
         errors = np.stack([found.errors[name].ravel() for name in names], axis=1)
         mean, error = mean_and_error(errors)
         if count >= most or (error <= PRECISION * mean).all():

@@ -181,10 +181,7 @@ def page(found):
     one_step, several_steps, differences, z, z_pairs = [], [], [], [], []
     for setting, runs, pairs in found:
         theory = np.array(theories(setting))
-        each = [
-            np.array([mean_and_error(e.ravel()) for e in (r.test_error, r.train_error)]).T
-            for r in runs
-        ]
+        each = [np.array([mean_and_error(e.ravel()) for e in r.errors.values()]).T for r in runs]
         z.append([(mean - theory) / error for mean, error in each])
         cells = [setting.name, f"{setting.alpha:g}", f"{setting.lam:g}"]
         cells += [f"{test:.5f}, {train:.5f}" for test, train in theory]

@@ -19,7 +19,7 @@ import typer
 from typer import Option
 
 import replica
-from replica.observables.given_layers import few_degrees
+from replica.observables import notes_of
 from replica.problem import choice
 from solvers.results import ConvergenceError
 from validation import simulate
@@ -39,10 +39,8 @@ CLOSE = 0.05  # of an error, beside two standard errors of the simulation
 
 
 def errors_of(loss):
-    """The errors that are compared, of the classification and of new samples, as theory and
-    simulation call them."""
-    test = {"test_error": "test"} if loss == "square" else {"loss_error": "loss_error"}
-    return {"classification_error": "classification_error"} | test
+    """The errors that are compared, of the classification and of new samples."""
+    return "classification_error", "test_error" if loss == "square" else "loss_error"
 
 
 class Scale(NamedTuple):
@@ -93,7 +91,7 @@ def refits(sample, n, loss, draws):
         except ConvergenceError:  # all labels of a draw are one class
             continue
         unknown = np.full((fewest, 1, len(PENALTIES)), np.nan)
-        each = [found.get(name, unknown)[:, 0] for name in errors_of(loss).values()]
+        each = [found.get(name, unknown)[:, 0] for name in errors_of(loss)]
         errors.append(np.stack(each, axis=1))
         mean, stderr = mean_and_error(np.concatenate(errors))
         first = 0 if np.isfinite(mean[0]).all() else 1
@@ -110,7 +108,7 @@ def cell(of, two, n, loss, draws):
     for lam in PENALTIES:
         point = replica.solve(sample, samples=n, lam=lam, loss=loss, time_limit=PATIENCE)
         theory.append([getattr(point, name) for name in errors_of(loss)])
-        warned.append(bool(few_degrees(sample, n, point.residual_degrees)))
+        warned.append(any(map(bool, notes_of(sample, vars(point)).values())))
     plain = [np.where(np.isnan(x), None, x).tolist() for x in (np.transpose(theory), mean, stderr)]
     return [*plain, number, warned]
 
@@ -198,7 +196,8 @@ def agreement(data, scale, store):
         f"until the classification error has a standard error of {PRECISION:.0%}. *Within*: theory "
         f"and mean are at most {CLOSE:.0%} apart, or two standard errors. *Test* is the squared "
         "error, of other losses the mean loss of new samples. *Warned*: the point has the note of "
-        "few residual degrees of freedom, and is in no share. *Flagged*: it did not converge.",
+        "few residual degrees of freedom, or of few samples of a class, and is in no share. "
+        "*Flagged*: it did not converge.",
         table(["data", *shown], summary(points, lambda x: x.of)),
         table(["loss", *shown], summary(points, lambda x: x.loss)),
         table(["samples", *shown], summary(points, band)),

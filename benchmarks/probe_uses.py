@@ -148,7 +148,7 @@ def settings(data):
 
 def truth(of, sizes, two):
     """Errors of refits on random parts of all rows, and their standard errors, (2, L, n)."""
-    sample, name = of.sample(two=two), "test" if of.real else "classification_error"
+    sample, name = of.sample(two=two), "test_error" if of.real else "classification_error"
     each = []
     for n in sizes:
         found = simulate(sample, samples=[n], lam=LAMS, seeds=REFITS, rng=n, workers=1)
@@ -219,13 +219,14 @@ def extrapolation(data, scale, store):
         f"From {scale.hands} draws of rows in hand, ridge regression. Root mean square differences "
         f"from refits on all rows ({REFITS} draws), in per cent: at n from a tenth of the rows in "
         "hand to all of them, and beyond them at three n up to .9 N. The theory goes row by row in "
-        "hand, and takes Gaussian classes beyond (diabetes: one stratum). These need three rows of "
+        "hand, and beyond them *anchored*: Gaussian classes times the ratio, at all rows in hand, "
+        "of the error by rows to that by Gaussian classes. (Of real labels, diabetes, it is that "
+        "of the one stratum that is given, without the ratio.) Gaussian classes need three rows of "
         "each class for each feature, so that of ten classes all features are too many: *several "
-        "classes* have the first principal components of all rows as features. *Anchored*: "
-        "Gaussian classes times the ratio, at all rows in hand, of the error by rows to that by "
-        "Gaussian classes. The power law is a + b n^-c, through scikit-learn's learning_curve on "
-        f"the same rows ({SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences "
-        "at the largest n. Wine with two classes has too few rows.",
+        "classes* have the first principal components of all rows as features. The power law is "
+        "a + b n^-c, through scikit-learn's learning_curve on the same rows "
+        f"({SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences at the largest "
+        "n. Wine with two classes has too few rows.",
         table(heads, rows),
     )
     return said, ""

@@ -50,7 +50,7 @@ def library(workers, memory):
     return simulate(
         MODEL, alpha=SIMULATED_ALPHAS, lam=PENALTY, dimension=D, seeds=SEEDS, rng=0,
         test_samples=TEST_COUNT, workers=workers, memory=memory,
-    ).test_error[:, :, 0]  # fmt: skip
+    ).errors["test_error"][:, :, 0]  # fmt: skip
 
 
 WAYS = {  # what they are called on the page, and their test errors

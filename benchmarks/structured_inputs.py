@@ -149,8 +149,8 @@ def compared(name, what, dimension, draws, store):
         rng=seed, simulated=what, workers=2, store=store,
     )  # fmt: skip
     each = [
-        (getattr(point, known), *mean_and_error(simulation.errors[measured].ravel()))
-        for known, measured in COMPARED[loss].items()
+        (getattr(point, name), *mean_and_error(simulation.errors[name].ravel()))
+        for name in COMPARED[loss]
     ]
     return np.array(each)
 

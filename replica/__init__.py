@@ -1,6 +1,6 @@
 """Exact high-dimensional theory of two-layer networks after giant gradient steps.
 
-Problem objects (``GradientStep``, ``SpikedRandomFeatures``, ``Network``), or weights and features
+Problem objects (``GradientStep``, ``SpikedRandomFeatures``), or weights and features
 of your own (``FirstLayer``, ``FeatureSample``), go in; learning curves come out (``solve``,
 ``learning_curve``), with an account of how far they can be trusted: of problems in their limit to
 machine precision.
@@ -8,6 +8,7 @@ machine precision.
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from warnings import warn as _warn
 
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
@@ -15,7 +16,6 @@ from .errors import InvalidArgument
 from .given import FeatureMoments, FeatureSample, FirstLayer
 from .observables import (
     Calibration,
-    ReadoutSolution,
     Solution,
     best_bounds,
     bounds,
@@ -38,7 +38,7 @@ from .problem import (
     hermite,
 )
 from .spectra import spectrum
-from .steps import AfterStep, GradientStep, Network, Staircase, after_each_step, staircase
+from .steps import AfterStep, GradientStep, Staircase, after_each_step, staircase
 
 __version__ = "0.1.0"
 __all__ = [
@@ -53,8 +53,6 @@ __all__ = [
     "InvalidArgument",
     "Loss",
     "MultiIndex",
-    "Network",
-    "ReadoutSolution",
     "Solution",
     "SpikedRandomFeatures",
     "Staircase",
@@ -82,8 +80,13 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
 
     def __getattr__(name: str) -> object:
         """Modules that need matplotlib, mpmath or scikit-learn, imported where first named."""
+        if name == "ReadoutSolution":
+            _warn("ReadoutSolution is now Solution", FutureWarning, stacklevel=2)
+            return Solution
         if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
+        if name == "Network":
+            raise AttributeError("replica.Network is gone: take step.network(beta=...)")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from io import BufferedIOBase
@@ -26,7 +26,6 @@ from .documents import open_regular
 from .errors import InvalidArgument
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
-CHUNK = 2**20  # bytes, as they are read
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
 # Of files that are not read, as a pickled state of torch, the Python that makes one that is; file
 # and member with their quotes.  numpy has no bfloat16.
@@ -66,6 +65,123 @@ class Wanted(NamedTuple):
     bytes_each: int = 1
 
 
+class Source(NamedTuple):
+    """The file of an argument, and the array that is wanted of it."""
+
+    name: str
+    path: Path
+    wanted: Wanted
+    member: str = ""
+
+    def fault(self, allowed: str) -> InvalidArgument:
+        """The error to raise about the file, with what would be allowed in its place."""
+        return InvalidArgument(self.name, str(self.path), allowed)
+
+    def chosen(self, axes: Mapping[str, int]) -> str:
+        """The ``member``, or the only array with the fewest ``axes`` that are wanted."""
+        if not axes:
+            raise self.fault("a file with an array in it")
+        (low, high), listed = self.wanted.axes, f"{', '.join(axes):.200}"
+        least = min((count for count in axes.values() if low <= count <= high), default=None)
+        fitting = [name for name, count in axes.items() if least in (count, None)]
+        if not self.member and len(fitting) != 1:
+            raise self.fault(f"FILE{self.path.suffix}:NAME, which of the arrays {listed}")
+        if self.member and self.member not in axes:
+            got = f"{self.path}:{self.member}"
+            raise InvalidArgument(self.name, got, f"the name of one of its arrays, {listed}")
+        return self.member or fitting[0]
+
+    def check_kind(self, kind: np.dtype) -> None:
+        """Refuse numbers, or what are none, of a kind that is not wanted."""
+        if kind.kind not in self.wanted.kinds:
+            text = "U" in self.wanted.kinds
+            pickled = ": nothing pickled is read" if kind.hasobject else ""
+            raise self.fault(
+                f"a file of plain arrays of numbers{' or text' * text}; this one is of "
+                f"{kind!s:.100}{pickled} (astype(float){' or astype(str)' * text} before "
+                "numpy.save makes it plain)"
+            )
+
+    def check_shape(self, shape: tuple[int, ...], bytes_each: int) -> None:
+        """Refuse an array of other axes than are wanted, or too large."""
+        low, high = self.wanted.axes
+        size = math.prod(shape) * max(bytes_each, self.wanted.bytes_each)
+        if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
+            axes = f"{low} to {high}" if low < high else low
+            allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
+            raise self.fault(f"{allowed}, not one of shape {shape!s:.100}")
+
+    def package(self, package: str) -> Any:
+        """The package that reads the file, if it is installed."""
+        try:
+            return import_module(package)
+        except ImportError:
+            raise self.fault(
+                f"a file FILE.npy or FILE.npz where {package} is not installed "
+                "(python3 -m pip install 'replica-srf[weights]')"
+            ) from None
+
+    def numbers(self, array: Any) -> Array:
+        """An ``array`` of wanted numbers, those of bfloat16 in the precision of numpy."""
+        array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+        self.check_kind(array.dtype)
+        return np.asarray(array)
+
+    def rest_of(self, stream: Readable, shape: tuple[int, ...], kind: np.dtype) -> Array:
+        """The array that the rest of a file holds, and nothing after it."""
+        self.check_shape(shape, kind.itemsize)
+        expected = math.prod(shape) * kind.itemsize
+        content = bytearray()
+        while len(content) <= expected and (chunk := stream.read(2**20)):
+            content += chunk
+        if len(content) < expected:
+            fault = f"truncated, {len(content)} bytes for the {expected} of {shape}"
+            raise self.fault(f"a whole file; this one is {fault}")
+        if len(content) > expected:
+            raise self.fault(f"a file that ends after the {expected} bytes of {shape}")
+        return np.frombuffer(content, dtype=kind).reshape(shape)
+
+    def npy(self, stream: Readable) -> Array:
+        """The array of a stream in NPY format."""
+        first, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        # 3.0 is 2.0 but for names of fields that are not ASCII, and no array of fields is wanted
+        headers = {(1, 0): first, (2, 0): later, (3, 0): later}
+        shape, by_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
+        self.check_kind(kind)
+        array = self.rest_of(stream, shape[::-1] if by_columns else shape, kind)
+        return array.T if by_columns else array
+
+    def npz(self, stream: BinaryIO) -> Array:
+        """The chosen array of an NPZ file."""
+        with ZipFile(stream) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            with archive.open(f"{self.chosen(dict.fromkeys(names, 0))}.npy") as member:
+                return self.npy(member)
+
+    def safetensors(self, _stream: BinaryIO) -> Array:
+        """The chosen array of a safetensors file."""
+        with self.package("safetensors").safe_open(self.path, framework="numpy") as file:
+            known = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(one.get_shape()) for name, one in known.items()}
+            name = self.chosen({name: len(shape) for name, shape in shapes.items()})
+            self.check_shape(shapes[name], bytes_of(known[name].get_dtype()))
+            return self.numbers(file.get_tensor(name))
+
+    def onnx(self, stream: BinaryIO) -> Array:
+        """The chosen array of an ONNX file."""
+        onnx = self.package("onnx")
+        if os.fstat(stream.fileno()).st_size > 2 * MOST_BYTES:
+            raise self.fault("a file of at most 2 GiB")
+        arrays = onnx.load_model_from_string(stream.read()).graph.initializer
+        known = {tensor.name: tensor for tensor in arrays}
+        tensor = known[self.chosen({name: len(one.dims) for name, one in known.items()})]
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            raise self.fault("a file that holds its arrays, not one beside it")
+        kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
+        self.check_shape(tuple(tensor.dims), bytes_of(kind))
+        return self.numbers(onnx.numpy_helper.to_array(tensor))
+
+
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
     """The file of ``FILE:NAME`` and the name of an array in it, empty where none is given.
 
@@ -95,77 +211,16 @@ def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Arra
         text = " of numbers alone (skiprows=1 leaves out a header)" * (path.suffix == ".csv")
         allowed = f"a file FILE.npy, which this writes{text}: python3 -c {line}"
         raise InvalidArgument(name, str(where), allowed)
-    readers = {".npy": _from_npy, NPZ: _from_npz, SAFETENSORS: _from_safetensors, ONNX: _from_onnx}
+    of = Source(name, path, wanted, member)
+    readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
     if path.suffix not in readers:
         allowed = (
             "a file FILE.npy, or FILE.npz, FILE.safetensors or FILE.onnx, or FILE.npz:NAME "
             "for one of its arrays"
         )
         raise InvalidArgument(name, str(where), allowed)
-    of = partial(readers[path.suffix], name, path, member, wanted)
-    return decoded(name, path, f"{path.suffix[1:].upper()} file of plain arrays", of)
-
-
-def _from_npy(name: str, path: Path, _member: str, wanted: Wanted, stream: BinaryIO) -> Array:
-    return read_npy(name, path, stream, wanted)
-
-
-def _from_npz(name: str, path: Path, member: str, wanted: Wanted, stream: BinaryIO) -> Array:
-    with ZipFile(stream) as archive:
-        known = [one.removesuffix(".npy") for one in archive.namelist()]
-        chosen = _chosen(name, path, member, known, known)
-        return read_member(name, path, archive, chosen, wanted)
-
-
-def _from_safetensors(
-    name: str, path: Path, member: str, wanted: Wanted, _stream: BinaryIO
-) -> Array:
-    with _package(name, path, "safetensors").safe_open(path, framework="numpy") as file:
-        shapes = {one: tuple(file.get_slice(one).get_shape()) for one in file.keys()}  # noqa: SIM118
-        chosen = _chosen_by_axes(name, path, member, shapes, wanted)
-        kind = file.get_slice(chosen).get_dtype()
-        check_shape(name, path, shapes[chosen], bytes_of(kind), wanted)
-        return _number(name, path, file.get_tensor(chosen), wanted)
-
-
-def _from_onnx(name: str, path: Path, member: str, wanted: Wanted, stream: BinaryIO) -> Array:
-    onnx = _package(name, path, "onnx")
-    if os.fstat(stream.fileno()).st_size > 2 * MOST_BYTES:
-        raise InvalidArgument(name, str(path), "a file of at most 2 GiB")
-    known = {one.name: one for one in onnx.load_model_from_string(stream.read()).graph.initializer}
-    shapes = {one: tuple(tensor.dims) for one, tensor in known.items()}
-    tensor = known[_chosen_by_axes(name, path, member, shapes, wanted)]
-    if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        raise InvalidArgument(name, str(path), "a file that holds its arrays, not one beside it")
-    kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
-    check_shape(name, path, tuple(tensor.dims), bytes_of(kind), wanted)
-    return _number(name, path, onnx.numpy_helper.to_array(tensor), wanted)
-
-
-def _package(name: str, path: Path, package: str) -> Any:
-    """The package that reads a file, if it is installed."""
-    try:
-        return import_module(package)
-    except ImportError:
-        allowed = (
-            f"a file FILE.npy or FILE.npz where {package} is not installed "
-            "(python3 -m pip install 'replica-srf[weights]')"
-        )
-        raise InvalidArgument(name, str(path), allowed) from None
-
-
-def _chosen_by_axes(
-    name: str,
-    path: Path,
-    member: str,
-    shapes: Mapping[str, tuple[int, ...]],
-    wanted: Wanted,
-) -> str:
-    """The ``member``, or the only array with the fewest axes that are ``wanted``."""
-    low, high = wanted.axes
-    axes = {name: len(shape) for name, shape in shapes.items() if low <= len(shape) <= high}
-    fitting = [name for name, count in axes.items() if count == min(axes.values())]
-    return _chosen(name, path, member, [*shapes], fitting or [*shapes])
+    what = f"{path.suffix[1:].upper()} file of plain arrays"
+    return decoded(name, path, what, readers[path.suffix])
 
 
 def bytes_of(kind: str) -> int:
@@ -177,94 +232,6 @@ def bytes_of(kind: str) -> int:
     """
     bits = re.search(r"\d+", kind)
     return 4 if kind.lower() in ("bfloat16", "bf16") else max(int(bits[0]) // 8, 1) if bits else 1
-
-
-def _chosen(
-    name: str, path: Path, member: str, known: Sequence[str], fitting: Sequence[str]
-) -> str:
-    """The ``member``, if it is one of those ``known``, or the only one ``fitting``."""
-    if not known:
-        raise InvalidArgument(name, str(path), "a file with an array in it")
-    listed = f"{', '.join(known):.200}"
-    if not member and len(fitting) != 1:
-        allowed = f"FILE{path.suffix}:NAME, which of the arrays {listed}"
-        raise InvalidArgument(name, str(path), allowed)
-    if member and member not in known:
-        raise InvalidArgument(name, f"{path}:{member}", f"the name of one of its arrays, {listed}")
-    return member or fitting[0]
-
-
-def _number(name: str, path: Path, array: Any, wanted: Wanted) -> Array:
-    """An ``array`` of numbers that are ``wanted``, those of bfloat16 in the precision of numpy."""
-    array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-    check_kind(name, path, array.dtype, wanted)
-    return np.asarray(array)
-
-
-def read_member(name: str, path: Path, archive: ZipFile, member: str, wanted: Wanted) -> Array:
-    """One array of an NPZ file."""
-    with archive.open(f"{member}.npy") as stream:
-        return read_npy(name, path, stream, wanted)
-
-
-def read_npy(name: str, path: Path, stream: Readable, wanted: Wanted) -> Array:
-    """The array of a stream in NPY format."""
-    first, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
-    # 3.0 is 2.0 but for names of fields that are not ASCII, and no array of fields is wanted
-    headers = {(1, 0): first, (2, 0): later, (3, 0): later}
-    shape, by_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
-    check_kind(name, path, kind, wanted)
-    given = shape[::-1] if by_columns else shape
-    array = rest_of(name, path, stream, given, kind, wanted)
-    return array.T if by_columns else array
-
-
-def check_kind(name: str, path: Path, kind: np.dtype, wanted: Wanted) -> None:
-    """Refuse numbers, or what are none, of a kind that is not ``wanted``."""
-    if kind.kind not in wanted.kinds:
-        pickled = ": nothing pickled is read" if kind.hasobject else ""
-        numbers = "numbers or text" if "U" in wanted.kinds else "numbers"
-        mended = "astype(float)" + " or astype(str)" * ("U" in wanted.kinds)
-        allowed = (
-            f"a file of plain arrays of {numbers}; this one is of {kind!s:.100}{pickled} ({mended} "
-            "before numpy.save makes it plain)"
-        )
-        raise InvalidArgument(name, str(path), allowed)
-
-
-def check_shape(
-    name: str, path: Path, shape: tuple[int, ...], bytes_each: int, wanted: Wanted
-) -> None:
-    """Refuse an array of other axes than are ``wanted``, or too large."""
-    low, high = wanted.axes
-    size = math.prod(shape) * max(bytes_each, wanted.bytes_each)
-    if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
-        axes = f"{low} to {high}" if low < high else low
-        allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
-        raise InvalidArgument(name, str(path), f"{allowed}, not one of shape {shape!s:.100}")
-
-
-def rest_of(
-    name: str,
-    path: Path,
-    stream: Readable,
-    shape: tuple[int, ...],
-    kind: np.dtype,
-    wanted: Wanted,
-) -> Array:
-    """The array that the rest of a file holds, and nothing after it."""
-    expected = math.prod(shape) * kind.itemsize
-    check_shape(name, path, shape, kind.itemsize, wanted)
-    content = bytearray()
-    while len(content) <= expected and (chunk := stream.read(CHUNK)):
-        content += chunk
-    if len(content) < expected:
-        fault = f"truncated, {len(content)} bytes for the {expected} of {shape}"
-        raise InvalidArgument(name, str(path), f"a whole file; this one is {fault}")
-    if len(content) > expected:
-        allowed = f"a file that ends after the {expected} bytes of {shape}"
-        raise InvalidArgument(name, str(path), allowed)
-    return np.frombuffer(content, dtype=kind).reshape(shape)
 
 
 def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:

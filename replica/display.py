@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,8 +40,31 @@ def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
     raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
 
 
+class Described:
+    """What shows itself in one line, by its plain values ``described``."""
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What it is, in plain values: sizes in the place of arrays."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({in_words(self.described)})"
+
+
 class Displayed:
-    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``."""
+    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``.
+
+    Attributes that have a new name, ``_renamed``, are answered by it for one version.
+    """
+
+    _renamed: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # which takes any name for known where there is a __getattr__
+
+        def __getattr__(self, name: str) -> Any:
+            now = f": it is now {self._renamed[name]}" if name in self._renamed else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{now}")
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "ridge": "lam",
     "lambda_": "lam",
     "penalty": "lam",
+    "model": "theory",
 }
 
 

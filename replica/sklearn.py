@@ -21,15 +21,12 @@ except ImportError:
 from solvers.results import ConvergenceError
 
 from .errors import InvalidArgument
-from .given import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
+from .given import FEWEST_OF_STRATUM, FeatureSample
 from .observables import (
-    BEYOND_ROWS,
-    FEW_DEGREES,
     SamplesNeeded,
-    beyond,
-    few_degrees,
     has_classes,
     learning_curve,
+    notes_of,
     samples_needed,
     solve,
 )
@@ -60,7 +57,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Numbers of rows that train; or, if they are floats, fractions of all rows, of several
         classes or outputs of 5 000 at most.
     classes : sequence, optional
-        Names of classes, if they are more than 20, as in :class:`replica.FeatureSample`.
+        Names of classes, if they are more than 20, or () for numbers, as in
+        :class:`replica.FeatureSample`.
 
     Attributes
     ----------
@@ -123,7 +121,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> "ProbeCurve":
         """Compute the curves of features X (N, p) and fit the readout.  Of y, names, whole numbers
-        and True and False are classes, and so are floats that are all 0 or 1, or -1 or 1.
+        and True and False are classes, and so are floats that are all 0 or 1, or -1 or 1.  Of
+        other floats that are all whole, of few values, ``classes`` must tell: () are numbers.
 
         Warns
         -----
@@ -146,7 +145,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
             ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
             raise InvalidArgument("alphas", self.alphas, f"positive, {ends}")
-        most = _most(sample)
+        most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
         grid = learning_curve(sample, **at, loss=self.loss)
@@ -192,7 +191,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self._check_readout()
         name = "classification_error" if has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
-        most = _most(self.sample_) if most is None else most
+        most = self.sample_.most_by_rows if most is None else most
         return samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
 
     def _check_readout(self) -> None:
@@ -217,7 +216,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         else:
             kind = RidgeClassifier if has_classes(self.sample_) else Ridge
             self.estimator_ = kind(alpha=alpha, **same)
-        several = self.sample_.classes is not None
+        several = bool(self.sample_.classes)
         named = np.array(self.sample_.classes)
         self.estimator_.fit(X, named[self.sample_.labels.argmax(axis=1)] if several else y)
         if has_classes(self.sample_):
@@ -257,12 +256,6 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _most(sample: FeatureSample) -> int:
-    """How many rows train at most."""
-    rows = len(sample.labels)
-    return rows if sample.outputs == 1 else min(rows, MOST_ROWS)
-
-
 def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     """The rows, or a refusal of X, y or classes."""
     try:
@@ -276,12 +269,9 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
 def _warn(sample: FeatureSample, best: Any, unknown: str, noted: str) -> None:
     """Say in these sentences what is not known of the ``best`` errors, and what may be off."""
     failed = ~best.converged.values
-    few = few_degrees(sample, best.samples, best.residual_degrees)
-    for said, note, sentence, kind in (
-        (failed, "; ".join({*best.status.values[failed]}), unknown, ConvergenceWarning),
-        (few, FEW_DEGREES, noted, UserWarning),
-        (beyond(sample, best.samples), BEYOND_ROWS, noted, UserWarning),
-    ):
+    reasons = "; ".join({*best.status.values[failed]})
+    notes = [(said, note, noted, UserWarning) for note, said in notes_of(sample, best).items()]
+    for said, note, sentence, kind in [(failed, reasons, unknown, ConvergenceWarning), *notes]:
         sizes = [str(int(n)) for n in best.samples[np.asarray(said)]]
         if sizes:
             count = f"{len(sizes)} of {best.samples.size}"

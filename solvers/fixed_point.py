@@ -25,6 +25,7 @@ def fixed_point(
     longest_step: float = np.inf,
     max_iterations: int = 500,
     patience: int | None = None,
+    contraction: float = 1.0,
 ) -> Result:
     """Iterate ``x <- T(x)``, accelerated by Anderson's method if asked, until it converges.
 
@@ -52,6 +53,8 @@ def fixed_point(
     patience : int, optional
         Number of iterations: a row is given up as ``Status.SLOW`` once its contraction rate
         predicts more.
+    contraction : float
+        The contraction rate, where it is known beforehand: one iteration may then be enough.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def fixed_point(
         x = value[rows]
         image, image_before = step(x, rows), images[rows]
         current = _relative_size(image - x, size(x))
-        previous = residual[rows] if sweep > 1 else current
+        previous = residual[rows] if sweep > 1 else current / contraction
         images[rows], residual[rows] = image, current
         far = np.maximum(current, previous) >= linear_below
         iterations[rows] = sweep
@@ -84,9 +87,9 @@ def fixed_point(
             rate = np.minimum(current / previous, 1 - 1e-15)
             remaining = np.log(tol * (1 - rate) / current) / np.log(rate)
         finite = np.isfinite(image).all(axis=1)
-        # The rate is known from the second sweep on.  At an exact fixed point it is 0/0 or
+        # The rate is seen from the second sweep on.  At an exact fixed point it is 0/0 or
         # eps/eps, and the residual alone decides.
-        done = finite & (((sweep > 1) & (current <= tol * (1 - rate))) | (current <= rounding))
+        done = finite & ((current <= tol * (1 - rate)) | (current <= rounding))
         status[rows[done]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
         active = finite & ~done

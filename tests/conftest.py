@@ -20,13 +20,12 @@ def pytest_collection_finish():
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
-    from replica.saddle_point.one_group import points
+    from replica.saddle_point import one_group
 
-    points.work[0] = points.WORTHWHILE  # by what is compiled, always
+    one_group.solved[0] = 1000
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
     two = replica.GradientStep(student="tanh", target="z1*z2", alpha0=3, eta=1.0)
-    points.work_of_several[0] = points.WORTHWHILE_OF_SEVERAL
     for one in (model, *(make(beta=1.0) for make in (step.network, two.srf, two.network))):
         replica.solve(one, alpha=1.0, lam=0.1)
 

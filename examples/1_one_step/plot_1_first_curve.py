@@ -13,7 +13,7 @@ import replica
 from replica.plotting import plot_curve
 
 step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-curve = replica.learning_curve(step.srf(beta=1.0), alpha=np.linspace(0.1, 4, 100), lam=[0.01, 0.1])
+curve = replica.learning_curve(step, beta=1.0, alpha=np.linspace(0.1, 4, 100), lam=[0.01, 0.1])
 plot_curve(curve, plt.axes(title="tanh network, sin target"))
 
 # %%

@@ -21,7 +21,7 @@ laws = {
 alpha = np.linspace(0.2, 5, 60)
 for name, law in laws.items():
     step = replica.GradientStep(student="tanh", target="he1+he3/2", alpha0=10, eta=3, readout=law)
-    curve = replica.learning_curve(step.srf(beta=1.0), alpha=alpha, lam=0.02)
+    curve = replica.learning_curve(step, beta=1.0, alpha=alpha, lam=0.02)
     plt.plot(alpha, curve.test_error, label=name)
 plt.title("laws of the first-step readout")
 plt.xlabel(r"$\alpha = n/d$")

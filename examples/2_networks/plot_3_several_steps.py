@@ -22,7 +22,7 @@ left.set_title("z1 + z1*z2 + z1*z2*z3")
 alpha = np.linspace(0.3, 6, 30)
 for count in (1, 2, 3):
     step = replica.GradientStep(student="relu", target=target, steps=[(4.0, 1.0)] * count)
-    curve = replica.learning_curve(step.srf(beta=1.0), alpha=alpha, lam=0.1)
+    curve = replica.learning_curve(step, beta=1.0, alpha=alpha, lam=0.1)
     right.plot(alpha, curve.test_error, label=f"{count} step" + "s" * (count > 1))
 right.set(xlabel=r"$\alpha = n/d$", ylabel="test error", title=target)
 right.legend()

@@ -54,6 +54,6 @@ for n in (50, 150, 400, 1200):
         a = np.linalg.solve(Phi.T @ Phi + p * lam * np.eye(p), Phi.T @ y)
         errors.append(np.mean((target - features @ a) ** 2))
     measured.append([n, np.mean(errors), np.std(errors) / np.sqrt(10)])
-names = "samples", "test_error", "stderr"
+names = "samples", "test_error", "test_error_stderr"
 ax = plot_curve(curve, plt.axes(), points=dict(zip(names, np.transpose(measured), strict=True)))
 ax.set_title("relu network after twenty steps of Adam on one batch")

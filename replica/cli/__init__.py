@@ -4,7 +4,8 @@ from .common import DATASETS, Interrupted, application, command, option, run, wr
 from .given import asks_for_given, parse_given
 from .guard import ALONE, OPEN, Guard
 from .main import main
-from .options import HELP, SRF_FIELDS, Request, parse_request
+from .option_table import HELP, SRF_FIELDS
+from .options import Request, parse_request
 from .output import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import TimeLimit, spectrum_document, warn_unless_converged
 from .values import Options, parse_grid, parse_law, parse_steps, single_number

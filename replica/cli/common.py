@@ -26,8 +26,8 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..array_files import file_and_name
-from ..errors import InvalidArgument, shorten
-from .options import FLAGS, GIVEN_FILES, HELP, HELP_PANELS, OF_PROBLEMS
+from ..errors import ELSEWHERE, InvalidArgument, shorten
+from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
 from .values import Options
@@ -146,7 +146,7 @@ def command(
 
 def _described(name: str) -> Parameter:
     """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
-    panel = next(title for title, names in HELP_PANELS.items() if name in names)
+    panel = next(title for title, names in PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
@@ -233,11 +233,13 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
             if other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
+        if (wrong := re.search("--([a-z_-]+)", message)) and ELSEWHERE.get(wrong[1]) in HELP:
+            message += f" (it is --{ELSEWHERE[wrong[1]]})"
         return _fail(message, 2)
     except QuadratureError as error:
         return _fail(str(error), 2)
     except ConvergenceError as error:
-        return _fail(str(error), 1)
+        return _fail(str(error).replace("time_limit", "--time-limit"), 1)
     except OSError as error:
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
     except MemoryError as error:

@@ -12,7 +12,8 @@ from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, sweep
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
-from .options import SRF_FIELDS, parse_request
+from .option_table import SRF_FIELDS
+from .options import parse_request
 from .output import (
     Notes,
     Output,
@@ -61,7 +62,7 @@ def curve(
     request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
-        problem = problem.model(beta=float(grids.pop("beta")[0]))
+        problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}

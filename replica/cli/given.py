@@ -1,14 +1,16 @@
 """The options of a given first layer, or of given features, and what is asked of their readout."""
 
+import re
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import read_array
+from ..array_files import NAMING, file_and_name, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
@@ -68,7 +70,9 @@ def parse_given(
         del values["kinks"]
         values |= with_kinks(options)
     readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in FILES.items()}
-    for name, read in (readers | {"bias": _bias, "inputs": read_mixture}).items():
+    bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
+    others: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
+    for name, read in (readers | others).items():
         if name in values:
             values[name] = read(values[name])
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes
@@ -80,15 +84,20 @@ def parse_given(
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
         allowed = error.allowed.replace("classes=np.unique(labels)", "--classes all")
+        allowed = allowed.replace("labels.astype(int)", "given with --classes all")
+        allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+        allowed = re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
         raise InvalidArgument(error.name, error.value, allowed) from None
     return model, points, minimised
 
 
 def _named(labels: Array, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
-    they can be; "all" of the labels as they are found."""
+    they can be; "all" of the labels as they are found, "none" of numbers."""
     if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
         labels = labels.astype(int)
+    if classes == "none":
+        return {"labels": labels, "classes": ()}
     if classes == "all" and labels.ndim == 1:
         if labels.dtype.kind == "f":
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
@@ -120,10 +129,17 @@ def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     return points | ({"lam": BEST} if searched else {})
 
 
-def _bias(value: Any) -> Any:
-    """The biases as typed: a number, or a file of them; or numbers of a problem file."""
+def _bias(weights: str, value: Any) -> Any:
+    """The biases as typed: a number, or a file of them; or numbers of a problem file.  A name alone
+    is taken for one in the file of the ``weights``, which is asked for."""
     value = parse_law(value)
     if isinstance(value, str):
+        if not Path(value).exists() and Path(weights).suffix in NAMING:
+            file, name = file_and_name(value)
+            if not name and Path(file).suffix not in (*NAMING, ".npy"):
+                raise InvalidArgument(
+                    "bias", value, f"FILE or FILE:NAME, such as {weights}:{value}"
+                )
         return read_array("bias", value, FILES["bias"])
     numbers = read_numbers("bias", value)
     return numbers.item() if numbers.size == 1 else numbers

@@ -8,7 +8,6 @@ from solvers.resources import TIME_LIMIT
 from ..errors import InvalidArgument
 from ..observables import (
     NOTED_SHIFT,
-    SEARCHED_RANGES,
     Optimum,
     error_shown,
     optimal_eta,
@@ -19,7 +18,7 @@ from ..problem import describe
 from .common import command
 from .curve import TimeLimit
 from .options import parse_request
-from .output import NOTED, Notes, Output, note_farthest, say
+from .output import NOTED, Notes, Output, note_edges, note_farthest, say
 from .values import BEST, SEARCHED, Options, single_number
 
 
@@ -55,8 +54,7 @@ def optimum(
         raise InvalidArgument("lam", penalty, "left out, or given with a step without --eta")
     best_at = partial(optimal_lambda, model)
     if searched:
-        width = None if problem.rows is not None else model.beta
-        best_at = partial(optimal_eta, problem, beta=width, lam=penalty)
+        best_at = partial(optimal_eta, model, lam=penalty)
     optima = [best_at(alpha=alpha, time_limit=time_limit) for alpha in request.alpha]
     points = [_point(best) for best in optima]
     described = describe(problem) | {"beta": model.beta}
@@ -76,13 +74,7 @@ def optimum(
     for best in optima:
         if not best.converged:
             say(f"WARNING: alpha = {best.point.alpha:g}: {best.point.status.value}")
-        for name in best.at_edge:
-            low, high = SEARCHED_RANGES[name]
-            say(
-                f"note: at alpha = {best.point.alpha:g} the best {name}, {getattr(best, name):g}, "
-                f"is at the edge of the range searched ({low:g} to {high:g}): beyond it the test "
-                "error may fall"
-            )
+    note_edges([point["at_edge"] for point in points])
     # that the best penalty of the limit may be far from that of a network is said in any case
     names, least = (tuple(NOTED), 0.0) if notes else (("finite_size_shift",), NOTED_SHIFT)
     noted = [

@@ -1,13 +1,7 @@
-"""The options that describe a problem: which there are, and what their text means.
-
-An option is a field of :class:`GradientStep` or :class:`SpikedRandomFeatures` that has a help text,
-or an argument of :func:`replica.solve`.  Here text becomes numbers and lists; which of them a field
-may have, and which it has unless given, is for those classes to say.
-"""
+"""From options to the problem that they describe: text becomes numbers and lists."""
 
 from collections.abc import Container, Sequence
-from dataclasses import Field, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -25,10 +19,10 @@ from ..problem import (
     is_import_path,
     laws_by_name,
 )
-from ..steps import MODELS, GradientStep
+from ..steps import THEORIES, GradientStep
 from .mixture_file import read_mixture
+from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
 from .values import (
-    GRID_FORMS,
     LARGEST_DOCUMENT,
     Options,
     parse_grid,
@@ -36,69 +30,6 @@ from .values import (
     parse_steps,
     single_number,
 )
-
-STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
-# What may be a grid of numbers, in the order of the axes; the readout may be one of names.
-GRIDS = (
-    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "decay", "alpha", "samples",
-    "lam",
-)  # fmt: skip
-# What is given in files, in the place of a problem.
-GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
-
-FIELDS: dict[str, Field[Any]] = {
-    f.name: f
-    for kind in (GradientStep, SpikedRandomFeatures)
-    for f in fields(kind)
-    if "help" in f.metadata
-}
-FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)
-
-
-def _help(f: Field[Any]) -> str:
-    """The help text of a field, with the number that it is unless given."""
-    text = str(f.metadata["help"])
-    number = isinstance(f.default, float)
-    return f"{text.removesuffix('.')} ({f.default:g} unless given)." if number else text
-
-
-HELP = {name: _help(f) for name, f in FIELDS.items()} | {
-    "kinks": "Where a student or target module:function bends or jumps: -1,1.",
-    "rate": "Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.",
-    "model": "Theory of a step: srf, as published (unless given, of replica), or network, the "
-    "network itself (of replica-validate).",
-    "alpha": f"Readout samples n/d: like all numbers here {GRID_FORMS}.",
-    "samples": "Readout samples n, with --weights or --features: numbers, which are rounded.",
-    "eta": f"{_help(FIELDS['eta']).removesuffix('.')}; best in replica curve.",
-    "lam": "Ridge penalty lambda; best in replica curve and replica readout.",
-    "loss": "square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, "
-    "hinge, squared_hinge.",
-    "weights": "First layer (p, d): W.npy, or one of the arrays of FILE.npz, FILE.safetensors or "
-    "FILE.onnx, as FILE.npz:NAME.",
-    "directions": "The target's directions, (d,) or (d, T), orthonormal: such a file.",
-    "inputs": "TOML file with means, covariances, fractions of Gaussian inputs: lists, or names of "
-    "files beside it.  N(0, I) unless given.",
-    "features": "Features (N, p), in the place of --weights: such a file.",
-    "labels": "Their labels (N,), real numbers or classes: such a file.",
-    "classes": "Names of the classes of --labels, a,b,c, in the order of --confusion, or all: of "
-    "labels that are floats, or of more than 20 values.",
-    "strata": "Ids (N,) of strata in which features are Gaussian: such a file.  Every row is a "
-    "stratum unless given.",
-}
-HELP_PANELS = {  # in this order
-    "The network and its step": (
-        "student", "target", "kinks", "alpha0", "eta", "rate", "steps", "step_target",
-        "step_noise", "decay", "beta", "readout", "bias", "initialisation", "model",
-    ),
-    "Spiked random features, in the place of a step": SRF_FIELDS,
-    "A given first layer, or given features": (*GIVEN_FILES, "classes"),
-    "The readout and its data": (
-        "inputs", "alpha", "samples", "lam", "loss", "noise", "label_noise", "intercept",
-        "train_bias",
-    ),
-}  # fmt: skip
-HELP = {name: HELP[name] for names in HELP_PANELS.values() for name in names}
-OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
 
 
 @dataclass(frozen=True)
@@ -114,8 +45,8 @@ class Request:
     grids : dict of name -> (n,)
         The fields of the problem that vary; in any case the width of a step's model, and a rate
         that follows it.
-    model : str or None
-        Which of ``steps.MODELS`` was named, if any.
+    theory : str or None
+        Which of ``steps.THEORIES`` was named, if any.
     loss : Loss
     """
 
@@ -123,7 +54,7 @@ class Request:
     alpha: Array
     lam: Array
     grids: dict[str, Array]
-    model: str | None
+    theory: str | None
     loss: Loss
 
     def refuse_grids(self, *, allowed: Container[str] = ()) -> None:
@@ -155,9 +86,9 @@ def parse_request(
         if name not in options:
             raise InvalidArgument(name, None, "given")
     is_step = _way(options) in ("a step", "several steps")
-    model = options.get("model")
-    if model not in (None, *MODELS) or (model == "network" and not is_step):
-        raise InvalidArgument("model", model, "srf or network, the latter with a step")
+    theory = options.get("theory")
+    if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
+        raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
     if not is_step:
         own = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:
@@ -197,14 +128,14 @@ def parse_request(
         if "rate" in values:
             values["eta"] = values.pop("rate") / beta
         problem = GradientStep(**values)
-        if model == "network":
+        if theory == "network":
             problem = problem.network(beta=beta)
         else:
             grids.setdefault("beta", np.array([beta]))
     else:
         problem = SpikedRandomFeatures(**values)
     grids = grid_axes(problem, grids)
-    return Request(problem, alpha, lam, grids, model, loss(options.get("loss")))
+    return Request(problem, alpha, lam, grids, theory, loss(options.get("loss")))
 
 
 def _way(options: Options) -> str:

@@ -33,7 +33,7 @@ NOTED = {  # what is said of the relative change of an error, by its name as a c
     "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
     "docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
-    "itself differs by {change} (--model network)",
+    "itself differs by {change} (--theory network)",
 }
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
@@ -152,7 +152,8 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
 def errors_first(known: Container[Any]) -> list[str]:
     """Of the columns that are ``known`` those that a table shows, in its order."""
     errors = ("classification_error", "test_error", "train_error")
-    return [one for one in (*errors, "converged", "loss_error", "train_loss") if one in known]
+    others = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
+    return [one for one in (*errors, "converged", *others) if one in known]
 
 
 def save(path: Path, content: bytes) -> None:

@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidArgument, shorten
+from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
-from .options import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
+from .option_table import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
 from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
@@ -35,7 +35,8 @@ def as_typed(options: Options) -> Options:
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
     """What is wrong with the value of a key, if anything is."""
     if name not in KEYS:
-        return "there is no such key"
+        hint = ELSEWHERE.get(name)
+        return "there is no such key" + (f": it is {hint}" if hint in KEYS else "")
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:

@@ -11,12 +11,10 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..observables import (
     BEYOND_ROWS,
-    FEW_DEGREES,
-    beyond,
-    few_degrees,
-    gaussian_change,
+    classes_of,
     has_classes,
     learning_curve,
+    notes_of,
     samples_needed,
     solve,
 )
@@ -25,7 +23,16 @@ from ..problem import FINITE, number
 from .common import DATASETS, command
 from .curve import TimeLimit
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
-from .output import Output, errors_first, note_edges, progress, rows_of, say, warn_of_failures
+from .output import (
+    Output,
+    answer,
+    errors_first,
+    note_edges,
+    progress,
+    rows_of,
+    say,
+    warn_of_failures,
+)
 from .values import BEST, Options
 
 Tolerance = Annotated[
@@ -105,7 +112,10 @@ def readout(
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
 
     def show() -> None:
-        output.table(document["points"], [*points, *errors_first(dataset)], tested_on(model))
+        columns = errors_first(dataset)
+        if loss.kind == "margin":  # outputs are not fitted to the labels
+            columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
+        output.table(document["points"], [*points, *columns], tested_on(model))
 
     def figure() -> Any:
         if not confusion:
@@ -114,19 +124,26 @@ def readout(
         return solve(model, **at, loss=loss, **accuracy).plot_confusion().figure
 
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
-    samples = dataset.get("samples", np.nan)
-    few = int(few_degrees(model, samples, dataset.residual_degrees).sum())
-    if few:
-        say(f"note: {few} of {dataset.converged.size} points have {FEW_DEGREES}")
-    if isinstance(model, FeatureSample) and beyond(model, samples).any():
-        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        change = gaussian_change(model, lam, loss)
-        n = len(model.labels)
-        say(f"note: {BEYOND_ROWS}; at samples={n}, lam={lam:g} that changes the classification "
-            f"error by {change:+.1%}")  # fmt: skip
+    if isinstance(model, FeatureSample) and model.of_two:
+        say(f"note: classes {model.of_two}")
+    for note, said in notes_of(model, dataset).items():
+        count = int((said & dataset.converged).sum())
+        if count:
+            lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
+            scaled = isinstance(model, FeatureSample) and model.strata is None
+            more = _scale(model, lam, loss) if note == BEYOND_ROWS and scaled else ""
+            say(f"note: {count} of {dataset.converged.size} points have {note}{more}")
     note_edges(dataset.get("at_edge", ()))
     warn_of_failures(document["points"])
     return bool(dataset.converged.all())
+
+
+def _scale(model: Any, lam: float, loss: Any) -> str:
+    """By how much Gaussian classes change the classification error where rows have one, too."""
+    at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
+    rows, gaussian = (solve(one, **at).classification_error for one in (model, classes_of(model)))
+    changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
+    return f" (Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed})"
 
 
 def tested_on(model: Any) -> str:
@@ -151,11 +168,15 @@ def _reach(options: Options, output: Output, reach: float, time_limit: float) ->
     row = {error: reach, "lam": found if lam == BEST else lam[0]}
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row]}
-    output.write(
-        document,
-        lambda: output.table(document["points"], list(row), tested_on(model)),
-        figure=lambda: needed.plot().figure,
-    )
-    if np.isnan(needed.samples) or needed.beyond_rows:
-        say(f"note: {'; '.join(f'{name} {said}' for name, said in needed._facts().items())}")
+    said = "; ".join(f"{name} {fact}" for name, fact in needed._facts().items())
+
+    def show() -> None:
+        if np.isnan(needed.samples):
+            answer(said)
+        else:
+            output.table(document["points"], list(row), tested_on(model))
+
+    output.write(document, show, figure=lambda: needed.plot().figure)
+    if needed.beyond_rows:
+        say(f"note: {said}")
     return bool(np.isfinite(needed.samples))

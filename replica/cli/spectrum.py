@@ -40,7 +40,7 @@ def spectrum(
     replica spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2 --beta 1.5
     --plot spectrum.png
 
-    replica spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3 --model network --json
+    replica spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3 --theory network
     """
     request = parse_request(options, required=("alpha",))
     model = request.single_model()

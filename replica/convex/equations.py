@@ -79,12 +79,12 @@ class Equations:
         a loss may have no slope, such as the hinge if all margins are below 1.  A floor on the
         slope and a limit on the step lead m to where it has one.
         """
-        coordinates, table, root = self.coordinates, self.table, M.root
+        coordinates, table, (root, inverse_root) = self.coordinates, self.table, M.roots()
         penalty = penalty_on_m(table, alpha, V2)
         combine, regressors = coordinates.combine, coordinates.regressors
         x, count = o.m @ coordinates.resolve.T, combine.shape[1]
         means, special = slice(count), slice(count, None)
-        phi = o.special.reshape(len(x), 1, -1) @ M.inverse_root
+        phi = o.special.reshape(len(x), 1, -1) @ inverse_root
         current = np.concatenate([x, phi[:, 0]], axis=1)
         moment = (s.flat * table.per_part(table.weights)) @ regressors.T
         slope = table.per_part(s.slope * table.weights)
@@ -109,7 +109,7 @@ class Equations:
         fraction = self._step_fraction(length, (rhs * step).sum(axis=1), output_step, s, field)
         updated = current + fraction[:, None] * step
         m, phi = updated[:, means] @ combine.T, updated[:, special, None]
-        theta, theta_hat = (np.stack([root, M.inverse_root]) @ phi).reshape(2, *o.special.shape)
+        theta, theta_hat = (np.stack([root, inverse_root]) @ phi).reshape(2, *o.special.shape)
         return Signal(m, theta, penalty * m, theta_hat)
 
     def _step_fraction(

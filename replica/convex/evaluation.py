@@ -74,9 +74,15 @@ class Evaluation:
         return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def store(self, rows: Any, **results: Any) -> None:
-        """Store results of some points by name: arrays, or records of arrays."""
+        """Store results of some points by name: arrays, or records of arrays.
+
+        The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
+        """
+        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
         for name, value in results.items():
-            if isinstance(value, tuple):
+            if of_all and isinstance(value, (tuple, np.ndarray)):
+                setattr(self, name, value)
+            elif isinstance(value, tuple):
                 if not hasattr(self, name):
                     setattr(self, name, type(value)(*map(self._nan_array, value)))
                 for target, values in zip(getattr(self, name), value, strict=True):

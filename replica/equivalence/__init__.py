@@ -4,7 +4,6 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .batch import Batch
-from .one_group import OneGroup, SpecialDirections
 from .rules import known_layers, rules, target_jumps
 from .table import Table
 from .tabulate import (
@@ -21,8 +20,6 @@ from .tabulate import (
 
 __all__ = [
     "Batch",
-    "OneGroup",
-    "SpecialDirections",
     "Table",
     "average_components",
     "flat_kappa",

@@ -17,7 +17,6 @@ import numpy as np
 from solvers.results import Array
 
 from ..problem import Places
-from .one_group import OneGroup, SpecialDirections
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,27 @@ class Table:
         return np.append(self.h, self.g)
 
     @cached_property
+    def weighted_products(self) -> Array:
+        """Products of any two of the regressors and the target, summed over the parts of a node,
+        times the weights of the nodes, ((n + 1)^2, N) for n regressors."""
+        parts = np.vstack([self.regressors, self.target_parts])
+        parts = parts.reshape(len(parts), -1, self.weights.size)
+        products = np.einsum("iln,jln->ijn", parts, parts) * self.weights
+        return products.reshape(-1, self.weights.size)
+
+    @cached_property
+    def weighted_regressors(self) -> Array:
+        """The regressors times the weights of the nodes."""
+        return self.regressors * self.per_part(self.weights)
+
+    @cached_property
+    def weighted_powers(self) -> Array:
+        """Squares of the regressors, summed over the parts of a node, and the second moment of the
+        target, times the weights of the nodes, (n + 1, N)."""
+        parts = self.regressors.reshape(len(self.regressors), -1, self.weights.size)
+        return np.vstack([(parts**2).sum(axis=1), self.power]) * self.weights
+
+    @cached_property
     def unexplained(self) -> Array:
         """Variance of the target at a node that is not linear in tau, (N,)."""
         return self.spread - (self.g**2).sum(axis=0)
@@ -126,36 +146,24 @@ class Table:
         return not self.mean.any() and bool((self.root == identity).all())
 
     @cached_property
-    def one_group(self) -> OneGroup | None:
-        """Table as the compiled core takes it; None if there are several groups or an intercept."""
-        rows = getattr(self.covariance, "table", None)
-        if len(self.offsets) > 1 or (rows is None) != (self.covariance is None):
-            return None
-        (mu1,), (b,), loadings = self.mu1, self.mu2sq, self.loadings[0]
-        norm_count = len(loadings) - 1 if rows else 0  # 1 for a network whose norms fluctuate
-        loading_columns, one_spike, several = (np.empty(0),) * 3, None, None
-        if len(loadings) - norm_count == len(self.g) == 1 and self.isotropic:
-            norm = loadings[1] if norm_count else np.zeros_like(mu1)
-            loading_columns, one_spike = (loadings[0], norm, mu1 * self.g[0]), True
-        else:
-            several = self._special_directions(rows is not None and not norm_count)
-        means = float(self.weights @ mu1**2), float(self.weights @ b), float(self.c[0])
-        numbers = *means, float(self.beta), float(self.noise), float(self.dimension)
-        columns = self.weights, self.offsets[0], *loading_columns, mu1**2, b, self.h, self.spread
-        return OneGroup(*columns, *numbers, rows, one_spike, several)
+    def response_products(self) -> Array:
+        """Functions that (4.2) averages: mu_1^a mu_1^b (a <= b), then mu_2^2, (D, N)."""
+        a, b = np.triu_indices(len(self.mu1))
+        return np.concatenate([self.mu1[a] * self.mu1[b], self.mu2sq])
 
-    def _special_directions(self, insert_norms: bool) -> SpecialDirections:
-        """Special directions of one group; for a network they include the row norms, even if these
-        do not fluctuate."""
-        parts = self.regressors.reshape(len(self.regressors), 1 + len(self.g), -1)
-        if insert_norms:
-            parts = np.insert(parts, 2, 0.0, axis=0)
-        target = self.target_parts.reshape(parts.shape[1:])
-        i, j = np.triu_indices(len(parts) + 1)
-        functions = np.concatenate([parts, target[None]])
-        products = (functions[i] * functions[j]).sum(axis=1)
-        products[-1] += self.unexplained
-        return SpecialDirections(parts[1:].copy(), target, self.unexplained, products, len(self.g))
+    @cached_property
+    def response_coefficients(self) -> Array:
+        """Coefficients B (D, N) in V(kappa) = V . B(kappa), for packed V.  They are the
+        ``response_products``, doubled for two different groups, which V contains once.  Eq.
+        (4.1)"""
+        a, b = np.triu_indices(len(self.mu1))
+        multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(len(self.mu1))])
+        return multiplicity[:, None] * self.response_products
+
+    @cached_property
+    def weighted_response_products(self) -> Array:
+        """The ``response_products`` times the weights of the nodes."""
+        return self.response_products * self.weights
 
     @cached_property
     def power(self) -> Array:

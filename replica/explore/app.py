@@ -33,7 +33,7 @@ with app.setup:
     MENUS = {
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "silu", "sin", "linear"],
         "target": ["sin", "tanh", "relu", "sign", "linear", "he2", "he1+he3/6", "z1 + z1*z2"],
-        "model": ["srf", "network"],
+        "theory": ["srf", "network"],
         "readout": ["equal", "-1,1", "gaussian", "box"],
         "loss": [
             "square", "huber:0.5", "absolute", "quantile:0.9", "logistic", "hinge", "squared_hinge",
@@ -51,7 +51,7 @@ with app.setup:
     INFINITE = "infinite"  # whether alpha0 is
     LABELS = {
         "student": "student σ", "own_student": "or your own σ(x)", "target": "target σ⋆",
-        "own_target": "or your own σ⋆", "model": "theory of",
+        "own_target": "or your own σ⋆", "theory": "theory of",
         "readout": "first readout ã", "bias": "biases", "loss": "loss", "alpha0": "samples α₀",
         INFINITE: "α₀ = ∞", "eta": "rate η̃", "steps": "steps α₀:η̃, …", "beta": "width β",
         "noise": "noise Δ", "lam": "penalty λ", "alpha": "α of the curve", "at": "one α",
@@ -102,7 +102,9 @@ with app.setup:
 
 @app.cell
 def _():
-    asked = {name: str(text) for name, text in mo.query_params().to_dict().items()}
+    _given = mo.query_params().to_dict()
+    # "model" is the name of the theory in older addresses
+    asked = {"theory" if name == "model" else name: str(text) for name, text in _given.items()}
     texts = DEFAULTS | dict.fromkeys(OWN, "") | asked
     controls = mo.ui.dictionary(
         {name: control(name, texts["alpha0" if name == INFINITE else name]) for name in LABELS}

@@ -74,5 +74,5 @@ def finished(arguments: list[str], session: str | None) -> subprocess.CompletedP
 def simulation_command(state: State) -> str:
     """The command of the Monte Carlo: five points of the curve, small networks."""
     few = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), 5))}
-    options = options_of(state, without=("model",)) | few | SIMULATION
+    options = options_of(state, without=("theory",)) | few | SIMULATION
     return command("replica-validate simulate", options)

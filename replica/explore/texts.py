@@ -25,7 +25,7 @@ from ..problem import is_import_path
 
 State = Mapping[str, str]
 DEFAULTS = {
-    "student": "tanh", "target": "sin", "model": "network", "readout": "equal", "loss": "square",
+    "student": "tanh", "target": "sin", "theory": "network", "readout": "equal", "loss": "square",
     "alpha0": "20", "eta": "3", "steps": "", "beta": "1", "noise": "0", "bias": "0", "lam": "0.1",
     "alpha": "0.1:4:40", "at": "1", "view": "learning curve",
 }  # fmt: skip
@@ -52,7 +52,7 @@ def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
     """The options of ``replica curve``, as typed, without those that have their own values."""
     left_out = {"at", "view", *without}
     left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
-    unsaid = {"model": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
+    unsaid = {"theory": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
     said = {name: text for name, text in state.items() if unsaid.get(name) != text}
     return {name: text for name, text in said.items() if name not in left_out}
 
@@ -100,7 +100,7 @@ def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
         "import replica",
         "",
         f"step = replica.GradientStep({given})",
-        f"model = step.{state['model']}(beta={number_of(state, 'beta')})",
+        f"model = step.{state['theory']}(beta={number_of(state, 'beta')})",
         *lines,
         f"{plots}.figure.savefig({picture + '.png'!r})",
     ]

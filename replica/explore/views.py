@@ -141,9 +141,8 @@ def bounds_view(state: State) -> View:
     _mark(left, number_of(state, "eta"))
     plot_functions(here, ax=right)
     figure.set_layout_engine("constrained")  # which takes long: once
-    of = "step" if state["model"] == "srf" else "model"
     lines = [
-        f"found = replica.bounds({of}, eta={grid_code(span)})",
+        f"found = replica.bounds(model, eta={grid_code(span)})",
         "print(found.lower, found.upper)",
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}

@@ -6,7 +6,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
 from .first_layer import FirstLayer
-from .outputs import confusion_matrix, covariances, largest_output
+from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
 from .samples import Given
 from .solve import Solved, solve_point
@@ -29,6 +29,7 @@ from .strata import Posterior, Stratified
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
 MOST = 4  # special directions
+ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
 # a derivative of fourth order: steps in a logarithm, and weights
 STEP, STENCIL = 0.02, ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 BACKWARD = (0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4)
@@ -38,7 +39,8 @@ PRECISION = 1e-11  # of the solutions that are subtracted
 class ReadoutErrors(NamedTuple):
     """Errors of one readout, or arrays (P,) of those of many: of the target and of the label, in
     the loss, and of the class; the part of the first that the readout's samples are the reason of;
-    its squared norm over p; and standard errors.  As a ``ReadoutSolution`` has them."""
+    its squared norm over p; standard errors; and the sensitivity of the class.  As a
+    ``Solution`` has them."""
 
     test_error: Any
     train_error: Any
@@ -49,6 +51,7 @@ class ReadoutErrors(NamedTuple):
     squared_norm: Any
     test_error_stderr: Any
     classification_error_stderr: Any
+    classification_sensitivity: Any = np.nan
 
 
 class ReadoutPoints(NamedTuple):
@@ -58,7 +61,7 @@ class ReadoutPoints(NamedTuple):
     ----------
     columns : dict of name -> array (P,)
         Errors, NaN where they are not known, and the account, by the names that a
-        ``ReadoutSolution`` has for them.
+        ``Solution`` has for them.
     last : Posterior or None
         The readout of the last point, over its samples; None where it is not known.
     given : Stratified or None
@@ -161,6 +164,8 @@ class _Point:
         Of the point, as ``ReadoutPoints`` has it.
     confusion : (C, C) or None
         Of several classes.
+    contraction : float
+        Rate df_2 / n of the iterations of the square loss, from the first solution on.
     """
 
     loss: Loss
@@ -171,6 +176,7 @@ class _Point:
     given: Stratified | None = None
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
     confusion: Array | None = None
+    contraction: float = 1.0
 
     def settle(self, model: Given) -> ReadoutErrors:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -179,9 +185,9 @@ class _Point:
 
         Raises ``GivenUp`` where that is not reached.
         """
-        if not isinstance(model, FirstLayer):  # of one level
+        if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
-            return self._solved(model.stratified(self.samples))
+            return self._solved(model.stratified(self.samples), 5e-3 * min(1.0, 1e-4 / self.tol))
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         count = model.special.shape[1]
@@ -210,35 +216,30 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         return errors
 
-    def _solved(self, given: Stratified | None, rough: bool = False) -> ReadoutErrors:
-        """The errors on some strata, in ``rough`` only good enough to compare."""
+    def _solved(
+        self, given: Stratified | None, share: float = 0.05, rough: bool = False
+    ) -> ReadoutErrors:
+        """The errors on some strata, known to that ``share`` of the tolerance; or in ``rough`` good
+        enough to compare, of which no account is kept."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        tol = self._tol(rough)
-        solved = solve_point(given, self.loss, self.samples, self.lam, self.start, tol)
-        self._settled(given, solved, rough)
-        errors, confusion = errors_at(given, solved, self.loss)
-        if not rough:
-            self.confusion = confusion
-        if rounding_at(given, solved) > self.tol * errors.test_error:
-            raise GivenUp(Status.ROUNDING)
-        return errors
-
-    def _tol(self, rough: bool = False) -> float:
-        """What a solution is known to: far below the errors of strata."""
-        return max(1e-10, 0.1 * self.tol if rough else min(self.tol, 1e-4) * 5e-3)
-
-    def _settled(self, given: Stratified, solved: Solved, rough: bool = False) -> None:
-        """Keep the account of a solution.  Raises ``GivenUp`` if it is none."""
+        at = self.samples, self.lam, self.start
+        tol = max(1e-10, (ROUGH if rough else share) * self.tol)
+        solved = solve_point(given, self.loss, *at, tol, self.contraction)
         self.account["iterations"] += solved.iterations
         if not rough:
             self.given = given
             self.account |= {"strata": given.strata.shares.size, "residual": solved.residual}
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
+        errors, confusion = errors_at(given, solved, self.loss)
         if not rough:
-            self.start = solved.posterior
+            self.start, self.confusion = solved.posterior, confusion
+            self.contraction = max(solved.freedom.lost / self.samples, 0.01)
             self.account |= degrees_at(given, solved, self.samples)
+        if rounding_at(given, solved) > self.tol * errors.test_error:
+            raise GivenUp(Status.ROUNDING)
+        return errors
 
     def _difference(self, was: ReadoutErrors, now: ReadoutErrors) -> float:
         """Largest change of an error that is defined, relative to it, and to no less than a small
@@ -247,13 +248,6 @@ class _Point:
         before, after = np.array(was), np.array(now)
         size = np.maximum(np.abs(after), 1e-4 * self.given.moments.power)
         return float(np.nanmax(np.abs(after - before) / size))
-
-
-def scatter_of(each: Sequence[Array]) -> list[float]:
-    """Standard errors of test and classification error, by that of every row; NaN if there are
-    none."""
-    known = [float(x.std() / np.sqrt(x.size)) for x in each]
-    return [*known, np.nan, np.nan][:2]
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
@@ -284,18 +278,19 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[ReadoutErr
     if given.channel or not loss.is_square:
         mean = {key: float(x[0]) for key, x in losses(labels, moments.weights, loss, field).items()}
         of_loss = mean["train_error"], mean["loss_error"], mean["train_loss"]
-    wrong, norm, scatter, confusion = np.nan, np.nan, scatter_of([]), None
+    wrong, norm, scatter, confusion = np.nan, np.nan, [np.nan, np.nan], None
     each = [(s.square[:C] / s.slope**2).sum(axis=0)]
     if labels.binary:
         each.append(error_at_nodes(labels, field)[0].sum(axis=-1))
     elif given.classes:
-        largest = largest_output(field.centre[:C].T, covariances(field.variance, C))
-        each.append(1 - (moments.h[:C] * largest.T).sum(axis=0))
-        confusion = confusion_matrix(moments, largest)
+        of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
+        each.append(of_class)
     if len(each) > 1:
         wrong = float(each[1] @ moments.weights)
     if isinstance(given.strata, RowStrata):  # other rows would have other errors
-        scatter = scatter_of(each)
+        scatter[: len(each)] = [float(x.std() / np.sqrt(x.size)) for x in each]
+        if given.classes:
+            scatter.append(sensitivity(moments, field.centre, field.variance, wrong))
     # moments of a sample have another readout
     if C == 1 and (given.rows is None or isinstance(given.strata, RowStrata)):
         _, T, a = solved.posterior

@@ -13,7 +13,7 @@ from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule
 
-from ..display import in_words
+from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
@@ -24,10 +24,8 @@ from ..problem import (
     activation,
     assign,
     check_device,
-    check_noise,
+    check_readout,
     finite_array,
-    flag,
-    label_noise,
     number,
     parse_target,
     plain_array,
@@ -43,7 +41,7 @@ STRATUM = 128  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FirstLayer:
+class FirstLayer(Described):
     """A given first layer, whose readout is trained on fresh samples.  docs/theory.md 20
 
     Parameters
@@ -133,20 +131,14 @@ class FirstLayer:
             target=of,
             directions=directions,
             bias=np.broadcast_to(bias, p),
-            noise=number("noise", self.noise, 0, FINITE, VARIANCE),
-            label_noise=label_noise(self.label_noise),
             inputs=None if inputs is None else inputs.within(d),
-            intercept=flag("intercept", self.intercept),
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE),
             device=check_device(self.device),
         )
-        check_noise(self)
+        check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             given = self.noise or self.label_noise.name
             raise InvalidArgument("noise", given, "left out for several classes")
-
-    def __repr__(self) -> str:
-        return f"FirstLayer({in_words(self.described)})"
 
     @property
     def described(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
-from ..display import in_words
+from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, stacked
 from .strata import Strata, Stratified, StratumLabels, labels_of
@@ -95,7 +95,7 @@ def gaussian_strata(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FeatureMoments:
+class FeatureMoments(Described):
     """Features that are Gaussian in each of N strata, by the moments of their population.
 
     In stratum nu features and label are phi = mu + Z and y = h + t, with Cov Z = S, Cov (Z, t) = e
@@ -166,9 +166,6 @@ class FeatureMoments:
         assign(self, **arrays | known)
         assign(self, law=self._joint(epsilon))
         flag("intercept", self.intercept)
-
-    def __repr__(self) -> str:
-        return f"FeatureMoments({in_words(self.described)})"
 
     @property
     def described(self) -> dict[str, Any]:

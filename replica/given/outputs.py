@@ -16,6 +16,7 @@ from .strata import StratumLabels
 
 FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
 BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
+WIDER = 1.1  # of variances, to see what errors make of it
 
 
 def with_sums(labels: Array) -> Array:
@@ -76,6 +77,20 @@ def largest_output(mean: Array, covariance: Array) -> Array:
         found = np.maximum(ndtr(high) - ndtr(low), 0).mean(axis=2)
         np.put_along_axis(shares[i], order[i], found.T, axis=1)
     return shares
+
+
+def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple[Array, Array]:
+    """P(the output of another class is the largest) (N,) in every stratum, and the confusion
+    matrix."""
+    C = labels.outputs
+    largest = largest_output(mean[:C].T, covariances(variances, C))
+    return 1 - (labels.h[:C] * largest.T).sum(axis=0), confusion_matrix(labels, largest)
+
+
+def sensitivity(labels: StratumLabels, mean: Array, variances: Array, wrong: float) -> float:
+    """d log P / d log v of the share P that is ``wrong``, if all variances grow: from 10 % more."""
+    more = wrong_outputs(labels, mean, WIDER * variances)[0] @ labels.weights
+    return float(np.log(more / wrong) / np.log(WIDER))
 
 
 def confusion_matrix(labels: StratumLabels, largest: Array) -> Array:

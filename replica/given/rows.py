@@ -43,7 +43,10 @@ class RowStrata(Strata):
         return int(self.features.shape[1])
 
     def mix(self, weights: Array) -> Any:
-        return (self.features.T * weights) @ self.features
+        if (weights < 0).any():
+            return (self.features.T * weights) @ self.features
+        root = self.features * np.sqrt(weights)[:, None]
+        return root.T @ root  # symmetric, of which half is computed
 
     def trace(self, matrix: Any) -> Array:
         return np.asarray(((self.features @ matrix) * self.features).sum(axis=1)) / self.width
@@ -69,16 +72,22 @@ class RowEquations(StrataEquations):
         f, left, strata = self.drawn, self.left(slope, V), self.strata
         own = V / left  # R_ii
         once = f * (1 - f)
-        alone = self._fourth_powers(G, left, once * slope**2, own)
-        scaled = strata.features / left[:, None]
-        # of several labels R itself takes less time
-        reach = (scaled @ G @ scaled.T / strata.width) ** 2 if self.labels.outputs > 1 else None
+        g, reach = once * slope**2, None
+        if self.labels.outputs > 1:  # R itself takes less time
+            scaled = strata.features / left[:, None]
+            reach = (scaled @ G @ scaled.T / strata.width) ** 2
+            alone = reach**2 @ g - own**4 * g
+        else:
+            alone = self._fourth_powers(G, left, g, own)
 
         def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
             # Eq. (22.3): a row has nothing of itself
             z = f * square - (f * mean) ** 2 - (f * slope) ** 2 * part
-            T = self.covariance(G, z[0] / (f * left**2))
-            total = strata.trace(T) / left**2 if reach is None else z @ reach
+            if reach is None:
+                T = self.covariance(G, z[0] / (f * left**2))
+                total = strata.trace(T) / left**2
+            else:  # of several labels T is not asked for
+                T, total = np.nan * G, z @ reach
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / left, mean) @ G
             u = strata.along(asked)[0] / (strata.width * left) - own * mean

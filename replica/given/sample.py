@@ -6,14 +6,14 @@ nearly Gaussian in each: shares, means, covariances and labels are then empirica
 they differ by from those of the population is in the equations, (20.8).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from solvers.results import Array
 
-from ..display import in_words
+from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import any_array, assign, finite_array, flag
 from .class_labels import as_numbers
@@ -31,7 +31,7 @@ FEWEST_ROWS, MOST_ROWS, WORK = 2000, 5000, 5e8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FeatureSample:
+class FeatureSample(Described):
     """Rows of features with labels, from which the readout's samples are drawn.
 
     The theory of n <= N samples is row by row, docs/theory.md 22: errors are the mean over all
@@ -44,15 +44,22 @@ class FeatureSample:
         Of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,) or (N, C)
         Real numbers, as the readout is trained on, or C of them for C outputs; or classes: names,
-        whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their order; of
-        more there is an output for each, trained on 1 for its class and 0 for others.
+        whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their order, as
+        ``of_two`` says; of more there is an output for each, trained on 1 for its class and 0 for
+        others.
     strata : array (N,), optional
         What tells apart inputs so that features are nearly Gaussian in each stratum.
     intercept : bool
         Whether the readout has one, which is not penalised.
     classes : sequence, optional
-        Their names, in the order of outputs: as the labels have them unless given, which more than
-        20 must be.  None where there are two, or none.
+        Their names, in the order of outputs: the labels' own, sorted, unless given, which more than
+        20 must be.  () says that labels are numbers: up to 20 whole numbers of type float, or 0 and
+        one 1 in each row, may be either.  None where there are two, or none.
+
+    Attributes
+    ----------
+    of_two : str
+        Of two classes, which is -1 and which +1; empty where labels are given so.
 
     Raises
     ------
@@ -67,6 +74,7 @@ class FeatureSample:
     strata: Any = None
     intercept: bool = False
     classes: Any = None
+    of_two: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
@@ -83,25 +91,29 @@ class FeatureSample:
             except (TypeError, ValueError):
                 allowed = "ids that can be compared, all numbers or all text, none missing"
                 raise InvalidArgument("strata", self.strata, allowed) from None
+        given, of_two = any_array("labels", self.labels).ravel(), ""
+        if labels.ndim == 1 and not np.array_equal(given, labels):
+            first, second = (given[i] for i in (labels.argmin(), labels.argmax()))
+            of_two = f"{first} -1, {second} +1"
         shapes = {"labels": labels.shape[:1]} | ({} if strata is None else {"strata": strata.shape})
         for name, shape in shapes.items():
             if shape != features.shape[:1]:
                 allowed = f"one for each of the {len(features)} rows of features"
                 raise InvalidArgument(name, f"shape {shape}", allowed)
-        assign(self, features=features, labels=labels, strata=strata, classes=classes)
+        read = dict(labels=labels, classes=classes, of_two=of_two)
+        assign(self, features=features, strata=strata, **read)
         if strata is not None and strata.dtype.kind == "f":
             finite_array("strata", strata, 1)
         flag("intercept", self.intercept)
-
-    def __repr__(self) -> str:
-        return f"FeatureSample({in_words(self.described)})"
 
     @property
     def described(self) -> dict[str, Any]:
         """The sample in plain values: shapes in the place of numbers."""
         described: dict[str, Any] = {"features": " x ".join(map(str, self.features.shape))}
         if self.outputs > 1:
-            described["outputs" if self.classes is None else "classes"] = self.outputs
+            described["classes" if self.classes else "outputs"] = self.outputs
+        elif self.of_two:
+            described["classes"] = self.of_two
         return described | ({"intercept": True} if self.intercept else {})
 
     @property
@@ -122,7 +134,14 @@ class FeatureSample:
     @property
     def class_of_row(self) -> Array:
         """Of classes: the place of each row's class in their order, or its label +-1."""
-        return self.labels if self.classes is None else self.labels.argmax(axis=1)
+        return self.labels.argmax(axis=1) if self.classes else self.labels
+
+    @property
+    def most_by_rows(self) -> int:
+        """The largest number of samples that goes row by row: covariances of several outputs take
+        matrices between rows."""
+        rows = len(self.labels)
+        return rows if self.outputs == 1 else min(rows, MOST_ROWS)
 
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
@@ -172,13 +191,13 @@ class FeatureSample:
             labels_of(h[0], [(0.0, 1.0)], binary=self.binary),
             rows=N,
             intercept=self.intercept,
-            classes=self.classes is not None,
+            classes=bool(self.classes),
         )
 
     def _targets(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
         columns = np.atleast_2d(labels.T)
-        return columns if self.classes is None else with_sums(columns)
+        return with_sums(columns) if self.classes else columns
 
     @property
     def _columns(self) -> Array:
@@ -225,7 +244,7 @@ class FeatureSample:
             means[i] = part.mean(axis=0)
             part -= means[i]
             joint[i] = part.T @ part / len(part)
-        if self.classes is not None and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
+        if self.classes and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
         return gaussian_strata(
             counts / rows,
@@ -236,5 +255,5 @@ class FeatureSample:
             rows=rows,
             labels=targets.shape[1],
             outputs=self.outputs,
-            classes=self.classes is not None,
+            classes=bool(self.classes),
         )

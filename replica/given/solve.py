@@ -57,14 +57,16 @@ def solve_point(
     lam: float,
     start: Posterior | None = None,
     tol: float = 1e-8,
+    contraction: float = 1.0,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
+    other strata, too, of the same features; with the ``contraction`` rate of the square loss, where
+    that is known from these.  Raises ``GivenUp`` past the deadline."""
     ridge = equations_of(given, samples, lam)
     if loss.is_square and not given.channel:
-        return _ridge(ridge, start, tol)
+        return _ridge(ridge, start, tol, contraction)
     if start is None:
-        start = _ridge(ridge, None, 1e-3).posterior
+        start = _ridge(ridge, None, 1e-3, 1.0).posterior
     return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
 
 
@@ -82,18 +84,28 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
 
 
-def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
+def _ridge(
+    equations: StrataEquations, start: Posterior | None, tol: float, contraction: float
+) -> Solved:
     """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon,
     for all labels at once.
 
     The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
     method takes the steps of the first into the second, of a single label.
     """
-    strata, labels = equations.strata, equations.labels
-    T, variance = None, np.empty(0)
+    strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
     past = np.zeros((1, 6, 2, strata.shares.size))
-    G, of_V = _responses(equations, start, tol, past)
-    V = np.exp(of_V.value[0])
+    G: Any = None if start is None else start.response
+    T, part, variance = None, np.empty(0), np.empty(0)
+    V = equations.response(np.ones_like(shares), 0.0 * shares)[1] if G is None else strata.trace(G)
+
+    def respond(x: Array) -> Array:
+        nonlocal G, V
+        G, t = equations.response(1 / (1 + np.exp(x)), np.exp(x))
+        V = equations.response_of_square(t)
+        return np.log(V)
+
+    of_V = _iterated(equations, respond, np.log(strata.positive(V)), tol, past, contraction)
     slope = 1 / (1 + V)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
@@ -102,48 +114,28 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     seen = scores.square / slope**2
 
     def covary(x: Array) -> Array:
-        nonlocal T, variance
+        nonlocal T, part, variance
         errors = V * x.reshape(seen.shape)
         T, part, variance = varied(scores.mean, errors * slope**2, errors - seen)
         return ((seen + part) / V).ravel()
 
-    def power(x: Array) -> Array:
-        return strata.positive(under.variance + V * x.reshape(seen.shape) - seen)
+    def size(_: Array) -> Array:
+        power = strata.positive(under.variance + part)
+        return (equations.size2(under.centre, power) / V).ravel()
 
     # without a start errors are those of the mean readout; several labels have none
     single = labels.outputs == 1
     errors = seen + strata.trace(start.covariance) if start is not None and single else seen
-    of_errors = _iterated(
-        equations,
-        covary,
-        (errors / V).ravel(),
-        tol,
-        past if single else np.zeros((1, 10, 2, seen.size)),
-        lambda x: (equations.size2(under.centre, power(x)) / V).ravel(),
-        linear=not single,
-    )
-    field, variance = under._replace(variance=power(of_errors.value[0])), variance[: labels.outputs]
+    past = past if single else np.zeros((1, 10, 2, seen.size))
+    first = (errors / V).ravel()
     freedom = equations.freedom(G, slope, V)
-    posterior = Posterior(G, T, a)
-    return _solved(freedom, field, posterior, float(variance.sum()), of_V, of_errors)
-
-
-def _responses(
-    equations: StrataEquations, start: Posterior | None, tol: float, past: Array
-) -> tuple[Any, Result]:
-    """G of ridge regression, and the fixed point of log V with its steps in ``past``."""
-    strata, ones = equations.strata, np.ones_like(equations.strata.shares)
-    G: Any = None if start is None else start.response
-
-    def respond(x: Array) -> Array:
-        nonlocal G
-        V = np.exp(x)
-        G, t = equations.response(1 / (1 + V), V)
-        return np.log(equations.response_of_square(t))
-
-    first = equations.response(ones, 0.0 * ones)[1] if G is None else strata.trace(G)
-    found = _iterated(equations, respond, np.log(strata.positive(first)), tol, past)
-    return G, found
+    # images, which are kept, are as much nearer; of very many samples G is not
+    rate = float(np.clip(freedom.lost / equations.samples, 0.01, 1.0))
+    of_errors = _iterated(equations, covary, first, tol / rate, past, rate, size, linear=not single)
+    of_errors.residual[:] *= rate
+    field = under._replace(variance=strata.positive(under.variance + part))
+    total = float(variance[: labels.outputs].sum())
+    return _solved(freedom, field, Posterior(G, T, a), total, of_V, of_errors)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -162,7 +154,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     first = _pack(equations.strata.field(start))
-    found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size)
+    found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size=size)
     field = _unpack(found.value[0])
     slope = equations.scores(field).slope[0]
     freedom = equations.freedom(posterior.response, slope, field.response[0])
@@ -202,6 +194,7 @@ def _iterated(
     start: Array,
     tol: float,
     past: Array,
+    contraction: float = 1.0,
     size: Callable[[Array], Array] = np.ones_like,
     linear: bool = False,
 ) -> Result:
@@ -218,5 +211,6 @@ def _iterated(
         linear_below=np.inf if linear else 1.0,
         longest_step=np.inf if linear else 2.0,
         max_iterations=600,
+        contraction=contraction,
     )
     return replace(found, value=found.value / root)

@@ -1,33 +1,26 @@
 """What is asked of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from .axes import grid_axes, models_on_grid, places_on_grid
+from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
+from .beyond_rows import BEYOND_ROWS, beyond, classes_of, notes_of
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import (
-    BEYOND_ROWS,
-    FEW_DEGREES,
-    ReadoutSolution,
-    beyond,
-    few_degrees,
-    gaussian_change,
-    has_classes,
-)
+from .given_layers import has_classes
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
+from .point import Solution
 from .samples_needed import SamplesNeeded, samples_needed
-from .solution import Solution, solve
+from .solution import solve
 
 __all__ = [
     "BEYOND_ROWS",
     "BIAS_SCAN",
-    "FEW_DEGREES",
     "LABELS_NEEDED",
     "NOTED_SHIFT",
     "SEARCHED_RANGES",
@@ -40,7 +33,6 @@ __all__ = [
     "LearnedFunction",
     "LocalMinimum",
     "Optimum",
-    "ReadoutSolution",
     "SamplesNeeded",
     "Solution",
     "at_best",
@@ -48,9 +40,10 @@ __all__ = [
     "beyond",
     "bounds",
     "calibration",
+    "classes_of",
+    "data_set",
     "error_shown",
-    "few_degrees",
-    "gaussian_change",
+    "given_as_one",
     "gradient",
     "grid_axes",
     "has_classes",
@@ -58,6 +51,7 @@ __all__ = [
     "learned_function",
     "learning_curve",
     "models_on_grid",
+    "notes_of",
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",

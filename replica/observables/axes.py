@@ -22,7 +22,7 @@ from ..problem import (
     laws_by_name,
     netcdf_attributes,
 )
-from ..steps import MODELS
+from ..steps import THEORIES
 
 if TYPE_CHECKING:
     import xarray
@@ -49,11 +49,11 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
         if name not in problem.varying:
             known = ["alpha", "lam", *problem.varying]
-            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay", "model")
+            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay", "theory")
             hint = "" if of_steps else meant(name, known)
             asked = f" (did you mean {hint}?)" if hint else ""
             raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name, "student": _made, "model": _made}
+    kinds = {"readout": laws_by_name, "student": _made, "theory": _made}
     return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
@@ -70,7 +70,7 @@ def _made(name: str, values: Any) -> Array:
     """Activations, or names of theories of a step, (n,)."""
 
     def made(value: Any) -> Any:
-        return activation(value, name) if name == "student" else choice(name, value, MODELS)
+        return activation(value, name) if name == "student" else choice(name, value, THEORIES)
 
     return np.array(named(name, values, made))
 
@@ -83,7 +83,7 @@ def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
     """The model of each combination; what a step needs and is missing is refused."""
-    return [problem.model(**values) for values in places_on_grid(axes)]
+    return [problem.model_at(**values) for values in places_on_grid(axes)]
 
 
 def data_set(
@@ -99,7 +99,8 @@ def data_set(
     import xarray
 
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
-    variables = {name: (dims, values.reshape(shape)) for name, values in columns.items()}
+    own = {name: values for name, values in columns.items() if name not in axes}
+    variables = {name: (dims, values.reshape(shape)) for name, values in own.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
     found = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():

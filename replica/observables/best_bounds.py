@@ -9,6 +9,7 @@ from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
 from ..problem import Problem, check_step, limits, logarithms, tolerance
+from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
 from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
@@ -44,6 +45,8 @@ def best_bounds(
     step: Problem,
     *,
     eta: tuple[float, float] = ETA_RANGE,
+    beta: float | None = None,
+    theory: str | None = None,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
     time_limit: float = TIME_LIMIT,
 ) -> BestBounds:
@@ -51,10 +54,12 @@ def best_bounds(
 
     Parameters
     ----------
-    step : GradientStep, or the network of one
+    step : GradientStep, or a model made by one
         Its own eta, such as 1, does not matter.
     eta : (float, float)
         The range searched, on a logarithmic scale.
+    beta, theory
+        As in :func:`bounds`, for a GradientStep.
     quadrature_tol : float
         As in :func:`bounds`.
     time_limit : float
@@ -77,10 +82,10 @@ def best_bounds(
     """
     check_step(step, "problem")
     quadrature_tol = tolerance(quadrature_tol)
-    width = 1.0 if step.schedule else None  # bounds are the same at any
+    model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
 
     def at(rate: float) -> Bounds:
-        found = bounds_of_model(step.model(beta=width, eta=rate), quadrature_tol)
+        found = bounds_of_model(model.model_at(eta=rate), quadrature_tol)
         check_time()
         return found
 

@@ -33,6 +33,7 @@ from ..problem import (
     limits,
     tolerance,
 )
+from ..steps import model_of
 from .bound_fits import BoundFits, best_fits, linear_error
 from .evaluate import QUADRATURE_TOLERANCE
 
@@ -161,13 +162,25 @@ class BoundsOverEta(Displayed):
 
 @overload
 def bounds(
-    problem: Problem, *, eta: None = None, quadrature_tol: float = ..., time_limit: float = ...
+    problem: Problem,
+    *,
+    eta: None = None,
+    beta: float | None = ...,
+    theory: str | None = ...,
+    quadrature_tol: float = ...,
+    time_limit: float = ...,
 ) -> Bounds: ...
 
 
 @overload
 def bounds(
-    problem: Problem, *, eta: ArrayLike, quadrature_tol: float = ..., time_limit: float = ...
+    problem: Problem,
+    *,
+    eta: ArrayLike,
+    beta: float | None = ...,
+    theory: str | None = ...,
+    quadrature_tol: float = ...,
+    time_limit: float = ...,
 ) -> BoundsOverEta: ...
 
 
@@ -175,6 +188,8 @@ def bounds(
     problem: Problem,
     *,
     eta: ArrayLike | None = None,
+    beta: float | None = None,
+    theory: str | None = None,
     quadrature_tol: float = QUADRATURE_TOLERANCE,
     time_limit: float = TIME_LIMIT,
 ) -> Bounds | BoundsOverEta:
@@ -182,10 +197,14 @@ def bounds(
 
     Parameters
     ----------
-    problem : SpikedRandomFeatures or GradientStep
-        What is learned; a step is taken as its sRF, whose bounds do not depend on the width.
+    problem : GradientStep or SpikedRandomFeatures
+        A model, step.srf(beta=...) or step.network(beta=...), has its own beta and theory.
     eta : array (n,), optional
         Learning rates to take in turn instead of the step's own.
+    beta : float
+        Width of a GradientStep, on which bounds do not depend; 1 unless given.
+    theory : {"srf", "network"}
+        Theory of a GradientStep: the published one, "srf", unless given.
     quadrature_tol : float
         Bound on the estimated quadrature error, relative to E sigma_*^2.
     time_limit : float
@@ -210,14 +229,13 @@ def bounds(
     """
     check_problem(problem)
     accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
-    width = 1.0 if problem.schedule else None  # bounds are the same at any
+    model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:
-        return bounds_of_model(problem.model(beta=width), *accuracy)
+        return bounds_of_model(model, *accuracy)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
-    models = [problem.model(beta=width, eta=float(rate)) for rate in rates]
-    each = tuple(bounds_of_model(model, *accuracy) for model in models)
+    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracy) for rate in rates)
     lower, upper = np.array([(one.lower, one.upper) for one in each]).T
     return BoundsOverEta(rates, lower, upper, each[0].linear, each)
 

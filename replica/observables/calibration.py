@@ -14,9 +14,10 @@ from scipy.special import expit
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from ..given import Given
 from ..problem import plain_array
 from .learned import LearnedFunction
-from .solution import Solution
+from .point import Solution
 
 
 class Calibration(NamedTuple):
@@ -51,8 +52,9 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
     ([0.5, 0.922], [0.5, 0.909])
     """
-    if not isinstance(solution, Solution):
-        raise InvalidArgument("solution", type(solution).__name__, "a Solution, of a model")
+    if not isinstance(solution, Solution) or isinstance(solution.model, Given):
+        allowed = "a Solution of a limit, not of a given layer"
+        raise InvalidArgument("solution", type(solution).__name__, allowed)
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
     learned, points = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))

@@ -10,6 +10,7 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import GivenUp
 from solvers.results import Array
 
+from ..convex import Loss
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
@@ -19,6 +20,15 @@ NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
 def error_shown(model: SpikedRandomFeatures) -> str:
     """The name of the error that matters most: of the classification where labels are +-1."""
     return "classification_error" if model.labels.binary else "test_error"
+
+
+def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
+    """The names of what tables show of a point."""
+    bias = ["trained_bias"] if model.train_bias else []
+    losses = [] if loss.is_square else ["loss_error", "train_loss"]
+    binary = ["classification_error"] if model.labels.binary else []
+    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
+    return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]
 
 
 def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:

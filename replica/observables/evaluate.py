@@ -54,7 +54,7 @@ LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thou
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
-CHUNK = 2**17  # points times nodes handled at once: 256 KiB an array, kept in the cache
+CHUNK = 2**16  # points times nodes handled at once: 256 KiB an array, kept in the cache
 
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
@@ -91,7 +91,7 @@ def evaluate(
 
 def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
     """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
-    estimate of its quadrature error; NaN where it did not converge."""
+    estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
     check_time()
     ratio = np.full(lam.size, alpha)
     if chooses_table(model):
@@ -99,7 +99,8 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     table = table_at(model, level)
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
-    return np.where(points.status == Status.CONVERGED, points.errors.test, np.nan)
+    known = (points.status == Status.CONVERGED) & ~_lost(table, *points.errors, table.noise)
+    return np.where(known, points.errors.test, np.nan)
 
 
 def chooses_table(model: SpikedRandomFeatures) -> bool:
@@ -177,11 +178,8 @@ def evaluate_at_bias(
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0)
     assert table is not None
-    # A test error is a difference of terms of the size of the labels' power: of the squares that
-    # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = float(table.weights @ table.power) + (table.noise if square else 0.0)
-    lost = (found.test_error < LOST * power) | (found.train_error < 0)
-    found.flag(found.converged & lost, Status.ROUNDING)  # Eqs. (4.7), (4.11)
+    lost = _lost(table, found.test_error, found.train_error, table.noise if square else 0.0)
+    found.flag(found.converged & lost, Status.ROUNDING)
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
@@ -192,6 +190,14 @@ def evaluate_at_bias(
         of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
         found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
     return found
+
+
+def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> Array:
+    """Whether errors are below the rounding of what they are the difference of."""
+    # A test error is a difference of terms of the size of the labels' power: of the squares that
+    # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
+    power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
+    return (test_error < LOST * power) | (train_error < 0)
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
@@ -241,7 +247,7 @@ def _solve_ridge(task: Task) -> Evaluation:
 def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
-    fine, (model, _, alpha, lam, tol) = tables[0], task.select(rows)
+    fine, model, alpha, lam = tables[0], task.model, task.alpha[rows], task.lam[rows]
     start = found.overlaps_at(rows) if found.converged[rows].all() else None
     points, error = solve_and_check(*tables, alpha, lam, start)
     if model.train_bias:
@@ -262,5 +268,5 @@ def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Ta
         nodes=fine.weights.size,
         status=points.status,
         converged=solved,
-        open=~(solved & (error <= tol)),
+        open=~(solved & (error <= task.tol)),
     )

@@ -19,12 +19,14 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
-from ..given import Given, asked, derivatives, needs_alpha
-from ..problem import Problem, check_problem, check_width, limits
+from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
+from ..problem import Problem, check_problem, limits
 from ..saddle_point import ridge
+from ..steps import model_of
+from .beyond_rows import beyond, classes_of
 from .evaluate import is_ridge
-from .given_layers import ReadoutSolution, solve_given
-from .solution import Solution, solve
+from .point import Solution
+from .solution import solve, solve_given
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
@@ -37,7 +39,7 @@ class Gradient:
 
     Attributes
     ----------
-    point : Solution or ReadoutSolution
+    point : Solution
     test_error, train_error : dict of name -> float
         Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
         where the point did not converge, there is none, or rounding hides it, as beside a bound.
@@ -45,7 +47,7 @@ class Gradient:
         That of the point, or why derivatives are missing that it has.
     """
 
-    point: Solution | ReadoutSolution
+    point: Solution
     test_error: dict[str, float]
     train_error: dict[str, float]
     status: Status
@@ -59,6 +61,7 @@ def gradient(
     samples: float | None = None,
     lam: float,
     beta: float | None = None,
+    theory: str | None = None,
     loss: Any = "square",
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
@@ -80,7 +83,9 @@ def gradient(
     time_limit : float
         Seconds after which derivatives that are not known yet are left NaN.
     beta : float
-        Width over input dimension p/d, for a GradientStep; an sRF has its own.
+        Width over input dimension p/d, for a GradientStep.
+    theory : {"srf", "network"}
+        Theory of a GradientStep: the published one, "srf", unless given.
 
     Raises
     ------
@@ -98,12 +103,14 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
+    model = model_of(problem, beta, theory)
     if isinstance(problem, Given):
-        if beta is not None:
-            raise InvalidArgument("beta", beta, "left out of given layers, which have a width")
         if problem.outputs > 1:
             allowed = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)
+        if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
+            # the scale of errors beyond the rows depends on lam
+            problem = classes_of(problem) if beyond(problem, samples) else problem
         found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)
@@ -112,18 +119,16 @@ def gradient(
         return _gradient(found, slopes, Status.NO_DERIVATIVE if lost else found.status)
     alpha = needs_alpha(alpha, samples)
     check_problem(problem)
-    check_width(problem, beta)
-    model = problem.model(beta=beta)
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     if model.rows is not None and len(model.geometry.c) > 1:
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
-        raise InvalidArgument("model", "network", allowed)
+        raise InvalidArgument("theory", "network", allowed)
     tol, seconds = limits(quadrature_tol, time_limit)
     with deadline(seconds):
         accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": seconds}
         point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
-        return _beside(problem, point, tol)
+        return _beside(problem if model.rows is None else model, point, tol)
 
 
 def _beside(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
@@ -185,9 +190,7 @@ def _slope(
     return float(best[0]), float(best[1])
 
 
-def _gradient(
-    point: Solution | ReadoutSolution, slopes: dict[str, tuple[float, float]], status: Status
-) -> Gradient:
+def _gradient(point: Solution, slopes: dict[str, tuple[float, float]], status: Status) -> Gradient:
     """The derivatives of test and training error, by parameter."""
     test, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
     return Gradient(point, test, train, status)
@@ -205,11 +208,11 @@ def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
         elif name == "beta":
             near = replace(table, beta=value)
         else:
-            model = problem.model(**{"beta": point.model.beta, name: value})
+            model = problem.model_at(**{"beta": point.model.beta, name: value})
             near = tabulate_at(model, table.places, table.weights)
         if not _alike(table, near):
             return np.full(2, np.nan)
-        found = ridge.solve_points(near, *(np.array([x]) for x in at.values()))
+        found = ridge.solve_points(near, np.array([at["alpha"]]), np.array([at["lam"]]))
         return np.where(found.status == Status.CONVERGED, found.errors, np.nan)[:, 0]
 
     return errors
@@ -224,7 +227,7 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
     def errors(name: str, value: float) -> Array:
         moved: dict[str, Any] = {name: np.array([value])}
         if name not in ("alpha", "lam"):
-            moved = {"model": problem.model(**{"beta": point.model.beta, name: value})}
+            moved = {"model": problem.model_at(**{"beta": point.model.beta, name: value})}
         return errors_of(at._replace(**moved))
 
     return errors

@@ -28,9 +28,8 @@ from ..problem import (
     positive,
 )
 from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
-from .changes import CHANGES, Change, error_shown
+from .changes import CHANGES, Change, columns_shown, error_shown
 from .evaluate import evaluate
-from .solution import columns_shown
 
 if TYPE_CHECKING:
     import xarray
@@ -196,4 +195,5 @@ def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Ar
     """What is ``shown`` of the points of one block, (P,) each."""
     known = evaluate(*block, **settings).columns
     columns = {name: known[name] for name in shown}
-    return columns | {"status": np.array([status.value for status in columns["status"]])}
+    sentences = {status: status.value for status in set(columns["status"])}
+    return columns | {"status": np.array([sentences[status] for status in columns["status"]])}

@@ -13,7 +13,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..given import Given, ReadoutPoints, equations_of
 from ..problem import finite_array, limits
-from .given_layers import solve_given
+from .solution import solve_given
 
 
 def learnability(
@@ -33,7 +33,7 @@ def learnability(
     inputs.  It is from 0 to 1 for one stratum of FeatureMoments; several strata, which the fit
     weighs in its own way, and rows may leave it outside.  Of an eigenvector of the second moments
     of Gaussian features, of the eigenvalue s, it is s / (s + kappa), with the effective penalty
-    kappa of a :class:`ReadoutSolution`.  Labels of the ``model`` are not used.
+    kappa of a :class:`Solution`.  Labels of the ``model`` are not used.
 
     Parameters
     ----------

@@ -31,12 +31,12 @@ from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
-from .given_layers import solve_given
-from .solution import Solution, solve
+from ..steps import GradientStep, model_of
+from .point import Solution
+from .solution import solve, solve_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 TOLERANCE = 1e-5  # of averages along a direction, relative: finer than any line that is drawn
 BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
@@ -211,7 +211,7 @@ class LearnedByReadout(LearnedFunction):
 
     Attributes
     ----------
-    point : ReadoutSolution
+    point : Solution
     readout : Posterior
     """
 
@@ -241,11 +241,13 @@ class LearnedByReadout(LearnedFunction):
 
 
 def learned_function(
-    model: SpikedRandomFeatures | FirstLayer,
+    model: SpikedRandomFeatures | GradientStep | FirstLayer,
     *,
     alpha: float | None = None,
     samples: float | None = None,
     lam: float,
+    beta: float | None = None,
+    theory: str | None = None,
     direction: ArrayLike | None = None,
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
@@ -254,47 +256,45 @@ def learned_function(
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or FirstLayer
-        Of the latter along the target's directions, on inputs N(0, I).
-    alpha, samples, lam, quadrature_tol, time_limit : float
+    model : GradientStep, SpikedRandomFeatures or FirstLayer
+        Of the last along the target's directions, on inputs N(0, I).
+    alpha, samples, lam, beta, theory, quadrature_tol, time_limit
         As in :func:`replica.solve`.
     direction : (D,) array, optional
-        In the coordinates of the target's arguments or, with ``inputs``, of these; of any length
-        but 0.  kappa is then the projection on it, one number.  Not of a FirstLayer.
+        In the coordinates of the target's arguments or, with ``inputs``, of these; not of a
+        FirstLayer.  kappa is then the projection on it, one number.
 
     Raises
     ------
     InvalidArgument
-        If an argument is missing or out of range, labels are +-1 at random, or a FirstLayer has
-        inputs of another law.
+        If an argument is missing or out of range, or labels are +-1 at random.
 
     Examples
     --------
     >>> from replica import GradientStep, learned_function
-    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-    >>> learned = learned_function(model, alpha=1.0, lam=0.1)
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> learned = learned_function(step, alpha=1.0, lam=0.1, beta=1.0)
     >>> learned.mean([0.0, 1.0]).round(4).tolist(), learned.variance(1.0).round(4).tolist()
     ([0.0, 0.6931], 0.0124)
-    >>> two = GradientStep(student="relu", target="z1 + z1*z2", alpha0=2, eta=2).srf(beta=1.0)
-    >>> along = learned_function(two, alpha=2.0, lam=0.1, direction=[0, 1])
+    >>> two = GradientStep(student="relu", target="z1 + z1*z2", alpha0=2, eta=2)
+    >>> along = learned_function(two, alpha=2.0, lam=0.1, beta=1.0, direction=[0, 1])
     >>> along.mean([-1.0, 1.0]).round(4).tolist()
     [0.1424, 0.3901]
     """
+    model = model_of(model, beta, theory)
     if isinstance(model, FirstLayer):
         if direction is not None:
-            allowed = "left out of a given layer: kappa has the target's directions"
-            raise InvalidArgument("direction", direction, allowed)
+            raise InvalidArgument("direction", direction, "left out: a layer has the target's")
         if model.inputs is not None:
             allowed = "left out of a layer here, where all its inputs are N(0, I)"
             raise InvalidArgument("inputs", model.inputs, allowed)
-        limits = quadrature_tol, time_limit
-        point, points = solve_given(model, alpha, samples, lam, "square", *limits)
-        return LearnedByReadout(point, points.last)
-    check_model(model)
+        at = alpha, samples, lam, "square", quadrature_tol, time_limit
+        layer_point, points = solve_given(model, *at)
+        return LearnedByReadout(layer_point, points.last)
+    model = check_model(model)
     model.refuse_channel()
-    alpha = needs_alpha(alpha, samples)
-    accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    point = solve(model, alpha=needs_alpha(alpha, samples), lam=lam, **how)
     if direction is None:
-        return LearnedFunction(solve(model, alpha=alpha, lam=lam, **accuracy))
-    along = unit_vector("direction", direction, len(model.components.basis))
-    return LearnedAlong(solve(model, alpha=alpha, lam=lam, **accuracy), along)
+        return LearnedFunction(point)
+    return LearnedAlong(point, unit_vector("direction", direction, len(model.components.basis)))

@@ -18,11 +18,10 @@ from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
 from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
-from .changes import CHANGES
+from .changes import CHANGES, columns_shown
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
 from .optimum import Optimum, optimal_eta, optimal_lambda
-from .solution import columns_shown
 
 if TYPE_CHECKING:
     import xarray
@@ -52,7 +51,7 @@ def learning_curve(
     Parameters
     ----------
     model : SpikedRandomFeatures, GradientStep, FirstLayer, FeatureSample or FeatureMoments
-        A GradientStep also needs ``beta``, and stands for its sRF unless ``model`` says otherwise.
+        A GradientStep also needs ``beta``, and stands for its sRF unless ``theory`` says otherwise.
     alpha : float or array
         Readout samples over input dimension, n/d.
     samples : float or array
@@ -80,7 +79,7 @@ def learning_curve(
     **grids : float, array or list
         Fields of the model, or of the step that made it, to vary: ``beta=[0.5, 1, 2]``,
         ``eta=...``, ``readout=["equal", "gaussian"]``; ``rate=`` is eta/d, which stays as beta
-        varies: eta~ = rate/beta.  ``student=["tanh", "relu"]``; ``model=["srf", "network"]``, of a
+        varies: eta~ = rate/beta.  ``student=["tanh", "relu"]``; ``theory=["srf", "network"]``, of a
         step; ``eta="best"`` is that of :func:`optimal_eta`.
 
     Returns
@@ -114,7 +113,7 @@ def learning_curve(
     [0.0484829, 0.0325182]
     >>> float(curve.test_error.sel(alpha=3.0).round(7))
     0.0325182
-    >>> both = learning_curve(model, alpha=1.0, lam="best", model=["srf", "network"])
+    >>> both = learning_curve(model, alpha=1.0, lam="best", theory=["srf", "network"])
     >>> both.test_error.values.round(6), both.lam.values.round(4)
     (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """

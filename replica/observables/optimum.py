@@ -6,7 +6,7 @@ test error may have several minima; all that were found are reported, the lowest
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +18,20 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..display import Displayed
 from ..equivalence import table_at
-from ..given import Given, asked, needs_alpha
+from ..given import FeatureSample, Given, asked, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
     check_model,
     check_step,
-    check_width,
     limits,
     logarithms,
     one_positive,
 )
-from .changes import CHANGES
+from ..steps import GradientStep, model_of
 from .evaluate import chooses_table, errors_at_level
-from .given_layers import ReadoutSolution, curve_given
+from .given_layers import curve_given
 from .grid import sweep
 from .solution import solve
 
@@ -75,7 +74,7 @@ class Optimum(Displayed):
         equations could be solved.
     minima : tuple of LocalMinimum
         All that were found, the lowest first.
-    point : Solution or ReadoutSolution
+    point : Solution
         The theory at the optimum.
     """
 
@@ -101,7 +100,7 @@ class Optimum(Displayed):
         varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
         around = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in varied}
         lam = around.pop("lam", self.lam)
-        if isinstance(self.point, ReadoutSolution):
+        if isinstance(self.point.model, Given):
             curve = curve_given(self.point.model, None, self.point.samples, lam)
         else:
             at = {"alpha": self.point.alpha, "lam": lam}
@@ -115,7 +114,7 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         known = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        there = {name: said for name, said in self.point._facts().items() if name in CHANGES}
+        there = {"notes": "; ".join(self.point.notes)} if self.point.notes else {}
         return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -123,21 +122,29 @@ class Optimum(Displayed):
 
 
 def optimal_lambda(
-    model: SpikedRandomFeatures | Given,
+    model: SpikedRandomFeatures | GradientStep | Given,
     *,
     alpha: float | None = None,
     samples: float | None = None,
     lam: tuple[float, float] = LAM_RANGE,
+    beta: float | None = None,
+    theory: str | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
-    """The ridge penalty of the smallest test error (4.11), or (20.5).
+    """The ridge penalty of the smallest test error (4.11), or (20.5), of the square loss.
+
+    Of another loss take the smallest loss_error of :func:`replica.learning_curve` over some lam.
 
     Parameters
     ----------
-    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        Of a step: step.srf(beta=...) or step.network(beta=...).
+    model : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+        A model, step.srf(beta=...) or step.network(beta=...), has its own beta and theory.
     alpha, samples : float
         As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.
+    beta : float
+        Width over input dimension p/d, for a GradientStep.
+    theory : {"srf", "network"}
+        Theory of a GradientStep: the published one, "srf", unless given.
     lam : (float, float)
         The range searched, on a logarithmic scale.
     time_limit : float
@@ -155,26 +162,30 @@ def optimal_lambda(
     --------
     >>> from replica import GradientStep, optimal_lambda
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    >>> best = optimal_lambda(step.srf(beta=1.0), alpha=1.0)
+    >>> best = optimal_lambda(step, alpha=1.0, beta=1.0)
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
+    model = model_of(model, beta, theory)
     axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
         with deadline(seconds):
-            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::2])
-    check_model(model)
+            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3])
+    limit = check_model(model)
     with deadline(seconds):
-        return _search(lambda _: model, needs_alpha(alpha, samples), {"lam": axis})
+        return _search(lambda _: limit, needs_alpha(alpha, samples), {"lam": axis})
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
-    for ``minima``, but to their tolerance."""
+    for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
+    searched = model
+    if isinstance(model, FeatureSample) and model.classes and model.by_rows(at["samples"]):
+        searched = replace(model, classes=())
 
     def errors(x: Array) -> Array:
-        found = curve_given(model, lam=np.exp(x), **at).test_error.values
+        found = curve_given(searched, lam=np.exp(x), **at).test_error.values
         check_time()
         return found
 
@@ -188,6 +199,7 @@ def optimal_eta(
     *,
     alpha: float,
     beta: float | None = None,
+    theory: str | None = None,
     lam: float | None = None,
     eta: tuple[float, float] = ETA_RANGE,
     lam_range: tuple[float, float] = LAM_RANGE,
@@ -197,12 +209,12 @@ def optimal_eta(
 
     Parameters
     ----------
-    step : GradientStep, or the network of one
+    step : GradientStep, or a model made by one
         Its own eta, such as 1, does not matter.
     alpha : float
         Readout samples over input dimension, n/d.
-    beta : float
-        Width over input dimension p/d, for a GradientStep; a network has its own.
+    beta, theory
+        As in :func:`replica.solve`.
     lam : float
         The ridge penalty; where absent, it is optimised together with eta.
     eta, lam_range : (float, float)
@@ -226,13 +238,12 @@ def optimal_eta(
     (4.81835, 0.155212, 0.03030855)
     """
     check_step(step)
-    check_width(step, beta)
-    width = step.model(beta=beta).beta
+    own = model_of(step, beta, theory)
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     with deadline(limits(None, time_limit)[1]):
-        return _search(lambda rate: step.model(eta=rate, beta=width), alpha, axes, lam)
+        return _search(lambda rate: own.model_at(eta=rate), alpha, axes, lam)
 
 
 def _search(

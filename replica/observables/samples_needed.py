@@ -17,7 +17,8 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import plot_curve
 from ..problem import FINITE, number, one_positive
-from .given_layers import BEYOND_ROWS, beyond, curve_given, has_classes
+from .beyond_rows import BEYOND_ROWS, beyond
+from .given_layers import curve_given, has_classes
 from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class SamplesNeeded(Displayed):
         The same for the error less and plus its standard error over rows of a sample; NaN where
         that has none, or is larger at the largest n.
     beyond_rows : bool
-        Whether ``samples`` is more than a sample's rows: taken from Gaussian classes.
+        Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
+        errors are scaled to meet those of the rows (22.14).
     curve : xarray.Dataset
         Errors at the numbers of samples that were tried, with the penalty of each as ``lam``.
     """

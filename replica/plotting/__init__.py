@@ -17,8 +17,8 @@ from .axes import (
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
 from .confusion import plot_confusion
-from .curve import abscissa_of, plot_curve
-from .heat_map import draw_heat_map, mark_optimum, plot_heat_map
+from .curve import abscissa_of, error_drawn, in_words, plot_curve
+from .heat_map import draw_heat_map, mark_optimum, plot_heat_map, with_all_axes
 from .legend import add_legend
 from .names import ERROR_LABELS, LABELS, setting, settings, symbol
 from .optimum import plot_optima
@@ -40,7 +40,9 @@ __all__ = [
     "colours",
     "draw_heat_map",
     "draw_points",
+    "error_drawn",
     "finish",
+    "in_words",
     "letter_panels",
     "mark_optimum",
     "nudged",
@@ -61,4 +63,5 @@ __all__ = [
     "spaced",
     "style",
     "symbol",
+    "with_all_axes",
 ]

@@ -169,7 +169,7 @@ def finish(
     if described and current().title:
         fits, known = width / 4.3, settings(described)  # points a character of a small font
         # beside a simulation the legend says which theory it is
-        if {"alpha0", "steps"} & described.keys() and not {"model", "seeds"} & described.keys():
+        if {"alpha0", "steps"} & described.keys() and not {"theory", "seeds"} & described.keys():
             known.append("theory of the sRF")
         stated = (in_lines(pieces, ", ", fits) for pieces in (known, notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)

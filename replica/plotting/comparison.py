@@ -31,7 +31,6 @@ from .curve import (
     lines_of,
 )
 from .heat_map import with_all_axes
-from .names import ERROR_LABELS
 from .styles import hue
 
 if TYPE_CHECKING:
@@ -56,10 +55,10 @@ def plot_comparison(
     Parameters
     ----------
     points : xarray.Dataset
-        Means simulated_<name> and standard errors stderr_<name>, with the theory at the same
-        points, theory_<name>, if their differences are to be drawn; <name> is test and train, or
-        classification_error.  As :meth:`~validation.Comparison.dataset` of a comparison has them;
-        any parameter may be a dimension.
+        Simulated errors, by their names as in :func:`replica.learning_curve`, with standard errors,
+        <error>_stderr.  With a dimension ``source``, theory and simulation, and scores <error>_z,
+        their differences are drawn.  As :meth:`~validation.Comparison.dataset` of a comparison has
+        them; any parameter may be a dimension.
     theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
         longest; NaN where a theory is of no use.  The first is drawn as full lines, others as thin
@@ -85,11 +84,15 @@ def plot_comparison(
     """
     ax = axes(ax)
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
-    name = error_drawn([one for one in ERROR_LABELS if f"simulated_{_short(one)}" in points], error)
+    points = with_all_axes(points)
+    compared = "source" in points.dims
+    if compared:
+        points = points.sel(source="simulation", drop=True)
+    name = error_drawn(points.data_vars, error)
     kinds = list(STYLES) if name == "test_error" else [name]
-    abscissa = abscissa_of(points, f"simulated_{_short(name)}")
-    lines = lines_of(points, f"simulated_{_short(name)}", abscissa)
-    below = panel_below(ax) if f"theory_{_short(name)}" in points else None
+    abscissa = abscissa_of(points, name)
+    lines = lines_of(points, name, abscissa)
+    below = panel_below(ax) if compared else None
     # other theories than the first: thin, and of another colour where colours tell nothing else
     thin: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
     styles = {label: PALE if label == LIMIT else thin for label in [*theories][1:]}
@@ -101,8 +104,8 @@ def plot_comparison(
                 few = theory.sizes[abscissa] < 3  # what a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
                 draw_line(ax, theory, abscissa, line, kind, label=own, **mark, **style)
-            at, short = points.sel(line.at), _short(kind)
-            x, mean, stderr = at[abscissa], at[f"simulated_{short}"], at[f"stderr_{short}"]
+            at = points.sel(line.at)
+            x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
             own = line.label if kind == name and not theories else ""  # else a line has it
             style = {"color": line.colour, "label": own} | MARKERS.get(kind, {})
             draw_points(ax, x, mean, stderr, **style)
@@ -125,24 +128,16 @@ def plot_comparison(
     return ax
 
 
-def _short(name: str) -> str:
-    """The name of an error in columns of simulations: test and train for short."""
-    return {"test_error": "test", "train_error": "train"}.get(name, name)
-
-
 def _draw_differences(
     ax: "Axes", points: "xarray.Dataset", abscissa: str, lines: Sequence[Line], kinds: Sequence[str]
 ) -> None:
     """Differences of the points from the theory in standard errors, side by side."""
     sets = [(line, kind) for line in lines for kind in kinds]
     for i, (line, kind) in enumerate(sets):
-        at, name = points.sel(line.at), _short(kind)
-        off = (at[f"simulated_{name}"] - at[f"theory_{name}"]).values
-        with np.errstate(divide="ignore", invalid="ignore"):  # a constant target has stderr 0
-            z = off / at[f"stderr_{name}"].values
+        at = points.sel(line.at)
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
         style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
-        ax.plot(x, z, style.pop("fmt"), **style)
+        ax.plot(x, at[f"{kind}_z"].values, style.pop("fmt"), **style)
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     reach = 1.2 * np.abs(ax.dataLim.intervaly).max()

@@ -20,7 +20,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    point : ReadoutSolution
+    point : Solution
         Of several classes, as :func:`replica.solve` returns it.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.

@@ -65,8 +65,8 @@ def plot_curve(
         Whether to draw the training error, if it is known, dashed, beside the test error.
     points : pandas.DataFrame, or dict of name -> array, optional
         Measured points to draw beside the lines: the abscissa, the error, the parameters by which
-        the lines differ and, as far as they are known, its standard error as ``stderr`` and the
-        training error, drawn open, with ``train_stderr``.
+        the lines differ and, as far as they are known, its standard error, <error>_stderr, and the
+        training error, drawn open, with its own.
 
     Raises
     ------
@@ -147,10 +147,13 @@ def _draw_measured(
     if len(shapes) != 1 or len(shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
         raise InvalidArgument("points", type(points).__name__, allowed)
+    if old := {"stderr", "train_stderr"} & {*columns}:
+        allowed = "an error's name and _stderr, such as test_error_stderr"
+        raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
     if lacking := [one for one in (abscissa, kinds[0], *differing) if one not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
-    measured = {kind: "stderr" if kind == kinds[0] else "train_stderr" for kind in kinds}
+    measured = {kind: f"{kind}_stderr" for kind in kinds}
     numbers: dict[str, Array] = {}
     for one in (abscissa, *measured, *measured.values()):
         if one not in columns:

@@ -91,7 +91,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
     """
     # what a simulation is run again by, not what it is of
-    unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions", "theory")
+    unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
     pieces = []
     first = {name: described[name] for name in ("student", "target") if name in described}
     for name, stated in (first | dict(described)).items():
@@ -104,8 +104,8 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         nested = np.ndim(value) == 2
         if name in (*first, "loss"):
             pieces.append(f"{plain(str(value))} {name}")
-        elif name == "model":
-            pieces.append("theory of the network")
+        elif name == "theory":  # of a comparison a sentence, which its legend has
+            pieces += ["theory of the network"] if value == "network" else []
         elif name == "seeds":
             pieces.append(f"{'/'.join(map(str, np.atleast_1d(value)))} seeds")
         elif value is True:

@@ -24,7 +24,6 @@ from .checks import (
     plain_array,
     positive,
     stacked,
-    takes,
     tolerance,
     unit_vector,
 )
@@ -37,7 +36,7 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
-from .problem import Problem, check_noise, check_problem, check_step, check_width
+from .problem import Problem, check_problem, check_readout, check_step
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, parse_target, target
 
@@ -73,12 +72,11 @@ __all__ = [
     "called",
     "check_device",
     "check_model",
-    "check_noise",
     "check_order",
     "check_points",
     "check_problem",
+    "check_readout",
     "check_step",
-    "check_width",
     "choice",
     "class_labels",
     "coarsest",
@@ -105,7 +103,6 @@ __all__ = [
     "problem_repr",
     "semidefinite",
     "stacked",
-    "takes",
     "target",
     "tolerance",
     "triangular_root",

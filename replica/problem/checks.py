@@ -252,18 +252,6 @@ def one_positive(name: str, value: Any) -> Array:
     return positive(name, [value])
 
 
-def takes(memory: float, seconds: float) -> str:
-    """Memory in bytes and time in seconds, as text.
-
-    >>> takes(3.6e9, 7200)
-    '3.6 GB of memory and 2 hours'
-    """
-    years = seconds / 3.15e7
-    times = (seconds, "seconds"), (seconds / 3600, "hours"), (years, "years")
-    time = next((f"{x:.2g} {unit}" for x, unit in times if x < 2000), f"{years:.0e} years")
-    return f"{memory / 1e9:.2g} GB of memory and {time}"
-
-
 def unit_vector(name: str, values: Any, size: int) -> Array:
     """The unit vector (size,) along a nonzero vector."""
     vector = plain_array(name, values)
@@ -281,8 +269,7 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
     sizes = tuple(sizes)
     count = prod(sizes)
     if count > most:
-        need = takes(4e3 * count, 5e-5 * count)  # of ridge regression; other losses take longer
-        allowed = f"of at most {most} points: {count:.3g} would take {need}"
+        allowed = f"of at most {most} points: {count:.3g} would take {4e-6 * count:.2g} GB"
         raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
 
 

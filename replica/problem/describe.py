@@ -1,13 +1,20 @@
 """Problems as plain values, for files, documents and the keys of stored results."""
 
 import json
+from collections.abc import Container
+from contextlib import suppress
 from dataclasses import MISSING, fields
-from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from ..errors import InvalidArgument
+from .labels import label_noise
 from .laws import Law, law
 from .mixtures import GaussianMixture
+from .named import activation
 from .problem import Problem
+from .targets import parse_target
 
 
 def describe(problem: Problem) -> dict[str, Any]:
@@ -18,8 +25,8 @@ def describe(problem: Problem) -> dict[str, Any]:
     if problem.rows is not None:
         width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
         norms = {} if problem.rows.row_norms else {"row_norms": False}
-        return width | norms | step | {"model": "network"}
-    return _stated_fields(problem, [f.name for f in fields(problem) if f.name != "origin"])
+        return width | norms | step | {"theory": "network"}
+    return _stated_fields(problem, [f.name for f in fields(problem)])
 
 
 def describe_with_step(problem: Problem) -> dict[str, Any]:
@@ -31,27 +38,66 @@ def describe_with_step(problem: Problem) -> dict[str, Any]:
 
 def _stated_fields(problem: Problem, names: Any) -> dict[str, Any]:
     """The named fields that are not switched off, as plain values."""
-    default = {f.name: f.default for f in fields(problem)}
     # included at any value, unless it is a law; another field at its default is switched off
     always = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
-    stated = {}
-    for name in names:
-        value, default_value = getattr(problem, name), default[name]
-        if isinstance(value, Law) and default_value is not MISSING:
-            default_value = law(name, default_value)
-        if (name in always and not isinstance(value, Law)) or value != default_value:
-            stated[name] = _plain_value(value)
-    return stated
+    values = _changed_fields(problem, always)
+    return {name: _plain_value(values[name]) for name in names if name in values}
 
 
-def problem_repr(problem: Problem) -> str:
-    """The ``repr`` of a problem: its description, in lines of 96 characters."""
-    description = describe_with_step(problem)
-    if problem.step is not problem:  # the fields of an sRF that its table depends on
-        description |= _stated_fields(problem, ("r", "c", "gamma"))
-    texts = {k: f"{v:.6g}" if isinstance(v, float) else repr(v) for k, v in description.items()}
-    arguments = ", ".join(f"{name}={value}" for name, value in texts.items())
-    return fill(f"{type(problem).__name__}({arguments})", 96, subsequent_indent="    ")
+def _changed_fields(problem: Problem, always: Container[str] = ()) -> dict[str, Any]:
+    """The fields that are not at their default values, or are ``always`` included unless laws."""
+    changed = {}
+    for one in fields(problem):
+        value, default = getattr(problem, one.name), one.default
+        if isinstance(value, Law):
+            default = default if default is MISSING else law(one.name, default)
+        elif one.name in always:
+            default = MISSING
+        if value != default and one.name != "origin":
+            changed[one.name] = value
+    return changed
+
+
+def problem_repr(problem: Any) -> str:
+    """The code that makes a problem after ``from replica import *``: its constructor, or the step
+    that made it and a method of the step.
+
+    Functions and laws of a user's own have their names.
+    """
+    step, rows = problem.step, problem.rows
+    if step is not None and step is not problem:
+        made = f"{step!r}.{'network' if rows else 'srf'}"
+        values = {"beta": problem.beta}
+        values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
+        values |= {} if rows is None or rows.row_norms else {"row_norms": False}
+    else:
+        made, values = type(problem).__name__, _changed_fields(problem)
+    arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]
+    return f"{made}({', '.join(arguments)})"
+
+
+def _code(problem: Problem, name: str, value: Any) -> str:
+    """A value of a field as it is typed."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(_code(problem, name, one) for one in value)}]"
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"float('{value}')"
+    if isinstance(value, Law):
+        if value.continuous is not None:
+            text = _plain_value(value)
+            return repr(text) if isinstance(value.continuous, str) else text
+        one = value.values[0] if len(value.values) == 1 else list(value.values)
+        return repr(one if law(name, one) == value else (value.values, value.fractions))
+    text = getattr(value, "name", None)
+    parsed: Any = None
+    with suppress(InvalidArgument):
+        if name == "label_noise":
+            parsed = label_noise(text)
+        elif name == "student":
+            parsed = activation(text, name)
+        else:
+            parsed, _ = parse_target(text, problem.inputs)
+    return repr(text if parsed == value else value)
 
 
 def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:

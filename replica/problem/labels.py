@@ -49,7 +49,7 @@ class LabelNoise:
     @property
     def name(self) -> str:
         """The text that :func:`label_noise` parses."""
-        return ":".join([self.kind, *(f"{value:g}" for value in self.parameters)])
+        return ":".join([self.kind, *(repr(value).removesuffix(".0") for value in self.parameters)])
 
     @property
     def binary(self) -> bool:

@@ -67,8 +67,15 @@ class GaussianMixture:
             covariances = np.broadcast_to(whole, (J, K, K))
         assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
+
+    def __repr__(self) -> str:
+        given = self.described
+        if (self.fractions == 1 / len(self.means)).all():
+            del given["fractions"]
+        values = ", ".join(f"{name}={value}" for name, value in given.items())
+        return str(self) if self.means.size > 40 else f"GaussianMixture({values})"
 
     @property
     def dimension(self) -> int:
@@ -151,12 +158,13 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
     size, K = np.abs(covariances).max(), covariances.shape[-1]
     rounding = max(1e-8, K * epsilon)
     odd = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
-    values, vectors = np.linalg.eigh(covariances)
+    values = np.linalg.eigvalsh(covariances)
     if odd > rounding * size or values.min() < -rounding * size:
         allowed = "symmetric matrices without negative eigenvalues"
         raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
     if rounding == 1e-8:
         return covariances
+    values, vectors = np.linalg.eigh(covariances)
     return np.asarray((vectors * np.maximum(values, 0)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 

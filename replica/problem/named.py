@@ -39,8 +39,14 @@ def hermite(coefficients: ArrayLike) -> Activation:
     >>> hermite([0, 1, 0.5])(2.0)
     array(3.5)
     """
-    a = finite_array("coefficients", coefficients, 1)
-    terms = [f"{value:g}*he{k}" for k, value in enumerate(a) if value]
+    return _hermite(tuple(finite_array("coefficients", coefficients, 1).tolist()))
+
+
+@lru_cache(maxsize=256)
+def _hermite(coefficients: tuple[float, ...]) -> Activation:
+    """The activation of a Hermite sum, cached: equal sums are equal."""
+    a = np.array(coefficients)
+    terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
     # partial functions instead of lambdas, as these can be pickled
     return Activation(
         partial(_hermite_sum, a),
@@ -134,7 +140,7 @@ def activation(
     --------
     >>> from replica import activation
     >>> activation("he1+he2/2").name
-    '1*he1+0.5*he2'
+    'he1+he2/2'
     """
     kinks = tuple(number("kinks", x, -FINITE, FINITE, "numbers") for x in np.ravel(kinks))
     if flag("allow_import", allow_import) and isinstance(spec, str):
@@ -183,7 +189,7 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             for sign, factor, degree, divisor in (term.groups() for term in terms):
                 value = float(factor or 1) / float(divisor or 1)
                 coefficients[int(degree)] += -value if sign == "-" else value
-            return hermite(coefficients)
+            return replace(hermite(coefficients), name=compact)
         except (ValueError, ZeroDivisionError):
             pass  # he1/0 or 1.2.3*he1, which raise InvalidArgument below
     if is_expression(text):

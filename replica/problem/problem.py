@@ -16,7 +16,8 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument, meant
 from .activation import Activation
-from .labels import LabelLaw
+from .checks import FINITE, assign, flag, number
+from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
 
@@ -118,11 +119,19 @@ class Problem(ABC):
         """Names of the fields that may vary on a grid."""
 
     @abstractmethod
-    def model(self, *, beta: float | None = None, **values: Any) -> Any:
+    def model_at(self, *, beta: float | None = None, **values: Any) -> Any:
         """The SpikedRandomFeatures to solve, with other ``values`` of ``varying`` fields.
 
         The width ``beta`` is required for a step, and optional for a model, which has one.
         """
+
+    @property
+    def model(self) -> Any:
+        """Removed: raises AttributeError with the calls that replace it."""
+        raise AttributeError(
+            "model is gone: take step.srf(beta=...) or step.network(beta=...), of "
+            "dataclasses.replace(step, ...) for other values"
+        )
 
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
@@ -132,8 +141,15 @@ class Problem(ABC):
             )
 
 
-def check_noise(problem: Any) -> None:
-    """Raise InvalidArgument for Gaussian noise on random labels +-1."""
+def check_readout(problem: Any) -> None:
+    """Check the label noise and what is trained; InvalidArgument for noise on labels +-1."""
+    assign(
+        problem,
+        noise=number("noise", problem.noise, 0, FINITE, "0 or more (a variance)"),
+        label_noise=label_noise(problem.label_noise),
+    )
+    trained = (name for name in ("intercept", "train_bias") if hasattr(problem, name))
+    assign(problem, **{name: flag(name, getattr(problem, name)) for name in trained})
     added = problem.label_noise
     for name in ("noise", "step_noise") if added is not None and added.binary else ():
         if np.any(getattr(problem, name, None) or 0.0):
@@ -151,9 +167,3 @@ def check_step(problem: Any, argument: str = "step") -> None:
     """Raise InvalidArgument unless ``problem`` is a step, or a model made by one."""
     if not isinstance(problem, Problem) or problem.step is None:
         raise InvalidArgument(argument, problem, "a GradientStep, or a model made by one")
-
-
-def check_width(problem: Problem, beta: float | None) -> None:
-    """Raise InvalidArgument for a width ``beta`` given in addition to a model's."""
-    if beta is not None and not problem.schedule:
-        raise InvalidArgument("beta", beta, "left out: a model has its own")

@@ -14,14 +14,13 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, assign, flag, number, numbers
+from .checks import FINITE, SQUARABLE, assign, number, numbers
 from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
-from .labels import label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, check_noise
+from .problem import Problem, RowLaw, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -119,10 +118,10 @@ class SpikedRandomFeatures(Problem):
 
     student: Activation | Any
     target: Activation | MultiIndex | ClassLabels | Any
-    r: Any = field(metadata={"help": "Length of the spike."})
-    c: Any = field(metadata={"help": "Variance of the bulk."})
-    gamma: Any = field(metadata={"help": "Cosine of spike and target."})
-    beta: float = field(default=1.0, metadata={"help": "Width p/d."})
+    r: Any
+    c: Any
+    gamma: Any
+    beta: float = 1.0
     noise: float = 0.0
     fractions: Any = None
     bias: Any = 0.0
@@ -150,19 +149,15 @@ class SpikedRandomFeatures(Problem):
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
             gamma=numbers("gamma", self.gamma, lowest, "a cosine in [-1, 1], or an array of them"),
             beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
-            noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             fractions=shares,
             bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
-            intercept=flag("intercept", self.intercept),
-            train_bias=flag("train_bias", self.train_bias),
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
             feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, "0 or more"),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
-            label_noise=label_noise(self.label_noise),
         )
-        check_noise(self)
+        check_readout(self)
         self._check_origin()
         spikes = self.geometry.r.shape[1]  # which checks the shapes
         resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")
@@ -230,13 +225,6 @@ class SpikedRandomFeatures(Problem):
         return problem_repr(self)
 
     @property
-    def srf(self) -> "SpikedRandomFeatures":
-        """The sRF with the same spike and bulk variance: rows without covariance."""
-        if self.origin is None or self.rows is None:
-            return self
-        return replace(self, origin=replace(self.origin, rows=None))
-
-    @property
     def varying(self) -> list[str]:
         """Names of the numeric fields, and of fields of the step that made the model.
 
@@ -248,7 +236,7 @@ class SpikedRandomFeatures(Problem):
         names = ["beta", "dimension"] if self.rows is not None else names
         return list(dict.fromkeys([*names, *self.step.varying]))
 
-    def model(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
+    def model_at(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
         """The model with other ``values`` of ``varying`` fields.
 
         Fields of the step are changed first, and the step is taken again.
@@ -266,8 +254,8 @@ class SpikedRandomFeatures(Problem):
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
             if self.rows is not None:
-                step_values = {"model": "network", "row_norms": self.rows.row_norms} | step_values
-            base = self.step.model(beta=beta, **step_values)
+                step_values = {"theory": "network", "row_norms": self.rows.row_norms} | step_values
+            base = self.step.model_at(beta=beta, **step_values)
         new_values = {"beta": beta, "dimension": self.dimension, **values}
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
@@ -280,7 +268,8 @@ class SpikedRandomFeatures(Problem):
 Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
-def check_model(model: Any) -> None:
-    """Raise InvalidArgument unless ``model`` is a SpikedRandomFeatures."""
+def check_model(model: Any) -> SpikedRandomFeatures:
+    """``model`` if it is a SpikedRandomFeatures; else InvalidArgument."""
     if not isinstance(model, SpikedRandomFeatures):
-        raise InvalidArgument("model", model, "a model, such as step.srf(beta=1)")
+        raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
+    return model

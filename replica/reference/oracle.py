@@ -10,7 +10,8 @@ from solvers.results import ConvergenceError
 
 from ..errors import InvalidArgument
 from ..observables import solve as solve_in_floats
-from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures
+from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures, check_model
+from ..steps import GradientStep, model_of
 from .equations import Unknowns, equations, relative_change, solve_on
 from .table import CLOSED, GUARD, tabulate
 
@@ -37,16 +38,21 @@ class ReferenceSolution(Unknowns):
 
 
 def solve(
-    model: SpikedRandomFeatures, *, alpha: float, lam: float, digits: int = 30
+    model: SpikedRandomFeatures | GradientStep,
+    *,
+    alpha: float,
+    lam: float,
+    beta: float | None = None,
+    digits: int = 30,
 ) -> ReferenceSolution:
     """Errors and overlaps at one point, to about ``digits`` - 8 digits.  docs/theory.md 4
 
     Parameters
     ----------
-    model : SpikedRandomFeatures
+    model : GradientStep or SpikedRandomFeatures
         With a student among tanh, erf, sin, relu and a target among sin, tanh, relu, sign,
         linear.
-    alpha, lam : float
+    alpha, lam, beta : float
         As in :func:`replica.solve`.
     digits : int
         16 or more.
@@ -63,13 +69,14 @@ def solve(
     Examples
     --------
     >>> from replica import GradientStep, reference
-    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=1.0)
-    >>> exact = reference.solve(model, alpha=0.9, lam=0.1)
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> exact = reference.solve(step, alpha=0.9, lam=0.1, beta=1.0)
     >>> round(float(exact.test_error), 7), bool(exact.change < 1e-22)
     (0.0425039, True)
     """
     if not (isinstance(digits, int) and digits >= 16):
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
+    model = check_model(model_of(model, beta))
     _check(model)
     start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
     with mpmath.workdps(digits + GUARD):

@@ -11,10 +11,10 @@ from .local_field import (
     ridge_scores,
     variance_given_tau,
 )
-from .one_group import RESPONSE_TOLERANCE, SMALLEST_ERROR
+from .one_group import RESPONSE_TOLERANCE
 from .overlaps import Conjugates, Errors, Overlaps
 from .pencil import Rows
-from .residual import relative_change, solve_and_check, with_residuals
+from .residual import SMALLEST_ERROR, relative_change, solve_and_check, with_residuals
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows

@@ -41,7 +41,7 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
 
     def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
-            return ridge_signal(table, s.slope * table.weights, alpha[rows], V2, M)
+            return ridge_signal(table, s.slope, alpha[rows], V2, M)
 
         return sweep(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 

@@ -188,11 +188,11 @@ class Groups(Responses):
         """Solve Q = source + R K Q for Q (P, D), with the responses R and K at V, by Anderson's
         method."""
         V_hat, U, size = self.conjugates(V, alpha), self.to_analytic(V, alpha), self.magnitude(V)
-        W = self.shrinkage(V) ** 2 * (alpha[:, None] / self.beta * self.table.weights)
+        W = self.shrinkage(V) ** 2
         source = source / size
 
         def image(Q: Array, rows: Rows) -> Array:
-            KQ = self.moments(self.at_nodes(size[rows] * Q) * W[rows])
+            KQ = self.conjugates_from(self.at_nodes(size[rows] * Q) * W[rows], alpha[rows])
             RKQ = self._second_moments(U[rows], V_hat[rows], KQ[:, None])[:, 0, -V.shape[1] :]
             return source[rows] + RKQ / size[rows]
 

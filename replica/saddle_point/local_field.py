@@ -52,15 +52,15 @@ def ridge_scores(table: Any, field: "Field") -> Scores:
     ``noise``.
     """
     R, error = 1 / (1 + field.response), table.h - field.centre
-    squared_error = error**2 + table.spread + table.noise + field.variance  # Eq. (4.7)
-    squared_error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
+    squared_error = error * error + (table.spread + table.noise)  # Eq. (4.7)
+    squared_error += field.variance - 2 * np.vecdot(field.tau_slope, table.g.T)
     return Scores(error * R, R, squared_error * R**2, R[..., None] * (table.g.T - field.tau_slope))
 
 
 def ridge_errors(table: Any, s: Scores) -> Errors:
     """Test and training error of ridge regression, from ``ridge_scores``.  Eq. (4.11)"""
     # E s^2 = epsilon / (1 + V)^2
-    test = (s.square / s.slope**2) @ table.weights - table.noise
+    test = (s.square / (s.slope * s.slope)) @ table.weights - table.noise
     return Errors(test, s.square @ table.weights)
 
 
@@ -117,8 +117,8 @@ def field_at_nodes(
 
     readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
     output = combine(readout, table.regressors)
-    centre, *slopes = np.split(output, 1 + len(table.g), axis=1)
-    tau_slope = np.stack(slopes, axis=-1)
+    output = output.reshape(len(output), 1 + len(table.g), -1)
+    centre, tau_slope = output[:, 0], output[:, 1:].swapaxes(1, 2)
 
     def quadratic(V: Array) -> Array:
         """V . B(kappa) of packed V.  Eq. (4.1)"""

@@ -1,20 +1,19 @@
 """Residual of a solution in the equations of ridge regression.  docs/theory.md 4"""
 
-from functools import partial
-
 import numpy as np
 
-from solvers.results import Array, largest_modulus
+from solvers.results import Array
 
 from ..equivalence import Table
-from .local_field import Field, Scores, ridge_errors, ridge_scores
-from .one_group import SMALLEST_ERROR, SMALLEST_OVERLAP
 from .overlaps import Conjugates, Overlaps
-from .responses import Susceptibility
-from .ridge import Points, responses_of, solve_compiled, solve_general
+from .ridge import Points, responses_of, solve_points, sources, unpacked
 from .rows import TabulatedRows
 from .signal import Signal
-from .sweep import sweep
+
+# Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
+# relative to at least this share of the error without a readout, a change of an overlap to at least
+# this share of an overlap that makes the output as large as the target.
+SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
 
 
 def solve_and_check(
@@ -25,10 +24,9 @@ def solve_and_check(
     The quadrature error is the residual on ``coarse``, or the error of a network's tabulated rows
     if that is larger.
     """
-    found = solve_compiled(fine, coarse, alpha, lam)
-    if found is None:
-        found = with_residuals(solve_general(fine, alpha, lam, start), fine, coarse, alpha, lam)
-    points, error = found
+    found = solve_points(fine, alpha, lam, start)
+    with np.errstate(all="ignore"):  # points that are not finite are flagged
+        points, error = with_residuals(found, fine, coarse, alpha, lam)
     if isinstance(fine.covariance, TabulatedRows):
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, fine.covariance.error(q))
@@ -39,8 +37,8 @@ def with_residuals(
     points: Points, fine: Table, coarse: Table, alpha: Array, lam: Array
 ) -> tuple[Points, Array]:
     """The ``points`` with their residual on ``fine`` set, and their residual on ``coarse``."""
-    residual_on_fine, error = (residual(table, alpha, lam, points) for table in (fine, coarse))
-    return points._replace(residual=residual_on_fine), error
+    error = residual(coarse, alpha, lam, points)
+    return points._replace(residual=residual(fine, alpha, lam, points)), error
 
 
 def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
@@ -51,25 +49,42 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     residual; on a coarser one it estimates the quadrature error of that table.
     """
     responses, o, conjugates = responses_of(table), points.overlaps, points.conjugates
-
-    def signal(_: Scores, __: Field, ___: Array, M: Susceptibility) -> Signal:
-        # overlaps follow from the given conjugates: recomputed ones have large rounding errors
-        return Signal(o.m, M.overlaps(conjugates.special), conjugates.m, conjugates.special)
-
-    score = partial(ridge_scores, table)
-    new_overlaps, new_conjugates, s = sweep(responses, alpha, lam, o, score, signal)
-    changes = _signal_changes(table, s, new_overlaps, o, conjugates)
-    for new, old in ((new_overlaps, o), (new_conjugates, conjugates)):
+    V = responses.pack(o.V1, o.V2)
+    R = responses.shrinkage(V)  # Eq. (4.1)
+    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
+    new_V = responses.from_conjugates(V_hat, lam, V)  # Eqs. (4.3)-(4.4)
+    susceptibility = responses.susceptibility(new_V, V_hat, alpha)
+    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
+    new_special = susceptibility.overlaps(conjugates.special)  # Eqs. (4.5), (4.6)
+    signal = Signal(o.m, new_special, conjugates.m, conjugates.special)
+    from_signal = responses.signal_sources(new_V, susceptibility, alpha, conjugates.special)
+    special = np.concatenate([o.theta, o.psi], axis=2).reshape(len(alpha), -1)
+    gap = np.concatenate([o.m, special], axis=1) @ table.regressors  # Eq. (4.5)
+    gap = (gap - table.target_parts).reshape(len(alpha), -1, table.weights.size)
+    error = np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise)  # Eq. (4.7)
+    error += responses.at_nodes(responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2))
+    R2 = R * R
+    square = R2 * error
+    X = sources(responses, square, alpha, conjugates.m, from_signal.X2)  # Eq. (4.8)
+    new_Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), new_V)  # Eq. (4.9)
+    new = unpacked(responses, new_V, V_hat, signal, from_signal, X, new_Q)
+    # values, references and floors of relative changes, (P, k) each
+    changes = [*_signal_changes(table, R, gap, new_special, special, o.m, conjugates)]
+    for after, before in zip(new, (o, conjugates), strict=True):
         for pair in (slice(2), slice(-2, None)):  # (V1, V2) and (Q1, q2), or their conjugates
-            after, before = responses.pack(*new[pair]), responses.pack(*old[pair])
-            changes.append(relative_change(after, before, responses.magnitude(before)))
-    power = table.power + table.noise
-    no_readout = table.weights @ power, (s.slope**2 * table.weights) @ power
-    for error, given, scale in zip(ridge_errors(table, s), points.errors, no_readout, strict=True):
-        changes.append(relative_change(error, given, SMALLEST_ERROR * scale))
+            packed = responses.pack(*before[pair])
+            changes.append((responses.pack(*after[pair]), packed, responses.magnitude(packed)))
+    power = table.weights * (table.power + table.noise)
+    no_readout = np.full(len(alpha), power.sum()), R2 @ power
+    new_errors = error @ table.weights - table.noise, square @ table.weights  # Eq. (4.11)
+    for error, given, scale in zip(new_errors, points.errors, no_readout, strict=True):
+        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * scale[:, None]))
+    values, references, floors = zip(*changes, strict=True)
     # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance to the solution
-    changes.append(np.abs(responses.newton_distance(responses.pack(o.V1, o.V2), alpha, lam)))
-    return np.max([largest_modulus(change.reshape(len(alpha), -1)) for change in changes], axis=0)
+    distance = responses.newton_distance(V, alpha, lam)
+    value, reference = np.concatenate(values, axis=1), np.concatenate(references, axis=1)
+    change = relative_change(value, reference, np.concatenate(floors, axis=1))
+    return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
@@ -79,26 +94,28 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 
 
 def _signal_changes(
-    table: Table, s: Scores, new_overlaps: Overlaps, o: Overlaps, conjugates: Conjugates
-) -> list[Array]:
-    """Relative changes of the overlaps with special directions, and of the conjugates of these and
-    of m.  Eqs. (4.5), (4.6)
+    table: Table,
+    R: Array,
+    gap: Array,
+    new_special: Array,
+    special: Array,
+    m: Array,
+    conjugates: Conjugates,
+) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+    """Values, references and floors of the conjugates of m and of the overlaps with special
+    directions, and of these overlaps.  Eqs. (4.5), (4.6)
 
-    A conjugate is compared with no less than a term of the target's size.  An overlap is compared
-    with no less than SMALLEST_OVERLAP times an overlap whose output has the target's size.
+    A conjugate is compared with a term of the target's size.  An overlap is compared with no less
+    than SMALLEST_OVERLAP times an overlap whose output has the target's size.
     """
-    P, W = len(s.mean), s.slope * table.weights
-    power = (W @ table.power)[:, None]
-    regressor_norms = np.sqrt(table.per_part(W) @ (table.regressors**2).T)
-    moments = (s.flat * table.per_part(table.weights)) @ table.regressors.T
-    given_conjugates = np.concatenate([conjugates.m, conjugates.special.reshape(P, -1)], axis=1)
-    term_sizes = np.vecdot(np.abs(o.m), regressor_norms[:, : len(table.offsets)])[:, None]
-    size = regressor_norms * np.sqrt(power)
+    P, count = len(R), len(table.offsets)
+    norms = np.sqrt(R @ table.weighted_powers.T)
+    norms, power = norms[:, :-1], norms[:, -1:]
+    moments = (R[:, None] * gap).reshape(P, -1) @ table.weighted_regressors.T
+    given = np.concatenate([conjugates.m, conjugates.special.reshape(P, -1)], axis=1)
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    floor = np.maximum(size, 1e-6 * regressor_norms * term_sizes)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a loading of 0 has no unit
-        unit = (power / size)[:, len(table.offsets) :].reshape(conjugates.special.shape)
-    return [
-        relative_change(moments - given_conjugates, 0, floor),
-        relative_change(new_overlaps.special, o.special, SMALLEST_OVERLAP * unit),
-    ]
+    term_sizes = np.vecdot(np.abs(m), norms[:, :count])[:, None]
+    floor = norms * np.maximum(power, 1e-6 * term_sizes)
+    floor_of_overlaps = SMALLEST_OVERLAP * power / norms[:, count:]  # infinite for a loading of 0
+    overlaps = new_special.reshape(P, -1), special, floor_of_overlaps
+    return (moments + given, np.zeros_like(given), floor), overlaps

@@ -35,6 +35,7 @@ MEMORY = 10  # steps that Anderson's method combines
 
 # cached, as computing the indices takes as long as several points of one group
 _upper = lru_cache(maxsize=64)(np.triu_indices)
+_identity = lru_cache(maxsize=64)(np.eye)
 
 
 class Susceptibility(NamedTuple):
@@ -43,22 +44,23 @@ class Susceptibility(NamedTuple):
 
     Attributes
     ----------
-    root, inverse_root : (P, n, n)
-        Square root of the map, and its transposed inverse (pseudo-inverse if it is singular).
+    matrix : (P, n, n)
+        Matrix of the map: diagonal for isotropic rows, (alpha/beta) M' of (17.4) in a network.
     response : SignalResponse, optional
         Signal response of a network, from which the map was computed.
     """
 
-    root: Array
-    inverse_root: Array
+    matrix: Array
     response: Any = None
 
-    @classmethod
-    def from_network(cls, response: Any, V2: Array, alpha: Array) -> "Susceptibility":
-        """Susceptibility of a network, from the matrices (alpha/beta) M' of (17.4)."""
-        M = response.overlaps(V2, alpha)
-        known = np.asarray(np.isfinite(M).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(known[:, None, None], M.real, 0.0))
+    def roots(self) -> tuple[Array, Array]:
+        """Square root of the map, and its transposed inverse (pseudo-inverse if it is singular),
+        (P, n, n) each."""
+        if self.response is None:
+            root, unit = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
+            return root, unit / np.where(unit, root, 1.0)
+        known = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(known[:, None, None], self.matrix, 0.0))
         vectors[~known] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
@@ -66,13 +68,12 @@ class Susceptibility(NamedTuple):
         regular = root > 1e-7 * root[:, -1:]
         root = np.where(regular, root, 0.0)
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
-        root, inverse = vectors * root[:, None], vectors * inverse[:, None]
-        return cls(root, inverse, response)
+        return vectors * root[:, None], vectors * inverse[:, None]
 
     def overlaps(self, special_hat: Array) -> Array:
         """Overlaps (P, A, K + K') that answer the conjugates ``special_hat``."""
-        flat = special_hat.reshape(len(special_hat), self.root.shape[1], 1)
-        return (self.root @ (self.root.transpose(0, 2, 1) @ flat)).reshape(special_hat.shape)
+        flat = special_hat.reshape(len(special_hat), self.matrix.shape[1], 1)
+        return np.asarray((self.matrix @ flat).reshape(special_hat.shape))
 
 
 class SignalSources(NamedTuple):
@@ -86,40 +87,31 @@ class SignalSources(NamedTuple):
 class Responses(ABC):
     """Responses of a table's neurons: their equations, their solution and their linear response."""
 
+    signal_response: Any = None  # a method for a network: the ``SignalResponse`` at (V, V_hat)
+
     def __init__(self, table: Table) -> None:
         self.table = table
         self.beta = table.beta
         self.groups = len(table.mu1)
         self.upper = _upper(self.groups)
-
-    @cached_property
-    def products(self) -> Array:
-        """Functions that (4.2) averages: mu_1^a mu_1^b (a <= b), then mu_2^2, (D, N)."""
-        a, b = self.upper
-        return np.concatenate([self.table.mu1[a] * self.table.mu1[b], self.table.mu2sq])
-
-    @cached_property
-    def coefficients(self) -> Array:
-        """Coefficients B (D, N) in V(kappa) = V . B(kappa).  They are the ``products``, doubled for
-        two different groups, which the packed vector contains once.  Eq. (4.1)"""
-        a, b = self.upper
-        multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(self.groups)])
-        return multiplicity[:, None] * self.products
+        self.unknowns = len(self.upper[0]) + self.groups
 
     def at_nodes(self, V: Array) -> Array:
         """V(kappa) = V . B(kappa) at every node, (P, N), for packed V (P, D).  Eq. (4.1)"""
-        if len(self.signed) <= LARGEST_MATRIX:
-            return np.asarray(V @ self.coefficients)
+        if self.unknowns <= LARGEST_MATRIX:
+            return np.asarray(V @ self.table.response_coefficients)
         (matrix, vector), mu1 = self.unpack(V), self.table.mu1
         return ((matrix @ mu1) * mu1).sum(axis=1) + vector @ self.table.mu2sq
 
-    def moments(self, weighted: Array) -> Array:
-        """Sums (P, D) over the nodes of ``weighted`` (P, N) times ``products``.  Eq. (4.2)"""
-        if len(self.signed) <= LARGEST_MATRIX:
-            return np.asarray(weighted @ self.products.T)
-        mu1 = self.table.mu1
-        matrix = (mu1 * weighted[:, None]) @ mu1.T
-        return self.pack(matrix, weighted @ self.table.mu2sq.T)
+    @property
+    def products(self) -> Array:
+        """Functions that (4.2) averages, (D, N), of the table."""
+        return self.table.response_products
+
+    @property
+    def coefficients(self) -> Array:
+        """Coefficients B (D, N) in V(kappa) = V . B(kappa), of the table.  Eq. (4.1)"""
+        return self.table.response_coefficients
 
     @cached_property
     def signed(self) -> Array:
@@ -135,10 +127,14 @@ class Responses(ABC):
     def pack(self, matrix: Array, vector: Array) -> Array:
         """Packed vector (..., D) of a symmetric matrix (..., A, A), such as V1, and a vector (...,
         A), such as V2."""
+        if self.groups == 1:
+            return np.concatenate([matrix[..., 0], vector], axis=-1)
         return np.concatenate([matrix[..., *self.upper], vector], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
         """Matrix (..., A, A) and vector (..., A) from a packed vector V (..., D)."""
+        if self.groups == 1:
+            return V[..., :1, None], V[..., 1:]
         a, b = self.upper
         matrix = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
         matrix[..., a, b] = matrix[..., b, a] = V[..., : a.size]
@@ -161,7 +157,12 @@ class Responses(ABC):
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat), packed (P, D), from the ``shrinkage`` (P, N), or from
         -E[s' | kappa] of a convex loss.  Eq. (4.2)"""
-        return alpha[:, None] / self.beta * self.moments(shrinkage * self.table.weights)
+        ratio = alpha[:, None] / self.beta
+        if self.unknowns <= LARGEST_MATRIX:
+            return np.asarray(ratio * (shrinkage @ self.table.weighted_response_products.T))
+        mu1, weighted = self.table.mu1, shrinkage * self.table.weights
+        matrix = (mu1 * weighted[:, None]) @ mu1.T
+        return ratio * self.pack(matrix, weighted @ self.table.mu2sq.T)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat) of V, packed (P, D).  Eqs. (4.1)-(4.2)"""
@@ -226,23 +227,19 @@ class Responses(ABC):
         """Matrix (P, n, n) from conjugates to overlaps with special directions, at coordinates U
         that may be complex."""
         V = self.from_analytic(U)
-        root = self.susceptibility(V, self.conjugates(V, alpha), alpha).root
-        return np.asarray(root @ root.swapaxes(1, 2))
-
-    def signal_response(self, V: Array, V_hat: Array) -> Any:
-        """``SignalResponse`` of a network; None for isotropic rows."""
-        return None
+        return self.susceptibility(V, self.conjugates(V, alpha), alpha).matrix
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions; (alpha/beta) M' in a
         network."""
-        if (signal_response := self.signal_response(V, V_hat)) is not None:
-            return Susceptibility.from_network(signal_response, self.unpack(V)[1], alpha)
+        if self.signal_response is not None:
+            signal_response = self.signal_response(V, V_hat)
+            M = signal_response.overlaps(self.unpack(V)[1], alpha)
+            return Susceptibility(M.real, signal_response)
         directions = self.table.loadings.shape[1] + len(self.table.g)
-        root = np.sqrt(alpha[:, None] * self.table.c * self.unpack(V)[1])
-        root = np.repeat(root, directions, axis=1)[..., None]
-        unit = np.eye(root.shape[1])
-        return Susceptibility(root * unit, 1 / root * unit)
+        scale = alpha[:, None] * self.table.c * V[:, -self.groups :]
+        diagonal = np.repeat(scale, directions, axis=1)[..., None]
+        return Susceptibility(diagonal * _identity(diagonal.shape[1]))
 
     def signal_sources(
         self, V: Array, susceptibility: Susceptibility, alpha: Array, special_hat: Array

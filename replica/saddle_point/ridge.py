@@ -2,8 +2,8 @@
 
 A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
 the order of section 4 for any number of groups A, spikes K and other target directions K'.  The
-first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  Tables of one
-group, the usual case, are solved by the compiled package ``one_group``.
+first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  For one group, the
+usual case, the ``Responses`` are compiled once a process has solved some points.
 """
 
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from solvers.results import Array
 
 from ..equivalence import Table
 from . import one_group
+from .compiled import CompiledCorrelated, CompiledIsotropic
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
-from .one_group import RESPONSE_TOLERANCE, STATUSES
+from .one_group import RESPONSE_TOLERANCE
 from .overlaps import Conjugates, Errors, Overlaps
-from .responses import Responses
+from .responses import Responses, SignalSources
 from .rows import TabulatedRows
-from .signal import ridge_signal
-from .sweep import sources, unpacked
+from .signal import Signal, ridge_signal
 
 
 class Points(NamedTuple):
@@ -46,54 +46,20 @@ class Points(NamedTuple):
     status: NDArray[np.object_]
 
 
-def solve_points(table: Table, alpha: Array, lam: Array) -> Points:
+def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
     """Solutions of ridge regression at the points (alpha, lam), arrays (P,).
 
-    Points that did not converge hold the solver's last values; callers mask them.
+    ``start`` are guesses, as overlaps on another table.  Points that did not converge hold the
+    solver's last values; callers mask them.
     """
-    if (found := solve_compiled(table, None, alpha, lam)) is not None:
-        return found[0]
-    return solve_general(table, alpha, lam)
-
-
-def solve_general(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
-    """Solutions by the code for any table; ``start`` are guesses, as overlaps on another table."""
+    if len(table.mu1) == 1:
+        one_group.solved[0] += len(alpha)
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
-    result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
-    readout = trained_readout(responses, result.value, alpha, lam)
+    with np.errstate(all="ignore"):  # points that are not finite are flagged
+        result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
+        readout = trained_readout(responses, result.value, alpha, lam)
     return Points(*readout, result.residual, result.iterations, result.status)
-
-
-def solve_compiled(
-    fine: Table, coarse: Table | None, alpha: Array, lam: Array
-) -> tuple[Points, Array] | None:
-    """Solutions by the compiled core on the table ``fine`` of one group, and their quadrature error
-    (P,), which is their residual on ``coarse``.
-
-    Without a table ``coarse`` both residuals are NaN.  None if the core does not cover the table,
-    or if there are too few points to compile it.
-    """
-    group, coarse_group = fine.one_group, (coarse or fine).one_group
-    if group is None or coarse_group is None:
-        return None
-    if group.several is not None and not one_group.worth_compiling(alpha.size * len(fine.weights)):
-        return None
-    # of one type and layout, as numba would compile others anew
-    alpha, lam = (np.ascontiguousarray(x, dtype=float) for x in (alpha, lam))
-    found = one_group.solve_all(group, coarse_group, alpha, lam, coarse is not None)
-    V, Q, V_hat, X = zip(found[:8:2, :, None, None], found[1:8:2, :, None], strict=True)
-    test, train, residual, error, iterations, status = found[8:14]
-    m, m_hat = found[14:16, :, None]
-    special, special_hat = np.split(found[16:].T[:, None], 2, axis=2)
-    spikes, zetas = fine.loadings.shape[1], len(fine.g)
-    # without the row norms of a network, if they do not fluctuate
-    columns = [*range(spikes), *range(special.shape[2] - zetas, special.shape[2])]
-    theta, psi = np.split(special[..., columns], [spikes], axis=2)
-    overlaps = Overlaps(*V, m, theta, psi, *Q)
-    conjugates = Conjugates(*V_hat, m_hat, special_hat[..., columns], *X)
-    solver_report = residual, iterations.astype(np.int64), STATUSES[status.astype(np.int64)]
-    return Points(overlaps, conjugates, Errors(test, train), *solver_report), error
 
 
 def trained_readout(
@@ -104,7 +70,7 @@ def trained_readout(
     V2, R = responses.unpack(V)[1], responses.shrinkage(V)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = ridge_signal(table, R * table.weights, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
+    signal = ridge_signal(table, R, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
     signal_sources = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
 
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
@@ -112,7 +78,7 @@ def trained_readout(
     if signal_sources.Q1.any():
         error0 += responses.at_nodes(responses.pack(signal_sources.Q1, np.zeros_like(V2)))
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    R2 = R**2
+    R2 = R * R
     X = sources(responses, R2 * error0, alpha, signal.m_hat, signal_sources.X2)  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
@@ -125,19 +91,60 @@ def trained_readout(
     return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), Errors(test, train)
 
 
+def unpacked(
+    responses: Responses,
+    V: Array,
+    V_hat: Array,
+    signal: Signal,
+    signal_sources: SignalSources,
+    X: tuple[Array, Array],
+    Q: Array,
+) -> tuple[Overlaps, Conjugates]:
+    """All overlaps and conjugates from packed ones, with the contributions of the
+    ``signal`` to Q1.  Eq. (4.9)"""
+    spikes = responses.table.loadings.shape[1]
+    theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
+    Q1, q2 = responses.unpack(Q)
+    Q1 = Q1 + signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
+    overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
+    return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
+
+
+def sources(
+    responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
+) -> tuple[Array, Array]:
+    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
+    adds to X2.  Eqs. (4.8), (6.3)
+
+    At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
+    share it.
+    """
+    table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
+    X2 = X2 + X2_of_signal
+    if np.isfinite(table.dimension):
+        _, one_of_each = np.unique(table.classes, return_index=True)
+        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
+    return X1, X2
+
+
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    if table.covariance is not None:
-        tabulated = isinstance(table.covariance, TabulatedRows)
-        return CorrelatedGroup(table) if tabulated else CorrelatedGroups(table)
-    return Isotropic(table) if len(table.mu1) == 1 else Groups(table)
+    enough = one_group.solved[0] > one_group.WORTHWHILE
+    compiled = enough and len(table.mu1) == 1 and one_group.kernel() is not None
+    if table.covariance is None and len(table.mu1) > 1:
+        return Groups(table)
+    if table.covariance is None:
+        return CompiledIsotropic(table) if compiled else Isotropic(table)
+    if not isinstance(table.covariance, TabulatedRows):
+        return CorrelatedGroups(table)
+    return CompiledCorrelated(table) if compiled else CorrelatedGroup(table)
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> Array:
     """Conditional error epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    error = ((output - table.target_parts) ** 2).reshape(len(m), -1, table.weights.size).sum(axis=1)
-    return np.asarray(error + table.unexplained + table.noise)
+    gap = (output - table.target_parts).reshape(len(m), -1, table.weights.size)
+    return np.asarray(np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise))
 
 
 def expand_kinds(table: Table, points: Points) -> Points:

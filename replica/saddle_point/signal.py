@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.linear import least_squares
+from solvers.linear import least_squares, solve_rows
 from solvers.results import Array
 
 from ..equivalence import Table
@@ -49,19 +49,40 @@ def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
 
 
 def ridge_signal(
-    table: Table, W: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
+    table: Table, R: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
 ) -> Signal:
-    """Signal of ridge regression, where ``W @ f`` is E[f / (1 + V)].  Eqs. (4.5), (4.6)
+    """Signal of ridge regression, for R = 1 / (1 + V) at the nodes, (P, N).  Eqs. (4.5), (4.6)
 
     If the mu_0 are zero or dependent, it is the least-norm solution.
     """
-    count, W = len(table.offsets), table.per_part(W)
+    penalty, P = penalty_on_m(table, alpha, V2), len(R)
+    if len(table.offsets) > 1:
+        m, special_hat = _least_squares(table, R, penalty, susceptibility)
+    else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
+        n = len(table.regressors)
+        gram = (R @ table.weighted_products.T).reshape(P, n + 1, n + 1)  # the target is last
+        matrix = gram[:, :n, :n].copy()
+        matrix[:, :, 1:] = matrix[:, :, 1:] @ susceptibility.matrix
+        diagonal = np.einsum("pii->pi", matrix)
+        diagonal[:, 1:] += 1
+        diagonal[:, :1] += penalty
+        diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
+        solution = solve_rows(matrix, gram[:, :n, n])
+        m, special_hat = solution[:, :1], solution[:, 1:]
+    special_hat = special_hat.reshape(P, len(table.mu1), -1)
+    return Signal(m, susceptibility.overlaps(special_hat), penalty * m, special_hat)
+
+
+def _least_squares(
+    table: Table, R: Array, penalty: Array, susceptibility: Susceptibility
+) -> tuple[Array, Array]:
+    """The m (P, n_0) and the conjugates (P, n) for any number of offsets, theta = root phi."""
+    count, W = len(table.offsets), table.per_part(R * table.weights)
     offsets, loadings = table.regressors[:count], table.regressors[count:]
-    penalty = penalty_on_m(table, alpha, V2)
-    root = susceptibility.root
+    root, inverse_root = susceptibility.roots()
     # Many mu_0 are nearly dependent.  Least squares does not square their singular values, unlike
     # the normal equations, which would lose half the digits.
-    penalties = np.concatenate([penalty, np.ones((len(W), len(loadings)), V2.dtype)], axis=1)
+    penalties = np.concatenate([penalty, np.ones((len(W), len(loadings)))], axis=1)
     root_W = np.sqrt(W)[..., None]
     columns = np.broadcast_to(offsets.T, (len(W), *offsets.T.shape))
     columns = np.concatenate([columns, loadings.T @ root], axis=2)
@@ -78,6 +99,4 @@ def ridge_signal(
     penalty_dominates = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1
     defined_phi = root.transpose(0, 2, 1) @ defined_hat
     phi = np.where(penalty_dominates[..., None], defined_phi, phi)
-    special_hat = defined_hat + susceptibility.inverse_root @ (phi - defined_phi)
-    shape = (len(W), len(table.mu1), -1)
-    return Signal(m, (root @ phi).reshape(shape), penalty * m, special_hat.reshape(shape))
+    return m, (defined_hat + inverse_root @ (phi - defined_phi))[..., 0]

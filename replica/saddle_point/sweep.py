@@ -2,18 +2,17 @@
 
 The loss enters through its score s alone, averaged given kappa: of the square, it is
 (y - omega) / (1 + V).  Iterated, the pass solves a convex loss, and, damped, ridge regression as
-papers do; what it changes of a solution is the residual.
+papers do.  ``residual`` has the same equations for the square, where no score is needed.
 """
 
 from collections.abc import Callable
-
-import numpy as np
 
 from solvers.results import Array
 
 from .local_field import Field, Scores, field_at_nodes
 from .overlaps import Conjugates, Overlaps
-from .responses import Responses, SignalSources, Susceptibility
+from .responses import Responses, Susceptibility
+from .ridge import sources, unpacked
 from .signal import Signal
 
 Score = Callable[[Field], Scores]
@@ -47,38 +46,3 @@ def sweep(
     X = sources(responses, s.square, alpha, signal.m_hat, signal_sources.X2)  # Eqs. (4.8), (6.3)
     Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)
     return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), s
-
-
-def unpacked(
-    responses: Responses,
-    V: Array,
-    V_hat: Array,
-    signal: Signal,
-    signal_sources: SignalSources,
-    X: tuple[Array, Array],
-    Q: Array,
-) -> tuple[Overlaps, Conjugates]:
-    """All overlaps and conjugates from packed ones, with the contributions of the
-    ``signal`` to Q1.  Eq. (4.9)"""
-    theta, psi = np.split(signal.special, [responses.table.loadings.shape[1]], axis=2)
-    Q1, q2 = responses.unpack(Q)
-    Q1 += signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
-    overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
-    return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
-
-
-def sources(
-    responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
-) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
-    adds to X2.  Eqs. (4.8), (6.3)
-
-    At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
-    share it.
-    """
-    table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
-    X2 = X2 + X2_of_signal
-    if np.isfinite(table.dimension):
-        _, one_of_each = np.unique(table.classes, return_index=True)
-        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
-    return X1, X2

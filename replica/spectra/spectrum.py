@@ -31,7 +31,7 @@ from ..problem import (
     positive,
 )
 from ..saddle_point import ridge
-from ..steps import NetworkRows
+from ..steps import GradientStep, NetworkRows, model_of
 from .batch_contour import with_complex_batch
 from .contour import contour_table
 from .density import SpectralDensity, even_angles
@@ -143,9 +143,11 @@ class Spectrum(SpectralDensity):
 
 @overload
 def spectrum(
-    model: SpikedRandomFeatures,
+    model: SpikedRandomFeatures | GradientStep,
     alpha: float,
     *,
+    beta: float | None = None,
+    theory: str | None = None,
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Spectrum: ...
@@ -164,30 +166,29 @@ def spectrum(
 
 @one_thread()  # the matrices are small: more threads slow each other down
 def spectrum(
-    model: SpikedRandomFeatures | FirstLayer,
+    model: SpikedRandomFeatures | GradientStep | FirstLayer,
     alpha: float | None = None,
     *,
     samples: float | None = None,
+    beta: float | None = None,
+    theory: str | None = None,
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Spectrum | LayerSpectrum:
     """The spectrum of the features' covariance, in the limit or of a given layer.
     docs/theory.md 9, 20
 
-    Time: a second for one group of neurons, or a network after one step; two to ten seconds for a
-    few groups, or after several steps; half a minute for a network on a mixture of which several
-    directions matter; ten to thirty seconds for a given layer of 400 neurons.  The dozens of groups
-    that discretise a continuous readout take minutes, more than the default ``time_limit``.
+    Time: a second for one group of neurons; ten seconds for several groups or steps; half a minute
+    for a network on a mixture, or a given layer of 400 neurons.  The dozens of groups that
+    discretise a continuous readout take minutes, more than the default ``time_limit``.
 
     Parameters
     ----------
-    model : SpikedRandomFeatures or FirstLayer
+    model : GradientStep, SpikedRandomFeatures or FirstLayer
         The result depends on its student, width and groups, or weights, not on target, noise and
         intercept.
-    alpha : float
-        Samples over input dimension, n/d.
-    samples : float
-        Number n of samples, of a FirstLayer, instead of alpha.
+    alpha, samples, beta, theory
+        As in :func:`replica.solve`.
     quadrature_tol : float
         Bound on the estimated quadrature error of x times the density, which is of order 1.  The
         default is 1e-8, and 3e-3 for a FirstLayer.
@@ -197,20 +198,20 @@ def spectrum(
     Raises
     ------
     InvalidArgument
-        If alpha or samples is missing or out of range; if a bias is trained, as the features then
-        depend on the fit; or for a FeatureSample, whose eigenvalues need no theory.
+        If an argument is missing or out of range, or a bias is trained, on which features depend.
     ConvergenceError
-        If no density was found anywhere, or none within the time limit.
+        If no density was found, or none within the time limit.
 
     Examples
     --------
     >>> from replica import GradientStep, spectrum
-    >>> model = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0).srf(beta=0.5)
-    >>> found = spectrum(model, 2.0)
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> found = spectrum(step, alpha=2.0, beta=0.5)
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
     tol, time_limit = limits(quadrature_tol, time_limit)
+    model = model_of(model, beta, theory)
     if isinstance(model, FeatureSample | FeatureMoments):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", model, allowed)
@@ -220,7 +221,7 @@ def spectrum(
         (n,) = samples_of(model, name, one_positive(name, value))
         find = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
-        check_model(model)
+        model = check_model(model)
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")

@@ -1,8 +1,8 @@
 """Giant gradient steps: the network after them, and the directions that it learns."""
 
 from .finite_step import features_at_dimension
-from .gradient_step import GradientStep
-from .network import MODELS, Network, NetworkRows, reason_not_covered
+from .gradient_step import GradientStep, model_of
+from .network import THEORIES, NetworkRows, reason_not_covered
 from .one_step import mean_output
 from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
 from .row_steps import row_steps
@@ -12,13 +12,12 @@ from .staircase import THRESHOLD, staircase
 from .step import Step
 
 __all__ = [
-    "MODELS",
+    "THEORIES",
     "THRESHOLD",
     "AfterStep",
     "FirstSampleWeights",
     "GradientStep",
     "Kinds",
-    "Network",
     "NetworkRows",
     "Stage",
     "Staircase",
@@ -27,6 +26,7 @@ __all__ = [
     "features_at_dimension",
     "first_sample_weights",
     "mean_output",
+    "model_of",
     "reason_not_covered",
     "row_steps",
     "staircase",

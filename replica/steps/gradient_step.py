@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidArgument
 from ..problem import Origin, SpikedRandomFeatures, choice
-from .network import MODELS, Network
+from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
 from .step import Step
 
@@ -72,8 +74,9 @@ class GradientStep(Step):
     0.9538
     """
 
-    def srf(self, *, beta: float) -> SpikedRandomFeatures:
-        """The spiked random feature model of width p = beta d after the last step.
+    def srf(self, *, beta: float, dimension: float = np.inf) -> SpikedRandomFeatures:
+        """The spiked random feature model of width p = beta d after the last step, at an
+        input ``dimension`` d.
 
         After one step, Eqs. (2.1)-(2.3), it has a group of neurons for every value of the
         readout and of the bias; after several, Eqs. (10.1)-(10.3), these have one value each.
@@ -85,31 +88,52 @@ class GradientStep(Step):
             steps and several values of the readout or the bias.
         """
         features = features_after_steps(self)
-        return replace(features, beta=beta, origin=Origin(self, features))
+        origin = Origin(self, features)
+        return replace(features, beta=beta, dimension=dimension, origin=origin)
 
-    def network(self, *, beta: float, row_norms: bool = True) -> SpikedRandomFeatures:
+    def network(
+        self, *, beta: float, dimension: float = np.inf, row_norms: bool = True
+    ) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
 
         Parameters
         ----------
         beta : float
             Width over input dimension, p/d.
+        dimension : float
+            As for :class:`replica.SpikedRandomFeatures`.
         row_norms : bool
             Whether the fluctuation of the rows' norms is included.
 
         Raises
         ------
         InvalidArgument
-            If this theory does not cover the step: see :func:`replica.Network`.
-        """
-        return Network(step=self, beta=beta, row_norms=row_norms)
+            If this theory does not cover the step.
 
-    def model(
+        Notes
+        -----
+        Spike and bulk variance are those of the sRF; the bulk has the covariance that the steps
+        give it (docs/theory.md 15-18).  Several values of the first-step readout or of the biases
+        are covered for a single step.  After a step at a large rate on few samples (alpha0 << 1)
+        networks approach this limit only at a large dimension, given in docs/network.md.
+
+        Examples
+        --------
+        >>> from replica import GradientStep, solve
+        >>> step = GradientStep(student="relu", target="sin", alpha0=0.3, eta=3.0)
+        >>> round(solve(step.network(beta=1.0), alpha=2.0, lam=0.1).test_error, 6)
+        0.48236
+        """
+        rows = NetworkRows(self, row_norms)
+        origin = Origin(self, rows.published, rows)
+        return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
+
+    def model_at(
         self, *, beta: float | None = None, row_norms: bool = True, **values: Any
     ) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields.
 
-        With ``model="network"``, the model of :meth:`network` instead.
+        With ``theory="network"``, the model of :meth:`network` instead.
 
         Raises
         ------
@@ -118,7 +142,31 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
-        theory = choice("model", values.pop("model", "srf"), MODELS)
+        theory = choice("theory", values.pop("theory", "srf"), THEORIES)
         step = self.with_values(beta, values)
         network = theory == "network"
         return step.network(beta=beta, row_norms=row_norms) if network else step.srf(beta=beta)
+
+
+def model_of(problem: Any, beta: float | None = None, theory: str | None = None) -> Any:
+    """The model that a function solves: that of a GradientStep, or ``problem`` itself.
+
+    Parameters
+    ----------
+    problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+    beta : float
+        Width over input dimension p/d, for a GradientStep.
+    theory : {"srf", "network"}, optional
+        Theory of a GradientStep: "srf", the published one, unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If a GradientStep has no ``beta``, or another problem is given ``beta`` or ``theory``.
+    """
+    if isinstance(problem, Step):
+        return problem.model_at(beta=beta, theory="srf" if theory is None else theory)
+    for name, value in (("beta", beta), ("theory", theory)):
+        if value is not None:
+            raise InvalidArgument(name, value, f"left out: only a GradientStep needs {name}=")
+    return problem

@@ -1,7 +1,6 @@
-"""The law of the rows of a network after its giant steps, and the model with these rows.
-docs/theory.md 15-18"""
+"""The law of the rows of a network after its giant steps.  docs/theory.md 15-18"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import Origin, SpikedRandomFeatures, complement_root, flag
+from ..problem import SpikedRandomFeatures, complement_root, flag
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, readout_values
 from .row_samples import Kinds, first_step_coefficients
@@ -20,7 +19,7 @@ from .row_steps import row_steps
 from .several_steps import features_after_steps
 from .step import Step, check_is_step
 
-MODELS = ("srf", "network")  # theories of a step
+THEORIES = ("srf", "network")  # of a step
 # Largest number of kinds of neurons, readout values times biases, where the pencil has two indices
 # for each: one to three seconds a point.
 MOST_KINDS = 16
@@ -49,7 +48,7 @@ class NetworkRows:
         check_is_step(self.step)
         flag("row_norms", self.row_norms)
         if reason := reason_not_covered(self.step):
-            raise InvalidArgument("model", "network", f"srf here: {reason}")
+            raise InvalidArgument("theory", "network", f"srf here: {reason}")
 
     @cached_property
     def published(self) -> SpikedRandomFeatures:
@@ -106,45 +105,6 @@ class NetworkRows:
         weights = np.random.default_rng(1).random(len(size))
         projection = (odd / np.where(size > 0, size, 1.0)) @ weights
         return np.column_stack([even[groups], odd * np.where(projection < 0, -1.0, 1.0)[:, None]])
-
-
-def Network(
-    *, step: Step, beta: float = 1.0, dimension: float = np.inf, row_norms: bool = True
-) -> SpikedRandomFeatures:
-    """The network after its steps, with a readout fitted to fresh data: ``step.network(beta=...)``.
-
-    Spike and bulk variance are those of the sRF; the bulk has the covariance that the steps give
-    it (docs/theory.md 15-18).  Several values of the first-step readout or of the biases are
-    covered for a single step.  After a step at a large rate on few samples (alpha0 << 1) networks
-    approach this limit only at a large dimension, given in docs/network.md.
-
-    Parameters
-    ----------
-    step : GradientStep
-        The steps of the first layer.
-    beta : float
-        Width over input dimension, p/d.
-    dimension : float
-        As for :class:`replica.SpikedRandomFeatures`.
-    row_norms : bool
-        Whether the fluctuation of the rows' norms is included.
-
-    Raises
-    ------
-    InvalidArgument
-        If this theory does not cover the step.
-
-    Examples
-    --------
-    >>> from replica import GradientStep, Network, solve
-    >>> step = GradientStep(student="relu", target="sin", alpha0=0.3, eta=3.0)
-    >>> model = Network(step=step, beta=1.0)
-    >>> round(solve(model, alpha=2.0, lam=0.1).test_error, 6)
-    0.48236
-    """
-    rows = NetworkRows(step, row_norms)
-    origin = Origin(step, rows.published, rows)
-    return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
 
 def reason_not_covered(step: Step) -> str:

@@ -63,7 +63,7 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
         check_time()  # raises GivenUp if the deadline is the caller's
         raise QuadratureError(
             f"the averages over the batch of step {t + 1} take more than {LONGEST:g} s; the sRF "
-            "(--model srf) needs none of them"
+            "(--theory srf) needs none of them"
         ) from None
     return tuple(batches), state.spike
 

@@ -5,7 +5,7 @@ fields; :class:`GradientStep` adds the methods that return them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,9 +14,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import (
-    ACTIVATIONS,
     FINITE,
-    READOUT_LAWS,
     Activation,
     Averages,
     ClassLabels,
@@ -27,10 +25,8 @@ from ..problem import (
     SpikedRandomFeatures,
     activation,
     assign,
-    check_noise,
+    check_readout,
     choice,
-    flag,
-    label_noise,
     law,
     number,
     parse_target,
@@ -46,73 +42,27 @@ INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, 
 class Step(Problem):
     """A network before its steps, and the laws of its training data.
 
-    :class:`GradientStep` documents the fields.  A field with a ``help`` text is an option of the
-    command line, also where :class:`SpikedRandomFeatures` has the field.
+    :class:`GradientStep` documents the fields.
     """
 
     differentiable: ClassVar[tuple[str, ...]] = ("eta", "alpha0")
 
-    student: Activation | Any = field(
-        metadata={
-            "help": f"Activation: {', '.join(ACTIVATIONS)}, he1+he2/2, or yours, module:function."
-        }
-    )
-    target: Activation | MultiIndex | ClassLabels | Any = field(
-        metadata={
-            "help": "Target: an expression in z1 ... z4 such as z1 + relu(z1*z2), a name such as "
-            "sin, or module:function; with --inputs also classes:1,-1."
-        }
-    )
-    alpha0: Any = field(
-        default=None, metadata={"help": "Samples of the step n0/d, or inf, the population's."}
-    )
-    eta: Any = field(
-        default=None, metadata={"help": "Learning rate of the step per neuron, eta~ = eta/p."}
-    )
-    steps: Any = field(
-        default=(),
-        metadata={
-            "help": "Several steps, in the place of --alpha0 and --eta: alpha0:eta,alpha0:eta."
-        },
-    )
-    noise: float = field(default=0.0, metadata={"help": "Variance Delta of the label noise."})
-    readout: Any = field(
-        default="equal",
-        metadata={
-            "help": f"First-step readout: {', '.join(READOUT_LAWS)}, or values: -1,1.  "
-            "What papers call uniform is equal."
-        },
-    )
-    bias: Any = field(
-        default=0.0,
-        metadata={"help": "Untrained biases of the neurons: values (-1,1), or b.npy of --weights."},
-    )
-    intercept: bool = field(default=False, metadata={"help": "Train an output intercept."})
-    train_bias: bool = field(
-        default=False, metadata={"help": "Train one bias common to all neurons."}
-    )
-    initialisation: str = field(
-        default="sphere",
-        metadata={"help": f"Rows before the steps: {' or '.join(INITIALISATIONS)}."},
-    )
-    step_noise: Any = field(
-        default=None,
-        metadata={"help": "Noise variance of the step's samples, if not --noise."},
-    )
-    label_noise: Any = field(
-        default=None,
-        metadata={
-            "help": "Heavier tails: outliers:SHARE:VARIANCE, student:NU; labels +-1: flip:P, "
-            "logistic, probit."
-        },
-    )
+    student: Activation | Any
+    target: Activation | MultiIndex | ClassLabels | Any
+    alpha0: Any = None
+    eta: Any = None
+    steps: Any = ()
+    noise: float = 0.0
+    readout: Any = "equal"
+    bias: Any = 0.0
+    intercept: bool = False
+    train_bias: bool = False
+    initialisation: str = "sphere"
+    step_noise: Any = None
+    label_noise: Any = None
     inputs: GaussianMixture | None = None
-    step_target: Any = field(
-        default=None, metadata={"help": "Target of the step's samples, if not --target."}
-    )
-    decay: Any = field(
-        default=0.0, metadata={"help": "Weight decay: what the step takes off the rows, in [0, 1)."}
-    )
+    step_target: Any = None
+    decay: Any = 0.0
 
     def __post_init__(self) -> None:
         bias = law("bias", self.bias)
@@ -143,15 +93,11 @@ class Step(Problem):
             alpha0=alpha0,
             eta=eta,
             steps=schedule if len(schedule) > 1 else (),
-            noise=number("noise", self.noise, 0, FINITE, "0 or more (a variance)"),
             step_noise=step_noise,
             readout=law("readout", self.readout),
             bias=bias,
-            intercept=flag("intercept", self.intercept),
-            train_bias=flag("train_bias", self.train_bias),
-            label_noise=label_noise(self.label_noise),
         )
-        check_noise(self)
+        check_readout(self)
         choice("initialisation", self.initialisation, INITIALISATIONS)
 
     def labels_at(self, t: int) -> LabelLaw:
@@ -204,11 +150,11 @@ class Step(Problem):
     def varying(self) -> list[str]:
         """Names of fields that may vary on a grid: numbers, readout, student and theory.
 
-        ``rate`` is eta/d, ``beta`` the width, ``model`` the theory, "srf" or "network".
+        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network".
         """
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         rate = ["rate"] if "eta" in numbers else []
-        return [*numbers, "readout", *rate, "beta", "student", "model"]
+        return [*numbers, "readout", *rate, "beta", "student", "theory"]
 
     def with_values(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.

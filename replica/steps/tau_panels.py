@@ -80,7 +80,7 @@ class NestedPanels(NamedTuple):
         if adapted is None:
             raise QuadratureError(
                 f"the averages over the batch of a step: target {self.labels.target.name} less the "
-                "network's output varies too quickly at these rates; the sRF (--model srf) needs "
+                "network's output varies too quickly at these rates; the sRF (--theory srf) needs "
                 "no such averages"
             )
         return adapted

@@ -21,7 +21,7 @@ def test_a_comparison_over_any_parameter(capsys):
     found = document(capsys, f"compare {STEP} --eta 1,3 --beta .5,2 {SMALL}", validate)
     assert not found["agrees"]
     assert found["problem"]["eta"] == [1, 3]
-    assert len(found["points"]) == 8
+    assert len(found["points"]) == 16
     alone = document(capsys, f"compare {STEP} --eta 3 --beta .5 {SMALL}", validate)["points"]
     assert [p for p in found["points"] if (p["eta"], p["beta"]) == (3, 0.5)] == [
         {"eta": 3, "beta": 0.5} | point for point in alone
@@ -34,7 +34,7 @@ def test_compare_under_outliers(capsys):
     found = document(capsys, f"{line} --dimension 60 --seeds 4 --rng 0", validate)
     assert found["problem"]["label_noise"] == "outliers:0.1:9"
     assert found["problem"]["loss"] == "huber:0.3"
-    assert {"theory_loss_error", "simulated_loss_error", "z_loss_error"} <= set(found["points"][0])
+    assert {"loss_error", "loss_error_stderr", "loss_error_z"} <= set(found["points"][0])
 
 
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
@@ -43,10 +43,9 @@ def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     file = tmp_path / "a.nc"
     points = document(capsys, f"{line} --out {file}", validate)["points"]
     with xarray.open_dataset(file, engine="h5netcdf") as data:
-        assert data.sel(readout="rademacher").simulated_test.values.ravel().tolist() == [
-            point["simulated_test"] for point in points[2:]
-        ]
-    assert [point["readout"] for point in points] == ["equal"] * 2 + ["rademacher"] * 2
+        own = data.sel(readout="rademacher", source="simulation").test_error
+        assert own.values.ravel().tolist() == [point["test_error"] for point in points[5::2]]
+    assert [point["readout"] for point in points] == ["equal"] * 4 + ["rademacher"] * 4
     assert picture.stat().st_size > 10_000
 
 
@@ -55,8 +54,8 @@ def test_a_rate_that_follows_the_width_is_simulated(capsys):
     found = document(capsys, f"compare {STEP} --rate 2 --beta .5,2 {SMALL}", validate)["points"]
     for beta, eta in ((0.5, 4), (2, 1)):
         alone = document(capsys, f"compare {STEP} --eta {eta} --beta {beta} {SMALL}", validate)
-        errors = [p["simulated_test"] for p in alone["points"]]
-        assert [p["simulated_test"] for p in found if p["beta"] == beta] == errors
+        errors = [p["test_error"] for p in alone["points"]]
+        assert [p["test_error"] for p in found if p["beta"] == beta] == errors
 
 
 def test_the_data_set_of_a_grid():
@@ -64,7 +63,7 @@ def test_the_data_set_of_a_grid():
     of = dict(alpha=[0.5, 2], lam=[0.1, 1], dimension=40, seeds=3, rng=0, beta=1.0)
     found = compare_grid(step, grids={"eta": [1, 3], "noise": [0, 0.1]}, **of)
     data = found.dataset()
-    assert dict(data.sizes) == {"eta": 2, "noise": 2, "alpha": 2, "lam": 2}
+    assert dict(data.sizes) == {"eta": 2, "noise": 2, "alpha": 2, "lam": 2, "source": 2}
     assert {"eta", "noise"}.isdisjoint(data.attrs)
     assert " of 4 settings" in found.verdict
     ax = found.plot(Figure().subplots())

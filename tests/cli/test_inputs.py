@@ -34,7 +34,7 @@ def file(tmp_path):
 
 @pytest.mark.parametrize("model", ["srf", "network"])
 def test_curve_on_a_mixture(file, model, capsys):
-    line = f"curve {STEP} --target classes:1,-1 --inputs {file} --model {model}"
+    line = f"curve {STEP} --target classes:1,-1 --inputs {file} --theory {model}"
     found = document(capsys, line)
     law = replica.GaussianMixture(means=MEANS)
     step = replica.GradientStep(student="relu", target="classes:1,-1", alpha0=1, eta=2, inputs=law)

@@ -27,7 +27,7 @@ def test_bounds(capsys, tmp_path):
     assert "best linear predictor: 0.06445292" in capsys.readouterr().out
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["upper"]) == one.upper
-    own = document(capsys, f"bounds {STEP} --eta 3 --model network")
+    own = document(capsys, f"bounds {STEP} --eta 3 --theory network")
     assert own["bounds"][0]["eta"] == 3.0
     assert own["bounds"][0]["upper"] == pytest.approx(one.upper, rel=1e-6)  # the same spike
     assert theory("bounds --student tanh --target sin --r 1 --c 1 --gamma .9") == 0
@@ -51,8 +51,8 @@ def test_a_difference_that_is_not_known_is_said(capsys, monkeypatch):
     line = "curve --student relu --target z1+z2*z3 --steps 2:1.01,2:1.01 --alpha 1 --lam 1"
     theory(f"{line} --notes")
     assert "the network difference is not known" in capsys.readouterr().err
-    assert theory(f"{line} --model network") != 0
-    assert "--model srf" in capsys.readouterr().err
+    assert theory(f"{line} --theory network") != 0
+    assert "--theory srf" in capsys.readouterr().err
 
 
 def test_optimum(capsys, tmp_path):

@@ -109,7 +109,7 @@ def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
         (theory, "bounds --lam 1"),
         (theory, "spectrum --lam 1"),
         (theory, "optimum --loss hinge"),
-        (validate, "simulate --model srf"),
+        (validate, "simulate --theory srf"),
         (validate, "alignment --r 1"),
         (validate, "spectrum --train-bias"),
     ],

@@ -20,19 +20,19 @@ SMALL = "--dimension 60 --seeds 2 --rng 0"
 
 def test_curve_of_the_network(capsys):
     """The command gives the library's number, and says which model it is of."""
-    found = document(capsys, f"curve {LINE} --model network")
-    assert found["problem"]["model"] == "network"
+    found = document(capsys, f"curve {LINE} --theory network")
+    assert found["problem"]["theory"] == "network"
     point = replica.solve(replica.GradientStep(**STEP).network(beta=1.0), alpha=1, lam=0.1)
     assert found["points"][0]["test_error"] == point.test_error
     srf = document(capsys, f"curve {LINE}")
-    assert "model" not in srf["problem"]
+    assert "theory" not in srf["problem"]
     assert srf["srf"] == found["srf"]
-    assert srf == document(capsys, f"curve {LINE} --model srf")
+    assert srf == document(capsys, f"curve {LINE} --theory srf")
 
 
 def test_curve_over_fields_of_the_step_and_the_width(capsys):
     line = LINE.replace("--eta 3", "--eta 0,3")
-    points = document(capsys, f"curve {line} --beta .5,1 --model network")["points"]
+    points = document(capsys, f"curve {line} --beta .5,1 --theory network")["points"]
     assert [(p["eta"], p["beta"]) for p in points] == [(0, 0.5), (0, 1), (3, 0.5), (3, 1)]
     model = replica.GradientStep(**STEP).network(beta=0.5)
     assert points[2]["test_error"] == replica.solve(model, alpha=1, lam=0.1).test_error
@@ -44,21 +44,28 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
         (f"{LINE} --bias=0,1".replace(ONE, "--steps .5:3,.5:3"), "network", "single step"),
         (f"{LINE} --train-bias", "network", "does not cover trained biases"),
         (LINE.replace(ONE, "--r 1 --c 1 --gamma .5"), "network", "the latter with a step"),
-        (LINE, "both", "--model must be srf or network"),
+        (LINE, "both", "--theory must be srf or network"),
     ],
 )
 def test_refused_in_one_line(line, model, reason, capsys):
     for command, name in ((theory, "curve"), (validate, "compare")):
-        message = refusal(capsys, f"{name} {line} --model {model}", command)
-        assert message.startswith("error: --model must be srf")
+        message = refusal(capsys, f"{name} {line} --theory {model}", command)
+        assert message.startswith("error: --theory must be srf")
         assert reason in message
+
+
+def test_the_former_name_of_the_theory_says_the_new_one(tmp_path, capsys):
+    assert "--theory" in refusal(capsys, f"curve {LINE} --model network")
+    path = tmp_path / "problem.toml"
+    path.write_text('model = "network"\n')
+    assert "model: there is no such key: it is theory" in refusal(capsys, f"curve --config {path}")
 
 
 def test_noise_of_the_step_alone(capsys):
     """It reaches both models, and its absence means the noise of the readout's data."""
     for model in ("srf", "network"):
         quiet, step_only, both, same = (
-            document(capsys, f"curve {LINE} --model {model} {more}")["points"][0]
+            document(capsys, f"curve {LINE} --theory {model} {more}")["points"][0]
             for more in ("", "--step-noise .4", "--noise .4", "--noise .4 --step-noise .4")
         )
         assert quiet["test_error"] < step_only["test_error"] < both["test_error"]
@@ -68,23 +75,23 @@ def test_noise_of_the_step_alone(capsys):
 def test_keys_of_a_problem_file(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     keys = 'student = "tanh"\ntarget = "tanh"\nalpha0 = 0.5\neta = 3\nalpha = 1\nlam = 0.1\n'
-    path.write_text(keys + 'model = "network"\nstep_noise = "0,0.4"\n')
+    path.write_text(keys + 'theory = "network"\nstep_noise = "0,0.4"\n')
     found = document(capsys, f"curve --config {path}")
-    typed = document(capsys, f"curve {LINE} --model network --step-noise 0,.4")
+    typed = document(capsys, f"curve {LINE} --theory network --step-noise 0,.4")
     assert found == typed
     assert [point["step_noise"] for point in found["points"]] == [0, 0.4]
     # what is typed comes first
-    assert "model" not in document(capsys, f"curve --config {path} --model srf")["problem"]
-    path.write_text(keys + 'model = "both"\n')
-    assert "--model must be srf or network" in refusal(capsys, f"curve --config {path}")
+    assert "theory" not in document(capsys, f"curve --config {path} --theory srf")["problem"]
+    path.write_text(keys + 'theory = "both"\n')
+    assert "--theory must be srf or network" in refusal(capsys, f"curve --config {path}")
 
 
 @pytest.mark.parametrize(
     ("line", "note"),
     [
         (LINE, NETWORK),
-        (f"{LINE} --model network", NETWORK),
-        (f"{LINE} --model srf", "theory of the sRF, as asked"),
+        (f"{LINE} --theory network", NETWORK),
+        (f"{LINE} --theory srf", "theory of the sRF, as asked"),
         (f"{LINE} --simulated srf", "theory of the sRF, which is what is simulated"),
         (f"{LINE} --bias 1", NETWORK),
         (f"{LINE} --train-bias", f"theory of the sRF, the published equivalent: {TRAINED}"),
@@ -101,7 +108,7 @@ def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     step = replica.GradientStep(**STEP, bias=float("--bias" in line), train_bias=trained)
     model = step.network(beta=1.0) if note == NETWORK else step.srf(beta=1.0)
     there = replace(model, dimension=60)
-    assert found["points"][0]["theory_test"] == replica.solve(there, alpha=1, lam=0.1).test_error
+    assert found["points"][0]["test_error"] == replica.solve(there, alpha=1, lam=0.1).test_error
 
 
 @pytest.mark.slow
@@ -112,7 +119,7 @@ def test_figure(tmp_path):
     assert picture.stat().st_size > 5000
     found = json.loads(values.read_text())
     for name, curve in zip(("covariance", "norms"), found["curves"], strict=True):
-        errors = curve["test"]
+        errors = curve["test_error"]
         srf, equal, network = (np.array(errors[kind]) for kind in ("srf", "equal", "theory"))
         covariance, norms = equal / srf - 1, network / equal - 1
         strong, weak = (covariance, norms) if name == "covariance" else (norms, covariance)
@@ -133,10 +140,10 @@ def test_figure_of_students(tmp_path):
     found = json.loads(values.read_text())
     off = {}
     for curve in found["curves"]:
-        network, srf = np.array(curve["test"]["theory"]), np.array(curve["test"]["srf"])
+        network, srf = np.array(curve["test_error"]["theory"]), np.array(curve["test_error"]["srf"])
         assert network[0] == pytest.approx(srf[0], rel=1e-9)  # no step
         off[curve["target"], curve["alpha0"]] = (srf / network)[found["x"].index(3.0)] - 1
-        assert len(curve["test"]["simulated"]) == len(found["simulated_at"])
+        assert len(curve["test_error"]["simulated"]) == len(found["simulated_at"])
     # simulated networks over the sRF: +12 % at alpha0 = .3 and 1, +6.6 % at 3 (relu target);
     # +9.6 % at .3, -3.9 % at 3 (sin); within 2 %
     expected = {("relu", 0.3): -0.12, ("relu", 3.0): -0.062, ("sin", 0.3): -0.088}
@@ -148,7 +155,7 @@ def test_figure_of_students(tmp_path):
 def test_figure_of_steps(tmp_path):
     picture, values = tmp_path / "a.png", tmp_path / "a.json"
     assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
-    curves = [curve["test"] for curve in json.loads(values.read_text())["curves"]]
+    curves = [curve["test_error"] for curve in json.loads(values.read_text())["curves"]]
     # docs/theory.md 18, after one step and two: cases A, C and B
     assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
     assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)

@@ -65,7 +65,7 @@ def test_a_slider_changes_the_number_to_that_of_solve(opened):
 
 
 def test_the_copied_code_gives_the_number(opened, tmp_path):
-    state = {"eta": "2", "noise": "0.1", "model": "srf"}
+    state = {"eta": "2", "noise": "0.1", "theory": "srf"}
     page = opened(**state)
     page.wait(shows(number(**state)))
     page.wait(one("e.tagName == 'PRE' && e.innerText.includes('import')") + " != null")
@@ -138,8 +138,8 @@ def test_labels_have_the_error_of_their_class_first(opened):
 
 def test_expressions_biases_steps_and_infinity(opened):
     student = "relu(x) - 0.1*relu(-x)"
-    page = opened(alpha="1,2", model="srf", bias="-1,1")
-    state = {"model": "srf", "bias": "-1,1"}
+    page = opened(alpha="1,2", model="srf", bias="-1,1")  # the theory by its former name
+    state = {"theory": "srf", "bias": "-1,1"}
     page.wait(shows(number(**state)))
     box = f"{control('TEXT', '(x)')}.querySelector('input')"
     page.run(f"{box}.focus()")
@@ -169,7 +169,7 @@ def test_a_curve_is_kept_below_another(opened):
 
 
 def test_what_takes_long_is_a_sentence(opened):
-    state = {"readout": "gaussian", "model": "srf"}  # a point takes tenths of a second
+    state = {"readout": "gaussian", "theory": "srf"}  # a point takes tenths of a second
     page = opened(**state)
     page.wait(shows("of 40 points of the curve are computed"))
     page.wait(shows(number(**state)))

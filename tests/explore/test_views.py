@@ -20,10 +20,15 @@ FEW = DEFAULTS | {"alpha": "0.5:2:3"}
 # Each differs from the defaults in what the texts have to say.
 STATES = {
     "network": FEW,
-    "srf": FEW | {"model": "srf", "student": "relu", "beta": "0.5", "noise": "0.1"},
+    "srf": FEW | {"theory": "srf", "student": "relu", "beta": "0.5", "noise": "0.1"},
     "readout": FEW | {"readout": "-1,1.5", "alpha0": "inf", "alpha": "1,2"},
     "own": FEW
-    | {"student": "relu(x) - 0.1*relu(-x)", "target": "z1**2 + z1", "bias": "-1,1", "model": "srf"},
+    | {
+        "student": "relu(x) - 0.1*relu(-x)",
+        "target": "z1**2 + z1",
+        "bias": "-1,1",
+        "theory": "srf",
+    },
     "steps": FEW | {"steps": "2:1,inf:0.5", "student": "relu"},
     "loss": FEW | {"loss": "huber:0.5", "alpha": "1:2:2:log", "lam": "0.02"},
 }
@@ -59,7 +64,7 @@ ENTRIES = [
     *({"student": name} for name in ("erf", "sigmoid", "gelu", "softplus", "sin", "linear")),
     *({"target": name} for name in ("tanh", "relu", "sign", "linear", "he2", "he1+he3/6")),
     {"target": "z1 + z1*z2"},
-    *({"readout": name, "model": "srf"} for name in ("gaussian", "box")),
+    *({"readout": name, "theory": "srf"} for name in ("gaussian", "box")),
     *({"loss": name} for name in ("absolute", "quantile:0.9")),
     *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
 ]
@@ -84,7 +89,7 @@ def test_python_and_command_give_the_curve(state, capsys):
 
 @pytest.mark.parametrize("model", ["srf", "network"])
 def test_texts_of_the_bounds(model, capsys):
-    view = VIEWS["bounds"](DEFAULTS | {"model": model})
+    view = VIEWS["bounds"](DEFAULTS | {"theory": model})
     found = run_python(view, capsys)["found"]
     points = printed(view, capsys)["bounds"]
     assert [one["lower"] for one in points] == found.lower.tolist()
@@ -94,7 +99,7 @@ def test_texts_of_the_bounds(model, capsys):
 
 
 def test_texts_of_the_spectrum(capsys):
-    view = VIEWS["spectrum"](DEFAULTS | {"model": "srf"})
+    view = VIEWS["spectrum"](DEFAULTS | {"theory": "srf"})
     found = run_python(view, capsys)["found"]
     told = printed(view, capsys)
     assert told["edges"] == found.edges.tolist()
@@ -120,7 +125,7 @@ def table(view):
 
 
 def test_the_phase_diagram(capsys):
-    state = DEFAULTS | {"model": "srf", "noise": "0.1"}
+    state = DEFAULTS | {"theory": "srf", "noise": "0.1"}
     view = VIEWS["phase diagram"](state)
     names = run_python(view, capsys)
     found = names["curve"].test_error
@@ -171,7 +176,7 @@ def test_the_texts_say_what_is_special_and_no_more():
     expression = curve_view(FEW | {"target": "z1 + z1*z2", "student": "relu"})
     assert "'z1 + z1*z2'" in expression.python
     assert "'z1 + z1*z2'" in expression.command
-    assert "import numpy" not in VIEWS["spectrum"](FEW | {"model": "srf"}).python
+    assert "import numpy" not in VIEWS["spectrum"](FEW | {"theory": "srf"}).python
 
 
 BAD = {
@@ -187,7 +192,7 @@ BAD = {
     "readout": ("many", "readout must be"),
     "bias": ("x", "bias must be"),
     "steps": ("2", "steps must be"),
-    "model": ("other", "model must be"),
+    "theory": ("other", "theory must be"),
 }
 
 
@@ -222,10 +227,10 @@ def test_dots_are_what_the_command_gives(capsys):
     line = view.command.splitlines()[1]
     points = document(capsys, line.removeprefix("replica-validate "), validate)["points"]
     errors, spread = (
-        simulated.points[f"{name}_test"].values[:, 0] for name in ("simulated", "stderr")
+        simulated.points[name].values[:, 0] for name in ("test_error", "test_error_stderr")
     )
-    assert [one["simulated_test"] for one in points] == errors.tolist()
-    assert [one["stderr_test"] for one in points] == spread.tolist()
+    assert [one["test_error"] for one in points] == errors.tolist()
+    assert [one["test_error_stderr"] for one in points] == spread.tolist()
     labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
     assert "test error, networks, d = 300 (±2 s.e.)" in labels
     alpha = simulated.points.alpha.values
@@ -252,7 +257,7 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
 
 
 # Dozens of groups of neurons stand for a continuous readout: a point takes tenths of a second.
-MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "model": "srf"}
+MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "theory": "srf"}
 
 
 @pytest.mark.slow  # what takes long is meant to

@@ -55,7 +55,7 @@ def test_alpha_is_samples_over_the_input_dimension():
 
 
 def test_what_is_refused():
-    with pytest.raises(InvalidArgument, match="beta must be left out of given layers"):
+    with pytest.raises(InvalidArgument, match="beta must be left out: only a GradientStep"):
         gradient(layer(), samples=90, lam=0.1, beta=1.0)
     with pytest.raises(InvalidArgument, match="samples must be given"):
         gradient(layer(), lam=0.1)

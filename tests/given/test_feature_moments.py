@@ -137,7 +137,7 @@ def test_rows_of_constant_labels_have_these_to_the_bit():
     moments = two_classes(label_means=[0, 1])
     found = validation.compare(moments, samples=100, lam=0.1, seeds=30, rng=0)
     assert found.agrees
-    assert list(found.checks) == ["test", "train"]
+    assert list(found.checks) == ["test_error", "train_error"]
 
 
 GOOD = {"covariances": np.eye(3), "label_means": 1.0}

@@ -123,11 +123,24 @@ def test_more_samples_than_rows_are_of_the_classes():
     features, of = population(3, 8)(300)
     names = np.array(["b", "c", "a"])[of]
     sample = FeatureSample(features=features, labels=names)
+    at_last = solve(sample, samples=300, lam=0.1)
     beyond, given = (
-        solve(one, samples=301, lam=0.1) for one in (sample, replace(sample, strata=of))
+        [solve(one, samples=n, lam=0.1) for n in (300.001, 900)]
+        for one in (sample, replace(sample, strata=of))
     )
-    assert beyond.test_error == pytest.approx(given.test_error, rel=1e-9)
-    assert "more samples than rows" in repr(beyond)
+    for name in ("test_error", "classification_error", "train_error"):
+        rows, (first, last), (low, lower) = (
+            [getattr(point, name) for point in each] for each in ([at_last], beyond, given)
+        )
+        # they go on from the rows; Gaussian strata change by as much of 1e-6 as the samples
+        assert first == pytest.approx(rows[0], rel=1e-5), name
+        assert last / first == pytest.approx(lower / low, rel=1e-5), name
+        stderr = f"{name}_stderr"
+        if hasattr(at_last, stderr):
+            part = getattr(at_last, stderr) / rows[0]
+            assert getattr(beyond[1], stderr) == pytest.approx(part * last, rel=1e-5)
+    for point in (*beyond, given[1]):
+        assert "more samples than rows" in repr(point)
     with pytest.raises(InvalidArgument, match="strata must be ids of one class each"):
         solve(replace(sample, strata=np.zeros(300)), samples=100, lam=0.1)
 
@@ -167,7 +180,7 @@ def test_fits_of_a_layer_of_three_classes():
     found = validation.simulate(
         trained, samples=samples, lam=0.1, seeds=seeds, rng=0, workers=1, test_samples=2000
     )
-    each = {"test_error": found.test_error, "train_error": found.train_error} | found.measured
+    each = found.errors
     points = [solve(trained, samples=n, lam=0.1) for n in samples]
     for name in ("test_error", "train_error", "classification_error"):
         theory = np.array([getattr(point, name) for point in points])

@@ -189,7 +189,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
         ({"directions": np.ones(4)}, "directions must be of shape"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),
         ({"student": "sign"}, "student must be continuous"),
-        ({"noise": -1}, "noise must be a variance"),
+        ({"noise": -1}, "noise must be 0 or more"),
     ],
 )
 def test_mistakes_in_a_layer_are_named(change, message):

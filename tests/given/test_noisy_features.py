@@ -40,7 +40,11 @@ def test_norms_and_errors_are_those_of_fits(d, noise, intercept):
     point = solve(model, samples=1.2 * d, lam=0.05)
     assert point.converged
     found = fitted(model, int(1.2 * d), 0.05, draws=100)
-    test = simulate(model, samples=[int(1.2 * d)], lam=[0.05], seeds=20, rng=3).test_error.ravel()
+    test = (
+        simulate(model, samples=[int(1.2 * d)], lam=[0.05], seeds=20, rng=3)
+        .errors["test_error"]
+        .ravel()
+    )
     theory = point.squared_norm, point.train_error, point.test_error
     for value, draws in zip(theory, (*found.T, test), strict=True):
         # 3.5 standard errors, and the 1 / n of the theory

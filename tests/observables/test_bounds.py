@@ -209,6 +209,21 @@ def test_optimum_of_an_error_of_zero():
     assert replica.optimal_lambda(step.srf(beta=1.0), alpha=2.0).test_error == 0
 
 
+@pytest.mark.parametrize("size", [1, 1e8])
+def test_no_optimum_is_lost_to_rounding(size):
+    """Without noise, features that all of a linear target is in: errors vanish with the penalty,
+    and below some 1e-12 of the labels' power they are rounding, of either sign."""
+    step = GradientStep(student="linear", target=f"{size}*z1", alpha0=20, eta=1.0)
+    best = replica.optimal_lambda(step.srf(beta=2.0), alpha=3.0)
+    (found,) = best.minima
+    assert found.at_edge == ("lam",)
+    assert 5e-13 < found.test_error / size**2 < 1e-11  # at a step of the scan above that
+    assert not best.converged
+    assert np.isnan(best.test_error)
+    with pytest.raises(ConvergenceError, match="solved nowhere in the range"):
+        replica.optimal_eta(step, alpha=3.0, beta=2.0, lam=1e-9)
+
+
 def test_optimum_at_an_edge_is_reported():
     """Without noise, a linear network on a linear target: less penalty is always better."""
     model = SpikedRandomFeatures(student="linear", target="linear", r=0.0, c=1.0, gamma=0.0)

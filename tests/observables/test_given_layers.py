@@ -39,6 +39,9 @@ def test_a_point_is_what_the_theory_of_given_layers_says(layer):
     for name in ("test_error", "train_error", "quadrature_error", "strata"):
         assert getattr(point, name) == found.columns[name][0]
     assert "weights 90 x 120" in repr(point)
+    assert isinstance(point, replica.Solution)
+    with pytest.warns(FutureWarning, match="is now Solution"):
+        assert replica.ReadoutSolution is replica.Solution
     assert replica.solve(layer, alpha=100 / 120, lam=0.1).test_error == point.test_error
 
 
@@ -211,10 +214,21 @@ def test_what_has_no_theory_of_given_layers_says_so(layer, function):
 
 def test_calibration_and_an_optimum_of_several_samples_are_refused(sample):
     point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
-    with pytest.raises(replica.InvalidArgument, match="solution must be a Solution"):
+    with pytest.raises(replica.InvalidArgument, match="solution must be a Solution of a limit"):
         replica.calibration(point, [0.0, 1.0])
     with pytest.raises(replica.InvalidArgument, match="samples must be one number"):
         replica.optimal_lambda(sample, samples=[100, 200])
+
+
+def test_a_point_of_features_is_drawn_over_samples():
+    rng = np.random.default_rng(3)
+    labels = np.repeat([1.0, -1.0], 100)
+    features = rng.standard_normal((200, 5)) + 0.5 * labels[:, None]
+    point = replica.solve(
+        replica.FeatureSample(features=features, labels=labels), samples=50, lam=1
+    )
+    star = point.plot().get_lines()[-1]
+    assert star.get_xydata() == pytest.approx(np.array([[50, point.classification_error]]))
 
 
 def test_the_best_penalty_of_features(sample):

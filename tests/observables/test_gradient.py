@@ -93,9 +93,9 @@ def errors(problem, name, value, alpha, lam, beta, **loss):
     elif name == "beta" and beta is not None:
         beta = value
     else:
-        problem = problem.model(**{name: value} | ({} if beta is None else {"beta": beta}))
+        problem = problem.model_at(**{name: value} | ({} if beta is None else {"beta": beta}))
         beta = None
-    point = replica.solve(problem.model(beta=beta), **at)
+    point = replica.solve(problem.model_at(beta=beta), **at)
     return np.array([point.test_error, point.train_error])
 
 
@@ -193,7 +193,7 @@ def test_rates_that_all_but_vanish(eta):
     relu = replace(odd, student="relu", target="he2")
     found = replica.gradient(relu, alpha=1.5, lam=0.1, beta=1.3)
     points = [
-        replica.solve(replace(relu, eta=eta + k * 1e-3).model(beta=1.3), alpha=1.5, lam=0.1)
+        replica.solve(replace(relu, eta=eta + k * 1e-3).model_at(beta=1.3), alpha=1.5, lam=0.1)
         for k in range(5)
     ]
     reference = difference_weights(np.arange(5)) / 1e-3 @ [point.test_error for point in points]
@@ -226,7 +226,7 @@ def test_what_has_no_derivative():
     assert found.status is Status.NO_DERIVATIVE
     assert np.isfinite(found.test_error["noise"])
     several = GradientStep(student="tanh", target="sin", alpha0=1, eta=1.0, readout=[1, 2])
-    with pytest.raises(InvalidArgument, match="model must be srf here: neurons of the network"):
+    with pytest.raises(InvalidArgument, match="theory must be srf here: neurons of the network"):
         replica.gradient(several.network(beta=1.0), alpha=1.0, lam=0.1)
     with pytest.raises(InvalidArgument, match="train_bias"):
         replica.gradient(replace(step, train_bias=True), alpha=1.0, lam=0.1, beta=1.0)

@@ -36,22 +36,22 @@ def test_grids_over_losses():
 def test_grids_over_students_and_theories():
     own = replica.activation(np.arctan)
     students = ["tanh", "relu(x) - 0.1*relu(-x)", own]
-    curve = learning_curve(MODEL, student=students, model=["srf", "network"], **AT)
-    assert curve.test_error.dims == ("student", "model", "alpha")
+    curve = learning_curve(MODEL, student=students, theory=["srf", "network"], **AT)
+    assert curve.test_error.dims == ("student", "theory", "alpha")
     assert list(curve.student.values) == ["tanh", "relu(x) - 0.1*relu(-x)", own.name]
     for name, student in zip(curve.student.values, students, strict=True):
         step = replica.GradientStep(student=student, target="sin", alpha0=20, eta=3.0)
         for kind, model in (("srf", step.srf(beta=1.0)), ("network", step.network(beta=1.0))):
-            there = curve.test_error.sel(student=name, model=kind, alpha=2.0)
+            there = curve.test_error.sel(student=name, theory=kind, alpha=2.0)
             assert float(there) == solve(model, alpha=2.0, lam=0.1).test_error
 
 
 def test_one_of_each_may_be_named():
-    network = learning_curve(PUBLISHED, beta=1.0, model="network", student="relu", **AT)
+    network = learning_curve(PUBLISHED, beta=1.0, theory="network", student="relu", **AT)
     step = replica.GradientStep(student="relu", target="sin", alpha0=20, eta=3.0)
     expected = learning_curve(step.network(beta=1.0), **AT)
     np.testing.assert_array_equal(network.test_error, expected.test_error)
-    assert (network.model.item(), network.student.item()) == ("network", "relu")
+    assert (network.theory.item(), network.student.item()) == ("network", "relu")
 
 
 def test_the_best_penalty_of_every_point():
@@ -130,7 +130,7 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
         (dict(loss=["square", "square"]), "different names"),
         (dict(loss=[]), "one or more"),
         (dict(student=["tanh", "tanh"]), "different names"),
-        (dict(model=["srf", "net"]), "model must be srf or network"),
+        (dict(theory=["srf", "net"]), "theory must be srf or network"),
         (dict(lam="best", loss="huber:1"), "loss"),
         (dict(lam="worst"), "lam"),
         (dict(beta="best"), "beta"),
@@ -157,7 +157,7 @@ def test_whatever_has_several_values_is_an_axis(listed):
 
 def test_a_network_stays_what_it_is_beside_its_srf():
     network = PUBLISHED.network(beta=1.0, row_norms=False)
-    both = learning_curve(network, alpha=1.0, lam=0.1, model=["srf", "network"])
+    both = learning_curve(network, alpha=1.0, lam=0.1, theory=["srf", "network"])
     assert float(both.test_error[1]) == solve(network, alpha=1.0, lam=0.1).test_error
     assert float(both.test_error[0]) == solve(MODEL, alpha=1.0, lam=0.1).test_error
 

@@ -111,8 +111,10 @@ def test_bad_grids(call, message):
 def test_a_step_needs_beta():
     with pytest.raises(InvalidArgument, match="beta must be given"):
         learning_curve(PUBLISHED, alpha=1, lam=1)
-    with pytest.raises(InvalidArgument, match="model must be a model"):
+    with pytest.raises(InvalidArgument, match="beta must be given"):
         solve(PUBLISHED, alpha=1, lam=1)
+    with pytest.raises(InvalidArgument, match="model must be a GradientStep, or a model"):
+        solve("tanh", alpha=1, lam=1)
 
 
 def test_unresolved_points_are_flagged():
@@ -225,3 +227,47 @@ def test_a_point_knows_how_far_the_network_is():
     assert np.isnan(solve(biased, **at).network_difference)
     best = replica.optimal_eta(step, alpha=4.0, beta=1.0, lam=0.1, eta=(1.0, 100.0))
     assert ("network_difference" in str(best)) == (abs(best.point.network_difference) > 0.05)
+
+
+# Functions of a step or a model, and one number of what they return.
+OF_STEPS = {
+    "solve": lambda one, **way: solve(one, alpha=0.9, lam=0.1, **way).test_error,
+    "optimal_lambda": lambda one, **way: replica.optimal_lambda(one, alpha=1.0, **way).lam,
+    "optimal_eta": lambda one, **way: (
+        replica.optimal_eta(one, alpha=1.0, lam=0.1, eta=(1.0, 9.0), **way).eta
+    ),
+    "bounds": lambda one, **way: replica.bounds(one, **way).lower,
+    "bounds over eta": lambda one, **way: replica.bounds(one, eta=2.0, **way).lower.item(),
+    "best_bounds": lambda one, **way: replica.best_bounds(one, eta=(1.0, 9.0), **way).upper,
+    "gradient": lambda one, **way: replica.gradient(one, alpha=0.9, lam=0.1, **way).test_error[
+        "lam"
+    ],
+    "learned_function": lambda one, **way: float(
+        replica.learned_function(one, alpha=0.9, lam=0.1, **way).mean(1.0)
+    ),
+    "spectrum": lambda one, **way: replica.spectrum(one, 2.0, **way).edges.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", OF_STEPS)
+def test_a_step_with_its_width_is_its_model(name):
+    """For every function, either theory; a model has a width and a theory, and is given neither."""
+    number, network = OF_STEPS[name], PUBLISHED.network(beta=0.5)
+    assert number(PUBLISHED, beta=0.5) == number(PUBLISHED.srf(beta=0.5))
+    if name not in ("optimal_eta", "best_bounds"):  # which take seconds
+        assert number(PUBLISHED, beta=0.5, theory="network") == number(network)
+    for given in ({"beta": 0.5}, {"theory": "srf"}):
+        (option,) = given
+        with pytest.raises(InvalidArgument, match=f"{option} must be left out: only a Gradient"):
+            number(network, **given)
+    with pytest.raises(InvalidArgument, match="theory must be srf or network"):
+        number(PUBLISHED, beta=0.5, theory="both")
+
+
+def test_former_ways_to_a_model_say_what_to_type():
+    with pytest.raises(AttributeError, match=r"take step.srf\(beta=...\) or step.network"):
+        PUBLISHED.model(beta=1.0)
+    with pytest.raises(AttributeError, match=r"take step.network\(beta=...\)"):
+        replica.Network(step=PUBLISHED)
+    with pytest.raises(InvalidArgument, match="did you mean theory"):
+        learning_curve(PUBLISHED, alpha=1.0, lam=0.1, beta=1.0, model="network")

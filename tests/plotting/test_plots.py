@@ -21,7 +21,7 @@ def test_own_points_lie_beside_the_lines():
     """Each in the colour of its line; what has none is refused."""
     curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1])
     points = {"alpha": [1, 2, 1], "lam": [0.1, 0.1, 0.01], "test_error": [0.3, 0.2, 0.4],
-              "stderr": [0.01, 0.02, 0.03]}  # fmt: skip
+              "test_error_stderr": [0.01, 0.02, 0.03]}  # fmt: skip
     ax = plotting.plot_curve(curve, train=False, points=points)
     lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 3]
     first, second, _ = ax.containers  # the last is in the legend
@@ -36,12 +36,12 @@ def test_own_points_lie_beside_the_lines():
         one = {name: values[:1] for name, values in points.items()} | odd
         with pytest.raises(replica.InvalidArgument, match=said):
             plotting.plot_curve(curve, points={k: v for k, v in one.items() if v is not None})
-    points |= {"train_error": [0.1, 0.05, 0.2], "train_stderr": [0.01, 0.01, 0.02]}
+    points |= {"train_error": [0.1, 0.05, 0.2], "train_error_stderr": [0.01, 0.01, 0.02]}
     test, train, *_ = plotting.plot_curve(curve, points=points).containers
     assert (test.lines[0].get_ydata(), train.lines[0].get_ydata()) == ([0.4], [0.2])
     assert [one.lines[0].get_markerfacecolor() == "white" for one in (test, train)] == [False, True]
     ax = plotting.plot_curve(curve, error="train_error", points=points)
-    assert ax.containers[0].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.14, 0.26])
+    assert ax.containers[0].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.16, 0.24])
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
     ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
     assert len(ax.containers) == 2
@@ -80,8 +80,9 @@ WIDE = np.linspace(0.5, 3, 12)
     [
         ({}, {"alpha": [1.0, 2.0], "test_error": [0.1]}, "one length"),
         ({}, {"alpha": [1.0], "test_error": ["x"]}, "of numbers"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [-1.0]}, "0 or more"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "train_stderr": [-1.0]}, "train_stderr"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "test_error_stderr": [-1.0]}, "0 or more"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [0.1]}, "test_error_stderr"),
+        ({}, {"alpha": [1.0], "test_error": [0.1], "train_error_stderr": [-1.0]}, "a train_error"),
         ({}, {"alpha": [1.0], "test_error": [0.1], "lam": [5.0]}, "on the lines"),
         ({}, 3, "a data frame"),
         ({"student": ["tanh", "erf"]}, {"alpha": [1], "test_error": [1], "student": [3]}, "lines"),
@@ -455,14 +456,15 @@ def test_a_style_can_be_turned_off():
 def test_a_figure_for_a_column_of_a_paper(drawn):
     """3.4 x 2.6 inches: no title, 8 points, a legend on no line, and all of it on the canvas."""
     curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0, 3.0], lam=[0.01, 0.1])
-    points = {f"simulated_{one}": curve[f"{one}_error"].sel(lam=[0.1]) for one in ("test", "train")}
-    points |= {f"stderr_{one}": 0.1 * points[f"simulated_{one}"] for one in ("test", "train")}
-    points |= {f"theory_{one}": points[f"simulated_{one}"] for one in ("test", "train")}
+    points = curve[["test_error", "train_error"]].sel(lam=[0.1])
+    points = points.expand_dims(source=["theory", "simulation"])
+    for name in list(points):
+        points[f"{name}_stderr"], points[f"{name}_z"] = 0.1 * points[name], 0 * points[name]
     with plotting.style("paper"):
         if drawn == "curve":
             ax = plotting.plot_curve(curve)
         elif drawn == "comparison":
-            ax = plotting.plot_comparison(xarray.Dataset(points), {"theory": curve.sel(lam=[0.1])})
+            ax = plotting.plot_comparison(points, {"theory": curve.sel(lam=[0.1])})
         else:
             best = replica.learning_curve(MODEL, alpha=[0.5, 1, 2], lam="best")
             ax = plotting.plot_curve(best, error="lam")

@@ -1,12 +1,20 @@
 """Problem objects: ranges, shapes and laws with their messages, pickles."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import cauchy, poisson
 
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+import replica
+from replica import (
+    GaussianMixture,
+    GradientStep,
+    InvalidArgument,
+    SpikedRandomFeatures,
+    hermite,
+)
 
 SRF = dict(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.5)
 STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
@@ -78,3 +86,44 @@ def test_problems_are_frozen_and_compare_by_value():
     assert hash(step) == hash(GradientStep(**STEP))
     step = GradientStep(**STEP, readout="gaussian")
     assert pickle.loads(pickle.dumps(step)) == step  # as worker processes need it
+
+
+MIXTURE = GaussianMixture(
+    means=[[1.5, 0], [-1.5, 0]], covariances=[[1, 0], [0, 0.5]], fractions=[0.3, 0.7]
+)
+ONE = GradientStep(student="tanh", target="sin", alpha0=2, eta=1 / 3)
+LAWS = GradientStep(**STEP | {"alpha0": np.inf}, readout=([1, 2], [0.3, 0.7]), bias=[0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MIXTURE, ONE, LAWS, LAWS.srf(beta=0.7), ONE.srf(beta=1 / 3), ONE.network(beta=1 / 3),
+        ONE.network(beta=1, row_norms=False), ONE.srf(beta=1, dimension=50),
+        replace(ONE.network(beta=1), dimension=500), replace(ONE.srf(beta=1), dimension=500),
+        replace(ONE.srf(beta=1), noise=0.3),
+        GradientStep(
+            student="tanh", target="sin", steps=[(2, 1), (np.inf, 0.1)], noise=0.1, decay=[0, 0.2],
+            step_noise=[0.1, 0.3],
+        ),
+        GradientStep(**STEP, readout="gaussian", bias=0.5, initialisation="gaussian"),
+        GradientStep(**STEP | dict(student="he1+he2/3", target="z1 + z2**2/3"), step_target="z1"),
+        GradientStep(**STEP | dict(student=hermite([0, 1, 1 / 3]), target="relu(x)-.1*relu(-x)")),
+        GradientStep(**STEP | dict(target="classes:1,-1"), inputs=MIXTURE, intercept=True),
+        SpikedRandomFeatures(
+            **SRF | dict(r=[[1, 0.2], [0.3, 1 / 3]], c=[1, 2], gamma=[0.5, 0.5]), bias=[0, 1],
+            fractions=[0.3, 0.7], label_noise="outliers:0.123456789:9",
+        ),
+        SpikedRandomFeatures(**SRF | dict(target="sign"), label_noise="flip:0.1", train_bias=True),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_problem_is_shown_as_the_code_that_makes_it(problem):
+    names = {name: getattr(replica, name) for name in replica.__all__}
+    assert eval(repr(problem), names) == problem
+
+
+def test_what_cannot_be_typed_is_named():
+    assert "student=Activation(<lambda>)" in repr(GradientStep(**STEP | dict(student=lambda x: x)))
+    wide = GaussianMixture(means=np.zeros((2, 30)))
+    assert repr(wide) == "GaussianMixture(2 components in 30 dimensions)"

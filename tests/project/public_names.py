@@ -68,7 +68,7 @@ def results(replica, validation):
     at, small = dict(alpha=1.0, lam=0.1), dict(seeds=2, rng=0)
     logistic = replica.solve(signs, **at, loss="logistic")
     nine = [float(i) for i in range(9)]
-    sample = replica.FeatureSample(features=[[x] for x in nine], labels=nine)
+    sample = replica.FeatureSample(features=[[x] for x in nine], labels=nine, classes=())
     found = {
         "solve": replica.solve(model, **at),
         "solve.overlaps": replica.solve(model, **at).overlaps,

@@ -73,7 +73,6 @@ def test_symbol_table_names_exist():
         *replica.GradientStep.__dataclass_fields__,
         *replica.SpikedRandomFeatures.__dataclass_fields__,
         *replica.Solution.__dataclass_fields__,
-        *replica.ReadoutSolution.__dataclass_fields__,
         "V1", "V2", "m", "theta", "psi", "Q1", "q2",
     }  # fmt: skip
     assert len(rows) > 12

@@ -95,7 +95,7 @@ def names():
     for given in noises:
         yield ["replica", "curve", *POINT, f"--label-noise={given}"]
     for given in ("", "SRF", "x", "gaussian"):
-        yield ["replica", "curve", *POINT, f"--model={given}"]
+        yield ["replica", "curve", *POINT, f"--theory={given}"]
         yield [*SIMULATE, f"--simulated={given}x"]
 
 
@@ -154,7 +154,7 @@ def combinations():
     point, srf = ["replica", "curve", *POINT], ["replica", "curve", *SRF]
     yield [*point, "--r", "1"]
     yield [*point, "--steps", "1:1,1:1"]
-    yield [*srf, "--alpha", "1", "--lam", "1", "--model", "network"]
+    yield [*srf, "--alpha", "1", "--lam", "1", "--theory", "network"]
     yield [*srf, "--alpha", "1", "--lam", "1", "--readout", "1,2"]
     plain = ["replica", "curve", *POINT[:4], "--alpha", "1", "--lam", "1"]
     for steps in ("", "1", "1:", "1:1:1", "1:x", "0:1", "-1:1", "nan:1", "1:1e300", "," * 1000):

@@ -27,7 +27,7 @@ def files():
             ["replica", "curve", "--config", "p.toml"],
             {"p.toml": problem(**{name: "evil:f"}), "evil.py": b"open('ran', 'w')\nf = abs\n"},
         )
-    for name in ("student", "target", "loss", "readout", "bias", "label_noise", "model", "steps"):
+    for name in ("student", "target", "loss", "readout", "bias", "label_noise", "theory", "steps"):
         for value in (1e400, {"a": 1}, [["x"]], [[[1]]], True):
             yield ["replica", "curve", "--config", "p.toml"], {"p.toml": problem(**{name: value})}
     for path in (".", "/", "nowhere.toml", "/dev/zero", "/dev/null", "/proc/self/mem", "x" * 5000):

@@ -48,7 +48,7 @@ def test_whatever_an_executor_raises(tmp_path, error, at_once):
     with pytest.raises(WorkerDied, match=f"the executor failed \\({type(error).__name__}"):
         simulate(MODEL, store=tmp_path, executor=Failing(2, error, at_once), **OPTIONS)
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
-    np.testing.assert_array_equal(found.test_error, expected.test_error)
+    np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
 
 
 def test_an_error_of_a_cell_is_its_own():
@@ -77,7 +77,9 @@ def test_faults_of_a_dask_cluster(tmp_path, fault):
         assert "the executor failed" in found["error"]
         assert "the same call with a new executor continues from there exactly" in found["error"]
     resumed = simulate(MODEL, store=tmp_path, **OPTIONS)
-    np.testing.assert_array_equal(resumed.test_error, simulate(MODEL, **OPTIONS).test_error)
+    np.testing.assert_array_equal(
+        resumed.errors["test_error"], simulate(MODEL, **OPTIONS).errors["test_error"]
+    )
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_the_method_has_the_numbers_of_its_version():
         "gaussian": simulate(MODEL, simulated="gaussian", **OPTIONS),
         "huber": simulate(MODEL, loss="huber:0.5", **OPTIONS),
     }
-    found = {name: one.test_error[1, 1, 1] for name, one in cells.items()}
+    found = {name: one.errors["test_error"][1, 1, 1] for name, one in cells.items()}
     assert describe_cells(cells["srf"].experiment, [0])[0]["method"] == METHOD == 2
     assert found == pytest.approx(FROZEN, rel=1e-9)  # the last digits differ between libraries
 

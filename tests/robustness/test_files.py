@@ -178,10 +178,10 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
         return [float(word) for word in done.stdout.split()]
 
     before = errors()
-    file = tmp_path / "replica/saddle_point/one_group/readout.py"
+    file = tmp_path / "replica/saddle_point/one_group/responses.py"
     text = file.read_text()
-    assert text.count("T += w * error") == 1
-    file.write_text(text.replace("T += w * error", "T += 2 * w * error"))  # of the test error
+    assert text.count("R0 += wR") == 1
+    file.write_text(text.replace("R0 += wR", "R0 += 1.5 * wR"))  # of (i) and (ii)
     after = errors()
     assert before == pytest.approx([before[0]] * 2, rel=1e-12)
     assert after == pytest.approx([after[0]] * 2, rel=1e-12)

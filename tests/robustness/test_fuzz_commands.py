@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from replica.cli.main import app
-from replica.cli.options import FLAGS, GRIDS, HELP, OF_PROBLEMS
+from replica.cli.option_table import FLAGS, GRIDS, HELP, OF_PROBLEMS
 from validation.cli.main import app as validation
 
 from .commands import run_command
@@ -74,7 +74,7 @@ SPECIAL = {
     "steps": st.lists(st.tuples(NUMBERS, NUMBERS), max_size=3).map(
         lambda pairs: ",".join(f"{a!r}:{b!r}" for a, b in pairs)
     ),
-    "model": st.sampled_from(["srf", "network", "x"]),
+    "theory": st.sampled_from(["srf", "network", "x"]),
 }
 USUAL = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3", "alpha": "1", "lam": ".1"}
 
@@ -139,14 +139,14 @@ def test_simulations(command, options, sizes):
     assume(not any(honest(options.get(name, "")) for name in ratios))
     own = {"dimension": 20, "seeds": 2, "rng": 0}
     if command in ("alignment", "spectrum"):
-        options = {k: v for k, v in options.items() if k not in ("lam", "loss", "model")}
+        options = {k: v for k, v in options.items() if k not in ("lam", "loss", "theory")}
         sizes = {k: v for k, v in sizes.items() if k in own}
     if command == "spectrum":
         options["time-limit"] = 20
     if command == "alignment":
         del options["alpha"]
     if command == "simulate":
-        options.pop("model", None)
+        options.pop("theory", None)
     check(["replica-validate", command, *arguments(options), *arguments(own | sizes)])
 
 

@@ -16,7 +16,7 @@ def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
         STEP, alpha=1.0, lam=1e4, dimension=100, seeds=5, rng=0, beta=1.0, simulated="srf"
     )
     assert found.agrees
-    assert found.checks["test"].theory[0, 0] == pytest.approx(
+    assert found.checks["test_error"].theory[0, 0] == pytest.approx(
         0.430, abs=0.001
     )  # simulated: .437 +- .003
     limit = replica.solve(STEP.srf(beta=1.0), alpha=1.0, lam=1e4)
@@ -26,17 +26,17 @@ def test_a_comparison_takes_the_theory_at_the_simulated_dimension():
 @pytest.mark.slow
 def test_a_theory_that_is_not_found_at_the_dimension_is_not_replaced_by_the_limit(capsys, caplog):
     """A Gaussian readout: the limit, .0252, is 20 % below what is simulated at d = 100."""
-    line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --model srf"
+    line = "compare --student tanh --target sin --alpha0 20 --eta 3 --readout gaussian --theory srf"
     line += " --alpha 1 --lam .1 --loss huber:0.3 --dimension 100 --seeds 2 --rng 0 --json"
     status = validate(line)
     out, _ = capsys.readouterr()
-    (point,) = json.loads(out)["points"]
-    if point["theory_test"] is None:
-        assert (status, point["z"]) == (1, None)
+    theory, point = json.loads(out)["points"]
+    if theory["test_error"] is None:
+        assert (status, point["test_error_z"]) == (1, None)
         assert "1 of 1 points did not converge" in caplog.text
     else:
-        assert point["theory_test"] == pytest.approx(point["simulated_test"], rel=0.2)
-        assert point["theory_test"] > 1.1 * 0.0252
+        assert theory["test_error"] == pytest.approx(point["test_error"], rel=0.2)
+        assert theory["test_error"] > 1.1 * 0.0252
 
 
 @pytest.mark.parametrize("loss", ["square", "huber:0.3"])

@@ -45,7 +45,6 @@ CALLS = {  # what is called, with arguments that are right
     replica.after_each_step: dict(step=STEP),
     replica.hermite: dict(coefficients=[0, 1.0]),
     replica.loss: dict(spec="huber:1"),
-    replica.Network: dict(step=STEP, beta=1.0),
     replica.GradientStep: dict(student="tanh", target="sin", alpha0=2, eta=1.0),
     replica.SpikedRandomFeatures: dict(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9),
     replica.GaussianMixture: dict(means=[[1.0]], covariances=[[[1.0]]], fractions=[1.0]),
@@ -121,7 +120,6 @@ def test_all_public_functions_are_called():
         "Calibration",
         "InvalidArgument",
         "Loss",
-        "ReadoutSolution",
         "Solution",
     }
     named = {name for name in replica.__all__ if callable(getattr(replica, name))}

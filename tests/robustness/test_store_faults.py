@@ -159,7 +159,7 @@ def test_many_faults_are_one_line(tmp_path, caplog):
         file.write_text("")
     (tmp_path / "notes").touch()
     found = simulate(MODEL, store=tmp_path, **OPTIONS)
-    np.testing.assert_array_equal(found.test_error, expected.test_error)
+    np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
     (damaged,) = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
     assert "is damaged or not what its name says, as with 2 others" in damaged
     assert (tmp_path / "notes").exists()
@@ -264,7 +264,7 @@ def test_a_read_only_store_is_read(open_path):
     open_path.chmod(0o555)
     with as_a_stranger():
         found = simulate(MODEL, store=open_path, **OPTIONS)
-        np.testing.assert_array_equal(found.test_error, expected.test_error)
+        np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
         with pytest.raises(InvalidArgument, match="written to, as 1 cells are not in it"):
             simulate(MODEL, store=open_path, **(OPTIONS | {"seeds": 4}))
 

@@ -1,4 +1,4 @@
-"""The compiled core against the general code, which shares nothing with it but the table."""
+"""The compiled core of the responses against those of the general code."""
 
 from dataclasses import replace
 
@@ -131,17 +131,16 @@ def test_network_at_its_thresholds(name, lam):
 def test_core_as_python(name, monkeypatch):
     """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
     table = of(name)
-    compiled, error = ridge.solve_compiled(table, table, ALPHA, LAM)
-    monkeypatch.setattr(points, "kernel", lambda: points.solve)
-    monkeypatch.setattr(one_group, "worth_compiling", lambda points: True)
-    plain, error = ridge.solve_compiled(table, table, ALPHA, LAM)
+    compiled, error = solve_and_check(table, table, ALPHA, LAM)
+    monkeypatch.setattr(points, "kernel", lambda: points.solve_task)
+    plain, error = solve_and_check(table, table, ALPHA, LAM)
     assert_agree(plain, compiled, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at
     assert error.max() < 1e-12  # with that of the tabulated rows of a network
 
 
 @pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
-def test_violations_are_those_of_the_general_code(name):
+def test_violations_are_those_of_the_general_code(name, monkeypatch):
     """On a table too coarse, and of numbers that solve nothing; to 1e-6 of the larger, of a
     network to what c_e changes in second order."""
     fine, coarse = of(name), table_at(model_of(name), 0)
@@ -150,8 +149,9 @@ def test_violations_are_those_of_the_general_code(name):
     varying = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
-    points, error = solve_and_check(fine, coarse, ALPHA, LAM)
-    _, expected = with_residuals(points, fine, coarse, ALPHA, LAM)
+    found, error = solve_and_check(fine, coarse, ALPHA, LAM)
+    monkeypatch.setattr(one_group, "kernel", lambda: None)
+    _, expected = with_residuals(found, fine, coarse, ALPHA, LAM)
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
     rel = 1e-6 if name in MODELS else max(1e-6, 10 * expected.max())
     assert error == pytest.approx(expected, rel=rel, abs=1e-13)

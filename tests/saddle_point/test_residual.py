@@ -10,9 +10,6 @@ from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.equivalence import table_at
 from replica.saddle_point import Overlaps, ridge, solve_damped
-from replica.saddle_point.one_group.readout import readout
-from replica.saddle_point.one_group.responses import responses
-from replica.saddle_point.one_group.violation import violation
 from replica.saddle_point.residual import residual
 from solvers.results import Status
 from solvers.rules import trapezoid
@@ -113,7 +110,7 @@ def test_sources_are_checked(solved, which, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "part"),
     [("conjugates_from", None), ("second_moments_at", None), ("signal_sources", "X2"),
-     ("susceptibility", "root")],
+     ("susceptibility", "matrix")],
 )  # fmt: skip
 def test_every_response_is_checked(solved, name, part, monkeypatch):
     table, right = solved[0], ridge.responses_of
@@ -151,32 +148,17 @@ def test_what_damped_iteration_does_not_reach_is_flagged(monkeypatch):
 @pytest.mark.parametrize(
     "name", ["one group", "finite dimension", "network", "mixture", "network, two steps"]
 )
-def test_the_compiled_check_sees_every_number(name):
-    table = table_at(MODELS[name], 2).one_group
-    alpha, lam, case = 1.3, 0.01, (table.one_spike, table.several)
-    W1, V2, _, _ = responses(table, alpha, lam)
-    point = readout(table, *case, alpha, lam, W1, V2)
-
-    def violated(point):
-        with np.errstate(all="ignore"):  # what is wrong may be anything
-            return violation(table, *case, alpha, lam, point)
-
-    assert violated(point) < 1e-12
-
-    def wrong(value):
-        return 1.2 * value + (abs(value) < 1e-9)
-
-    signal = point.signal
-    for quantity, value in point._asdict().items():
-        if quantity != "signal":
-            assert violated(point._replace(**{quantity: wrong(value)})) > WRONG, quantity
-    for quantity, value in signal._asdict().items():
-        for k, number in enumerate(np.atleast_1d(value)):
-            if number == 0 and table.rows is None and table.one_spike:
-                continue  # an sRF has no chi
-            bad = np.where(np.arange(np.size(value)) == k, wrong(number), value)
-            bad = signal._replace(**{quantity: bad if np.ndim(value) else float(bad[0])})
-            assert violated(point._replace(signal=bad)) > WRONG, (quantity, k)
+@pytest.mark.parametrize("record", ["overlaps", "conjugates"])
+def test_every_entry_of_one_group_is_checked(name, record):
+    table = table_at(MODELS[name], 2)
+    points = ridge.solve_points(table, **POINTS)
+    numbers = getattr(points, record)
+    for quantity, value in numbers._asdict().items():
+        for entry in np.ndindex(value.shape[1:]):
+            bad = value.copy()
+            bad[:, *entry] = 1.2 * bad[:, *entry] + (np.abs(bad[:, *entry]) < 1e-9)
+            bad = numbers._replace(**{quantity: bad})
+            assert of(table, points._replace(**{record: bad})).min() > WRONG, (quantity, entry)
 
 
 @pytest.mark.parametrize("loss", ["huber:0.5", "logistic"])

@@ -37,12 +37,7 @@ def test_fields_that_the_step_does_not_make_are_refused():
         replace(model, r=2.0)
     with pytest.raises(InvalidArgument, match="origin must be left out"):
         SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, origin="some")
-    assert replace(model, beta=2.0) == replica.Network(step=model.step, beta=2.0)
-
-
-def test_the_network_is_also_the_published_model():
-    step = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=1.0)
-    assert step.network(beta=0.7).srf == step.srf(beta=0.7)
+    assert replace(model, beta=2.0) == model.step.network(beta=2.0)
 
 
 @pytest.mark.parametrize(

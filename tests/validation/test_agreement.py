@@ -130,7 +130,7 @@ def test_theory_and_simulation_agree(problem, options):
     assert np.all(near), found.document()
     losses = {"loss_error", "train_loss"} if options.get("loss", "square") != "square" else set()
     signs = {"classification_error"} if problem.labels.binary else set()
-    assert {*found.checks} == {"test", "train"} | losses | signs
+    assert {*found.checks} == {"test_error", "train_error"} | losses | signs
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_finite_size_bias_is_within_the_allowance(model):
     three of their own standard errors."""
     for d, seeds in ((200, 100), (400, 50)):
         found = compare(model, alpha=[0.5, 2], lam=[0.01, 0.1], dimension=d, seeds=seeds, rng=2)
-        check = found.checks["test"]
+        check = found.checks["test_error"]
         bias = np.abs(check.simulated - check.theory)
         assert (bias <= ALLOWANCE / d * check.theory + 3 * check.stderr).all()
 
@@ -173,7 +173,7 @@ def test_large_overlaps_cost_at_finite_size(step, points):
     found = compare(model, **points, **size)
     assert found.agrees
     limit = sweep(model, **points, grids={}).columns["test_error"]
-    check = found.checks["test"]
+    check = found.checks["test_error"]
     wrong = check._replace(theory=limit.reshape(check.theory.shape))
     assert not wrong.agrees(found.allowance, size["seeds"]).all()
 
@@ -231,8 +231,8 @@ def test_network_agrees_with_its_own_theory_alone():
     step = GradientStep(**NETWORK | dict(alpha0=0.3, eta=6.0))
     points = {"alpha": [2.0, 3.0], "lam": 0.1, "beta": 0.5, "allowance": 0.0}
     own, srf = (
-        compare(step, **points, dimension=300, seeds=8, rng=0, model=model)
-        for model in (None, "srf")
+        compare(step, **points, dimension=300, seeds=8, rng=0, theory=theory)
+        for theory in (None, "srf")
     )
     assert own.agrees, own.verdict
     assert not srf.agrees, srf.verdict

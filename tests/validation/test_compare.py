@@ -54,13 +54,13 @@ def test_tolerance():
 def test_the_theory_given_drawn_layers_leaves_out_their_noise():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0, noise=0.05)
     at = dict(beta=0.5, alpha=1.5, lam=0.1, dimension=160, seeds=6, rng=0)
-    limit, given = (compare(step, model=model, **at) for model in (None, "given"))
+    limit, given = (compare(step, theory=theory, **at) for theory in (None, "given"))
     assert given.agrees
     assert given.note == "theory given the first layer of every draw"
     assert given.allowance == 1 / 240
-    simulated, theory = given.simulation.test_error, given.checks["test"]
-    assert theory.simulated == limit.checks["test"].simulated == simulated.mean()
-    assert theory.stderr < limit.checks["test"].stderr
+    simulated, theory = given.simulation.test_error, given.checks["test_error"]
+    assert theory.simulated == limit.checks["test_error"].simulated == simulated.mean()
+    assert theory.stderr < limit.checks["test_error"].stderr
     # of this size, where the layers' noise is a part of the readout's
     layers = [first_layer(step, dimension=160, beta=0.5, rng=seed) for seed in range(6)]
     errors = [solve(layer, samples=240, lam=0.1).test_error for layer in layers]
@@ -73,38 +73,41 @@ def test_the_theory_given_drawn_layers_leaves_out_their_noise():
 )
 def test_the_theory_given_drawn_layers_is_that_of_drawn_layers_of_one_size(run, of):
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0)
-    with pytest.raises(InvalidArgument, match="model"):
-        run(step, model="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
+    with pytest.raises(InvalidArgument, match="theory"):
+        run(step, theory="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
+    with pytest.raises(InvalidArgument, match="say theory="):
+        run(step, model="srf", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
 
 
 def test_document_is_json_with_null_for_unknown():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
     comparison = compare(step, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0, beta=0.5)
-    unknown = comparison.checks["test"]._replace(theory=np.full((2, 2), np.nan))
-    of_unknown = replace(comparison, checks=comparison.checks | {"test": unknown})
+    unknown = comparison.checks["test_error"]._replace(theory=np.full((2, 2), np.nan))
+    of_unknown = replace(comparison, checks=comparison.checks | {"test_error": unknown})
     assert not of_unknown.agrees
     document = of_unknown.document()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert (document["dimension"], document["seeds"], document["problem"]["beta"]) == (60, 3, 0.5)
-    points = [(p["alpha"], p["lam"]) for p in document["points"]]
+    points = [(p["alpha"], p["lam"]) for p in document["points"][::2]]
     assert points == [(0.5, 0.1), (0.5, 1), (1, 0.1), (1, 1)]
-    point = document["points"][1]
-    assert (point["theory_test"], point["z"]) == (None, None)
-    assert point["simulated_train"] == comparison.simulation.train_mean[0, 1]
-    assert point["z_train"] == comparison.checks["train"].z[0, 1]
+    theory, point = document["points"][2:4]
+    assert (theory["source"], point["source"]) == ("theory", "simulation")
+    assert (theory["test_error"], point["test_error_z"]) == (None, None)
+    assert point["train_error"] == comparison.simulation.train_error[0, 1]
+    assert point["train_error_z"] == comparison.checks["train_error"].z[0, 1]
 
 
 def test_dataset_says_what_it_holds(tmp_path):
-    """Through NetCDF and back: dimensions, units, problem, seeds and versions."""
+    """Through NetCDF and back: dimensions, labels, problem, seeds and versions."""
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, readout=[-1, 2])
     at = dict(alpha=[0.5, 1], lam=[0.1, 1, 2], dimension=30, beta=0.5)
     simulation = simulate(step, **at, seeds=4, rng=7)
     simulation.dataset().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with xarray.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as found:
         assert dict(found.sizes) == {"seed": 4, "alpha": 2, "lam": 3}
-        for name in ("test_error", "test_variance", "train_stderr", "lam"):
+        for name in ("test_error", "test_variance", "train_error_stderr", "lam"):
             np.testing.assert_array_equal(found[name], getattr(simulation, name))
-        assert found.test_error.attrs["units"] == "mean squared error"
+        assert found.test_error.attrs["long_name"].startswith("test error")
         assert found.attrs["student"] == "tanh"
         assert found.attrs["readout"] == "[[-1.0, 2.0], [0.5, 0.5]]"
         assert (found.attrs["dimension"], found.attrs["beta"]) == (30, 0.5)
@@ -118,13 +121,17 @@ def test_a_comparison_can_be_run_again_from_its_attributes():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, noise=0.1)
     first = compare(step, alpha=[0.5, 1], lam=0.1, dimension=30, seeds=3, rng=7, beta=0.5)
     data = first.dataset()
+    assert data.test_error.dims == ("alpha", "source")  # a number given stays one
+    assert first.simulation.dataset().test_error.dims == ("alpha",)
     of = {name: data.attrs[name] for name in ("student", "target", "alpha0", "eta", "noise")}
     how = {name: data.attrs[name] for name in ("dimension", "seeds", "simulated", "test_samples")}
     again = compare(
         GradientStep(**of), alpha=data.alpha, lam=data.lam, beta=data.attrs["beta"],
         rng=int(data.attrs["rng"]), **how,
     )  # fmt: skip
-    np.testing.assert_array_equal(again.checks["test"].simulated, data.simulated_test)
+    np.testing.assert_array_equal(
+        again.checks["test_error"].simulated[:, 0], data.test_error.sel(source="simulation")
+    )
     assert data.attrs["theory"] == again.note
     grid = compare_grid(step, grids={"eta": [1.0, 2.0]}, alpha=1, lam=0.1, beta=0.5, rng=7, **how)
     assert data.attrs.items() - {("eta", 1.0)} <= grid.dataset().attrs.items()
@@ -146,7 +153,7 @@ def judged(z, off=0.0, allowance=0.0, train=None):
     1, by ``off``, and its training errors likewise."""
     comparison = compare(MODEL, alpha=1, lam=[0.1, 1], dimension=60, seeds=10, rng=0)
     checks = {}
-    for name, scores in (("test", z), ("train", z if train is None else train)):
+    for name, scores in (("test_error", z), ("train_error", z if train is None else train)):
         scores = np.array([scores], dtype=float)
         stderr = np.full((1, 2), 0.1) if not off else np.abs(off / scores)
         checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr)
@@ -192,7 +199,7 @@ def test_differences_are_of_the_simulated_error(theory, simulated, said):
     """As the numbers are read: ten times too large is no 91 %."""
     check = Check(*np.full((3, 1, 1), [[[theory]], [[simulated]], [[0.01]]]))
     at = {"alpha": np.ones(1), "lam": np.ones(1)}
-    sentence = verdict({"test": check}, at, allowance=0.0, size="n = 50", seeds=8)[1]
+    sentence = verdict({"test_error": check}, at, allowance=0.0, size="n = 50", seeds=8)[1]
     assert f"simulated: {said} standard errors)" in sentence
 
 
@@ -202,14 +209,14 @@ def test_errors_far_apart_are_never_called_agreement(stderr, seeds, allowance):
     at = {"samples": np.array([50.0]), "lam": np.array([0.1])}
     told = {"allowance": allowance, "size": "n = 50", "seeds": seeds}
     far = Check(*np.reshape([0.467, 0.371, stderr], (3, 1, 1)))
-    equal, sentence = verdict({"test": far}, at, **told)
+    equal, sentence = verdict({"test_error": far}, at, **told)
     assert not equal
     assert sentence.startswith("Not enough draws, or too small a size, to tell whether theory and")
     assert "they differ in 1 of 1 errors by more than 25%, though within the" in sentence
     assert not far.agrees(allowance, seeds).any()
     near = Check(*np.reshape([0.419, 0.371, stderr], (3, 1, 1)))
     assert near.agrees(allowance, seeds).all()
-    assert "not enough" not in verdict({"test": near}, at, **told)[1].lower()
+    assert "not enough" not in verdict({"test_error": near}, at, **told)[1].lower()
 
 
 def test_a_mean_that_is_too_small_has_its_standard_error_twice_at_most():
@@ -265,8 +272,8 @@ def test_errors_on_one_side_are_not_called_agreement(z, train, said):
 
 def test_a_theory_that_did_not_converge_agrees_with_nothing():
     known = judged([0.0, 0.0])
-    unknown = known.checks["test"]._replace(theory=np.full((1, 2), np.nan))
-    unknown = replace(known, checks=known.checks | {"test": unknown})
+    unknown = known.checks["test_error"]._replace(theory=np.full((1, 2), np.nan))
+    unknown = replace(known, checks=known.checks | {"test_error": unknown})
     assert not unknown.agrees
     assert unknown.verdict == (
         "The theory did not converge everywhere, so that agreement cannot be told."
@@ -288,7 +295,7 @@ def test_noise_of_the_step_alone():
             for alpha in points["alpha"]
         ]
         errors = np.array([[point.test_error] for point in theory])
-        assert not found.checks["test"]._replace(theory=errors).agrees(0.0, 8).any()
+        assert not found.checks["test_error"]._replace(theory=errors).agrees(0.0, 8).any()
 
 
 def test_results_show_themselves():
@@ -298,9 +305,13 @@ def test_results_show_themselves():
         assert 3 < len(repr(result).splitlines()) < 15
         assert max(map(len, repr(result).splitlines())) <= 100
         assert "<table>" in result._repr_html_()
-        assert list(result.to_dataframe().lam) == [0.1, 1, 0.1, 1]
+        rows = result.to_dataframe()
+        assert list(rows.lam[:: len(rows) // 4]) == [0.1, 1, 0.1, 1]
         ax = Figure().subplots()
         assert result.plot(ax) is ax
     assert found.verdict.split(":")[0] in " ".join(repr(found).split())
-    np.testing.assert_array_equal(found.to_dataframe().z, found.checks["test"].z.ravel())
-    assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2}
+    rows = found.to_dataframe().set_index("source").loc["simulation"]
+    np.testing.assert_array_equal(rows.test_error_z, found.checks["test_error"].z.ravel())
+    assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2, "source": 2}
+    with pytest.raises(AttributeError, match="it is now test_error_stderr"):
+        found.simulation.test_stderr  # noqa: B018

@@ -19,7 +19,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     """The sRF thin beside the network's own theory, and the limit of either pale."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
     found = compare(
-        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, model=which, dimension=60, seeds=2, rng=0
+        step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, theory=which, dimension=60, seeds=2, rng=0
     )
     ax, below = found.plot().figure.axes
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -44,19 +44,16 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
             # solved with the curve's other points, which rounds differently
             assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
-    assert any(y == pytest.approx(found.checks["test"].z[-1, 0]) for y in shown)
+    assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
 
 
 def test_panels_of_many_lines_keep_one_width():
     """Beside their colour bar; and differences side by side stay next to their abscissa."""
     eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
-    parts = {name: (("eta", "alpha"), np.ones((9, 10))) for name in (
-        "simulated_test", "stderr_test", "theory_test", "simulated_train", "stderr_train",
-        "theory_train",
-    )}  # fmt: skip
-    ax, below, bar = plot_comparison(
-        xarray.Dataset(parts, {"eta": eta, "alpha": alpha})
-    ).figure.axes
+    names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
+    at = {"source": ["theory", "simulation"], "eta": eta, "alpha": alpha}
+    parts = {name: (tuple(at), np.ones((2, 9, 10))) for name in names}
+    ax, below, bar = plot_comparison(xarray.Dataset(parts, at)).figure.axes
     ax.figure.draw_without_rendering()
     assert bar.get_ylabel() == r"learning rate $\tilde\eta$"
     assert ax.get_position().x0 == pytest.approx(below.get_position().x0)

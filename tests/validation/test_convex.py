@@ -113,8 +113,9 @@ def test_designs_are_nested_and_shared():
     alone = simulate(OUTLIERS, **(options | {"alpha": [1.5]}))
     for name in ("test_error", "train_error"):
         # fits are known to 1e-8 of the objective only, but the same numbers go in
-        np.testing.assert_allclose(getattr(turned, name)[:, ::-1], getattr(both, name), rtol=1e-12)
-        np.testing.assert_allclose(getattr(alone, name)[:, 0], getattr(both, name)[:, 1], 1e-12)
+        first, other, one = (found.errors[name] for found in (both, turned, alone))
+        np.testing.assert_allclose(other[:, ::-1], first, rtol=1e-12)
+        np.testing.assert_allclose(one[:, 0], first[:, 1], 1e-12)
 
 
 def test_a_wide_huber_is_ridge_regression():
@@ -123,8 +124,10 @@ def test_a_wide_huber_is_ridge_regression():
     # the objective is known to 1e-11 (newton's own tolerance), the readout to the root of it
     np.testing.assert_allclose(wide.test_error, ridge.test_error, rtol=1e-4)
     np.testing.assert_allclose(wide.train_error, ridge.train_error, rtol=1e-4)
-    np.testing.assert_allclose(wide.measured["train_loss"], ridge.train_error / 2, rtol=1e-4)
-    assert ridge.measured == {}
+    np.testing.assert_allclose(
+        wide.errors["train_loss"], ridge.errors["train_error"] / 2, rtol=1e-4
+    )
+    assert {*ridge.errors} == {"test_error", "train_error"}
 
 
 def test_measured_values():
@@ -148,10 +151,10 @@ def test_measured_values():
     }  # fmt: skip
     for name, value in expected.items():
         # the same floating-point operations but for their order
-        np.testing.assert_allclose(found.measured[name][1], value, rtol=1e-12)
+        np.testing.assert_allclose(found.errors[name][1], value, rtol=1e-12)
     dataset = found.dataset()
     assert dataset.loss == "logistic"
-    assert dataset.classification_error.dims == ("seed", "alpha", "lam")
+    assert dataset.classification_error_by_seed.dims[0] == "seed"
 
 
 def test_workers_store_and_memory_change_nothing(tmp_path):
@@ -162,11 +165,11 @@ def test_workers_store_and_memory_change_nothing(tmp_path):
     memory = bytes_needed(expected.experiment, keep=False) * (1 + 1e-9)
     for way in (dict(store=tmp_path), dict(workers=2), dict(memory=memory)):
         found = simulate(SIGN, **options, **way)
-        np.testing.assert_array_equal(found.test_error, expected.test_error)
-        for name, values in expected.measured.items():
-            np.testing.assert_array_equal(found.measured[name], values)
+        np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
+        for name, values in expected.errors.items():
+            np.testing.assert_array_equal(found.errors[name], values)
     ridge = simulate(SIGN, **OPTIONS, store=tmp_path)  # no cell of another loss is taken
-    assert not np.isclose(ridge.test_error, expected.test_error).any()
+    assert not np.isclose(ridge.test_error, expected.errors["test_error"]).any()
 
 
 def test_ladder_of_a_loss():

@@ -53,8 +53,8 @@ def test_simulation_in_standard_arrays(strict, student, simulated):
     host = simulate(step, **options)
     found = simulate(step, device="strict", **options)
     # The same draws; rounding grows by condition numbers below 1e5.
-    np.testing.assert_allclose(found.test_error, host.test_error, rtol=1e-9)
-    np.testing.assert_allclose(found.train_error, host.train_error, rtol=1e-9)
+    np.testing.assert_allclose(found.errors["test_error"], host.errors["test_error"], rtol=1e-9)
+    np.testing.assert_allclose(found.errors["train_error"], host.errors["train_error"], rtol=1e-9)
 
 
 def test_singular_systems_are_refused_in_standard_arrays(strict):
@@ -75,8 +75,8 @@ def test_simulation_in_torch(device):
     host = simulate(MODEL, **SMALL)
     found = simulate(MODEL, device=device, **SMALL)
     # The same draws; rounding grows by condition numbers below 1e5.
-    np.testing.assert_allclose(found.test_error, host.test_error, rtol=1e-9)
-    np.testing.assert_allclose(found.train_error, host.train_error, rtol=1e-9)
+    np.testing.assert_allclose(found.errors["test_error"], host.errors["test_error"], rtol=1e-9)
+    np.testing.assert_allclose(found.errors["train_error"], host.errors["train_error"], rtol=1e-9)
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -39,8 +39,8 @@ ROOT = str(Path(__file__).parents[2])
 
 
 def assert_same(found, reference):
-    np.testing.assert_array_equal(found.test_error, reference.test_error)
-    np.testing.assert_array_equal(found.train_error, reference.train_error)
+    np.testing.assert_array_equal(found.errors["test_error"], reference.errors["test_error"])
+    np.testing.assert_array_equal(found.errors["train_error"], reference.errors["train_error"])
     np.testing.assert_array_equal(found.test_variance, reference.test_variance)
 
 

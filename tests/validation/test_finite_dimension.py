@@ -75,8 +75,8 @@ def test_of_a_logistic_readout_m_fluctuates(lam, test, of_loss, monkeypatch):
     assert expected == pytest.approx([test, of_loss], rel=1e-3)  # the table in docs/readout.md
     found = simulate(SIGN, dimension=d, seeds=300, rng=1, simulated="srf", **grid)
     for errors, theory, price in (
-        (found.test_error, expected[0], point.test_error),
-        (found.measured["loss_error"], expected[1], point.loss_error),
+        (found.errors["test_error"], expected[0], point.test_error),
+        (found.errors["loss_error"], expected[1], point.loss_error),
     ):
         mean, error = mean_and_error(errors[:, 0, 0])
         assert mean == pytest.approx(theory, abs=3 * error)
@@ -99,7 +99,7 @@ def test_without_m_little_is_left(of):
     model = SpikedRandomFeatures(student="tanh", target="sign", r=0, c=1, gamma=0)
     grid = dict(alpha=[0.5, 2.0], lam=[0.1, 1.0], loss=of)
     found = simulate(model, dimension=100, seeds=400, rng=0, simulated="srf", **grid)
-    mean, error = mean_and_error(found.test_error)
+    mean, error = mean_and_error(found.errors["test_error"])
     for i, alpha in enumerate(grid["alpha"]):
         for j, lam in enumerate(grid["lam"]):
             limit = replica.solve(model, alpha=alpha, lam=lam, loss=of).test_error
@@ -118,10 +118,12 @@ def test_the_step_shrinks_the_mean_of_the_rows_that_the_srf_keeps():
     point = dict(alpha=2.0, lam=1.0)
     price, limit = (at(model, size, **point).test_error for size in (d, np.inf))
     options = dict(dimension=d, seeds=100, rng=2, **point)
-    srf, error = mean_and_error(simulate(model, simulated="srf", **options).test_error[:, 0, 0])
+    srf, error = mean_and_error(
+        simulate(model, simulated="srf", **options).errors["test_error"][:, 0, 0]
+    )
     assert srf == pytest.approx(price, abs=3 * error)
     network = simulate(SINE, simulated="network", beta=1.0, **options)
-    own, error = mean_and_error(network.test_error[:, 0, 0])
+    own, error = mean_and_error(network.errors["test_error"][:, 0, 0])
     assert limit + 5 * error < own < price - 5 * error
 
 
@@ -133,7 +135,7 @@ def test_rows_of_few_directions_need_a_large_dimension():
         step = replace(FEW, alpha0=alpha0)
         theory = replica.solve(step.network(beta=1.0), **grid).test_error
         found = simulate(step, dimension=d, seeds=8, rng=3, beta=1.0, **grid)
-        assert found.test_mean[0, 0] / theory - 1 == pytest.approx(gap, abs=0.05)
+        assert found.test_error[0, 0] / theory - 1 == pytest.approx(gap, abs=0.05)
         W = draw(step, dimension=d, rng=0, beta=1.0).W
         W -= W.mean(axis=0)
         W /= np.linalg.norm(W, axis=1, keepdims=True)

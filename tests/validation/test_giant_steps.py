@@ -44,7 +44,7 @@ def test_steps_are_those_of_gradient_step(dimension):
 
 def test_a_simulation_of_several_steps():
     at = {"alpha": 1.0, "lam": 0.05, "beta": 1.0}
-    found = compare(THREE, **at, dimension=200, seeds=4, rng=0).checks["test"]
+    found = compare(THREE, **at, dimension=200, seeds=4, rng=0).checks["test_error"]
     model = replace(THREE.network(beta=1.0), dimension=200)
     expected = solve(model, alpha=1.0, lam=0.05).test_error
     assert found.theory[0, 0] == expected
@@ -124,10 +124,9 @@ def test_spike_after_each_step_of_a_target_of_two_directions():
 def test_alignment_of_noisy_labels(law, of):
     """Every batch has them.  d = 500: 4 standard errors, and 1 % for the size."""
     step = replace(THREE, target=of, label_noise=law)
-    for row in compare_alignment(step, dimension=500, beta=1.0, seeds=8, rng=1).rows():
-        for name in ("weights", "gradients"):
-            off = abs(row[f"simulated_{name}"] - row[f"predicted_{name}"])
-            assert off < 4 * row[f"stderr_{name}"] + 0.01 * row[f"predicted_{name}"]
+    found = compare_alignment(step, dimension=500, beta=1.0, seeds=8, rng=1)
+    for check in found.checks.values():
+        assert (abs(check.simulated - check.theory) < 4 * check.stderr + 0.01 * check.theory).all()
 
 
 @pytest.mark.slow
@@ -146,7 +145,7 @@ def test_network_after_each_of_three_steps():
         step = replace(THREE, steps=[(2, 1)] * count)
         found = simulate(step, alpha=1.0, lam=0.05, **size, seeds=draws, rng=1)
         theory = solve(step.srf(beta=1.0), alpha=1.0, lam=0.05).test_error
-        errors.append(float(found.test_mean[0, 0]) / theory - 1)
+        errors.append(float(found.test_error[0, 0]) / theory - 1)
     assert np.abs(errors).max() < 0.05, errors
 
 
@@ -247,16 +246,18 @@ def test_alignment_command(capsys, readout):
         "alignment --student relu --target (z1+z1**2+z2-z2**2)/2 --steps 4:1,4:1 --dimension 500 "
         f"--rng 0 --seeds 3 --readout={readout} --beta .5"
     )
-    points = document(capsys, line, validate)["points"]
-    assert [(point["step"], point["direction"]) for point in points] == [
+    rows = document(capsys, line, validate)["points"]
+    assert [row["source"] for row in rows] == ["theory", "simulation"] * 4
+    points = list(zip(rows[::2], rows[1::2], strict=True))
+    assert [(point["step"], point["direction"]) for point in rows[::2]] == [
         (1, 1), (1, 2), (2, 1), (2, 2),
     ]  # fmt: skip
     followed = points if readout == "1" else points[:2]
-    for point in followed:
+    for theory, simulated in followed:
         for name in ("weights", "gradients"):
             # Cosines of one draw scatter by 0.04 at d = 500 (1/sqrt(n) = 0.02 times |y|).
-            assert point[f"simulated_{name}"] == pytest.approx(point[f"predicted_{name}"], abs=0.08)
-    assert (points[2]["predicted_weights"] is None) == (readout != "1")
+            assert simulated[name] == pytest.approx(theory[name], abs=0.08)
+    assert (points[2][0]["weights"] is None) == (readout != "1")
 
 
 def test_the_figure_of_an_alignment():
@@ -270,10 +271,10 @@ def test_the_figure_of_an_alignment():
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) == 2]
     known = [line for line in lines if np.isnan(line.get_ydata()).tolist() == [False, True]]
     assert {round(float(line.get_ydata()[0]), 12) for line in known} == {
-        round(float(x), 12) for x in (*found.predicted_weights[0], *found.predicted_gradients[0])
+        round(float(x), 12) for x in np.ravel([check.theory[0] for check in found.checks.values()])
     }
     first = ax.containers[0].lines[0]
-    np.testing.assert_allclose(first.get_ydata(), found.weights.mean(axis=0)[:, 0])
+    np.testing.assert_allclose(first.get_ydata(), found.checks["weights"].simulated[:, 0])
 
 
 def test_alignment_refuses_an_srf(capsys, tmp_path):

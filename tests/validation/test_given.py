@@ -29,9 +29,9 @@ def test_readouts_of_a_simulated_layer_have_the_errors_of_its_theory(dimension, 
     found = simulate(layer, samples=samples, lam=lam, seeds=40, rng=2, loss=of)
     theory = evaluate(layer, samples, np.full(2, lam), loss(of))
     assert theory.columns["converged"].all()
-    for name in ("test", "train"):
-        mean, stderr = (getattr(found, f"{name}_{part}")[:, 0] for part in ("mean", "stderr"))
-        expected = theory.columns[f"{name}_error"]
+    for name in ("test_error", "train_error"):
+        mean, stderr = (getattr(found, f"{name}{end}")[:, 0] for end in ("", "_stderr"))
+        expected = theory.columns[name]
         # errors of order 1/n beside four standard errors
         assert (np.abs(mean - expected) < 4 * stderr + expected / dimension).all()
 
@@ -50,7 +50,7 @@ def test_readouts_with_an_intercept_have_the_errors_of_their_theory(d, of):
         off = np.abs(check.simulated - check.theory)
         assert (off < 3.5 * check.stderr + check.theory / d).all()
     without = FirstLayer(target="1 + z1", **given)
-    assert solve(without, samples=d, lam=0.1).test_error > 1.2 * checks["test"].theory[0, 0]
+    assert solve(without, samples=d, lam=0.1).test_error > 1.2 * checks["test_error"].theory[0, 0]
 
 
 def test_features_with_an_intercept_have_the_errors_of_their_theory():
@@ -70,7 +70,7 @@ def test_splits_of_features_have_the_errors_of_their_theory():
     found = simulate(sample, samples=samples, lam=0.1, seeds=30, rng=0)
     theory = evaluate(sample, samples, np.full(2, 0.1), loss("square"))
     for name in ("test_error", "train_error", "classification_error"):
-        each = found.measured.get(name, getattr(found, name, None))[:, :, 0]
+        each = found.errors[name][:, :, 0]
         stderr, expected = each.std(axis=0, ddof=1) / np.sqrt(30), theory.columns[name]
         assert (np.abs(each.mean(axis=0) - expected) < 4 * stderr + 0.02 * expected).all()
 
@@ -82,10 +82,10 @@ def test_workers_stores_and_shards_change_nothing(model, tmp_path):
     for more in ({"workers": 2}, {"shard": "1/2"}, {"store": tmp_path}, {"store": tmp_path}):
         more = {"store": tmp_path, **more}
         part = simulate(model, **options, **more)
-        np.testing.assert_array_equal(part.test_error, alone.test_error[part.seed])
-        np.testing.assert_array_equal(part.train_error, alone.train_error[part.seed])
+        for name, errors in alone.errors.items():
+            np.testing.assert_array_equal(part.errors[name], errors[part.seed])
     assert len(list(tmp_path.glob("*.json"))) == 4
-    assert alone.dataset().test_error.dims == ("seed", "samples", "lam")
+    assert alone.dataset().test_error_by_seed.dims == ("seed", "samples", "lam")
     assert alone.document()["points"][3]["samples"] == 30
 
 
@@ -95,17 +95,18 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     samples = np.array([60, 120])
     found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
     expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
-    np.testing.assert_array_equal(found.checks["test"].theory[:, 0], expected.columns["test_error"])
+    check = found.checks["test_error"]
+    np.testing.assert_array_equal(check.theory[:, 0], expected.columns["test_error"])
     assert found.agrees
     assert "samples = " in found.verdict
     document = found.document()
-    assert document["points"][1]["samples"] == 120
-    far = {"test": found.checks["test"]._replace(theory=9 * found.checks["test"].theory)}
+    assert document["points"][2]["samples"] == 120
+    far = {"test_error": check._replace(theory=9 * check.theory)}
     assert "standard errors allowed for n = 60," in replace(found, checks=far).verdict
     size, count = ("dimension", 60) if model.width == 60 else ("width", model.width)
     assert document[size] == found.settings[size] == found.dataset().attrs[size] == count
     assert ("dimension" in document) == (size == "dimension")
-    assert found.dataset().theory_test.dims == ("samples", "lam")
+    assert found.dataset().test_error.dims == ("samples", "source")
     assert found.plot().get_legend() is not None
 
 

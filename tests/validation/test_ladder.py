@@ -65,8 +65,8 @@ def test_the_limit_is_the_theory():
     assert "48/24/12 seeds" in found.plot(Figure().subplots()).get_title()
     # So are means that no line in 1/d fits.
     assert "line in 1/d" not in found.verdict
-    bent = found.lines["test"]._replace(p_value=np.array([[0.5, 0.5], [0.5, 1e-4]]))
-    verdict = replace(found, lines=found.lines | {"test": bent}).verdict
+    bent = found.lines["test_error"]._replace(p_value=np.array([[0.5, 0.5], [0.5, 1e-4]]))
+    verdict = replace(found, lines=found.lines | {"test_error": bent}).verdict
     assert (
         "The means of 1 of 8 errors do not lie on a line in 1/d (p_value down to 0.0001)" in verdict
     )
@@ -118,10 +118,12 @@ def test_command(tmp_path, capsys):
     assert found["dimension"] == "inf"
     assert found["seeds"] == [16, 8, 4]
     assert [one["dimension"] for one in found["ladder"]] == [40, 80, 160]
-    point = found["points"][1]
-    expected = (point["simulated_test"] - point["theory_test"]) / point["stderr_test"]
-    assert point["z"] == pytest.approx(expected, rel=1e-12)
-    assert {"slope_test", "slope_train", "p_value_test", "p_value_train"} <= set(point)
+    theory, point = found["points"][2:4]
+    assert (theory["source"], point["source"]) == ("theory", "simulation")
+    expected = (point["test_error"] - theory["test_error"]) / point["test_error_stderr"]
+    assert point["test_error_z"] == pytest.approx(expected, rel=1e-12)
+    lines = {f"{name}_error_{of}" for name in ("test", "train") for of in ("slope", "p_value")}
+    assert lines <= set(point)
 
 
 @pytest.mark.slow

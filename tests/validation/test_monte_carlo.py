@@ -23,10 +23,10 @@ def test_a_cell_has_the_same_bits_in_any_order():
     simulation = simulate(MODEL, seeds=3, **options)
     for seed in (2, 0, 1):
         errors = run_cell(simulation.experiment, seed)
-        np.testing.assert_array_equal(errors[0], simulation.test_error[seed])
-        np.testing.assert_array_equal(errors[1], simulation.train_error[seed])
+        np.testing.assert_array_equal(errors[0], simulation.errors["test_error"][seed])
+        np.testing.assert_array_equal(errors[1], simulation.errors["train_error"][seed])
     more = simulate(MODEL, seeds=5, **options)
-    np.testing.assert_array_equal(more.test_error[:3], simulation.test_error)
+    np.testing.assert_array_equal(more.errors["test_error"][:3], simulation.errors["test_error"])
 
 
 @pytest.mark.parametrize("alpha", [[1.0], [1.0, 3.0], [3.0, 0.4, 1.0, 2.2]])
@@ -39,8 +39,8 @@ def test_points_share_the_draws_of_a_seed(alpha, lam):
     grid = simulate(MODEL, alpha=alpha, lam=lam, **options)
     i = alpha.index(1.0)
     # Routes and sums differ by rounding, condition numbers are below 1e4.
-    np.testing.assert_allclose(grid.test_error[:, i, -1], one.test_error[:, 0, 0], rtol=1e-10)
-    np.testing.assert_allclose(grid.train_error[:, i, -1], one.train_error[:, 0, 0], rtol=1e-10)
+    for name, errors in one.errors.items():
+        np.testing.assert_allclose(grid.errors[name][:, i, -1], errors[:, 0, 0], rtol=1e-10)
 
 
 def test_draws_differ_between_dimensions():
@@ -89,7 +89,7 @@ def test_noise_of_the_test_set_is_below_that_between_seeds():
     step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     options = dict(alpha=[0.5, 3], lam=[0.01, 0.1], dimension=100, seeds=60, rng=0)
     found = simulate(step.srf(beta=1.0), **options)
-    between = found.test_error.var(axis=0, ddof=1) - found.test_variance.mean(axis=0)
+    between = found.errors["test_error"].var(axis=0, ddof=1) - found.test_variance.mean(axis=0)
     # Variances from 60 seeds are known to 18 %, and the largest ratio measured was 20 / 24.
     assert (found.test_variance.mean(axis=0) <= 1.2 * between).all()
 
@@ -107,7 +107,9 @@ def test_a_simulation_can_be_repeated(make):
 def test_seeds_and_children_of_a_seed_sequence_are_independent():
     options = {"alpha": 1, "lam": 0.1, "dimension": 30, "seeds": 4}
     children = np.random.SeedSequence(1).spawn(2)
-    errors = np.array([simulate(MODEL, rng=child, **options).test_error for child in children])
+    errors = np.array(
+        [simulate(MODEL, rng=child, **options).errors["test_error"] for child in children]
+    )
     assert len(np.unique(errors)) == errors.size
 
 
@@ -120,12 +122,12 @@ def test_two_seeds():
     )  # fmt: skip
     assert calls == [(done, 2) for done in range(3)]
     point = simulation.document()["points"][5]
-    for name in ("test", "train"):
-        one, two = getattr(simulation, f"{name}_error")
-        means, errors = (getattr(simulation, f"{name}_{of}") for of in ("mean", "stderr"))
+    for name in ("test_error", "train_error"):
+        one, two = simulation.errors[name]
+        means, errors = (getattr(simulation, f"{name}{end}") for end in ("", "_stderr"))
         np.testing.assert_allclose(means, (one + two) / 2, rtol=1e-14)
         np.testing.assert_allclose(errors, np.abs(one - two) / 2, rtol=1e-12)
-        found = point[f"simulated_{name}"], point[f"stderr_{name}"]
+        found = point[name], point[f"{name}_stderr"]
         assert found == (means[1, 2], errors[1, 2])
 
 
@@ -135,7 +137,7 @@ def test_test_error_is_against_noiseless_targets():
     options = dict(dimension=100, seeds=10, rng=0, test_samples=800)
     simulation = simulate(noisy, alpha=20, lam=1e9, **options)
     power = (1 - np.exp(-2)) / 2  # E sin^2
-    errors = [simulation.test_mean.item(), simulation.train_mean.item()]
+    errors = [simulation.test_error.item(), simulation.train_error.item()]
     # Means of 8 000 and 20 000 values with relative deviations near 1: 1 %, and four of these.
     np.testing.assert_allclose(errors, [power, power + 2], rtol=0.04)
 

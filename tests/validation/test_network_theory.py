@@ -51,7 +51,7 @@ def test_row_norms_matter():
     )
     for d in (100, 200):
         found = simulate(problem, alpha=3.0, lam=0.03, dimension=d, seeds=12, rng=1, beta=2.0)
-        mean, stderr = found.test_mean[0, 0], found.test_stderr[0, 0]
+        mean, stderr = found.test_error[0, 0], found.test_error_stderr[0, 0]
         # a finite-size bias of 20/d is what a comparison allows for
         assert abs(mean - theory.test_error) <= 3 * stderr + 20 / d * theory.test_error
         assert equal.test_error - mean > 6 * stderr
@@ -74,7 +74,9 @@ def test_simulated_networks():
             ("srf", problem.srf(beta=beta)),
         ):
             point = replica.solve(model, alpha=alpha, lam=lam)
-            z[name].append((point.test_error - found.test_mean[0, 0]) / found.test_stderr[0, 0])
+            z[name].append(
+                (point.test_error - found.test_error[0, 0]) / found.test_error_stderr[0, 0]
+            )
     within = {name: np.mean(np.abs(values) <= 3) for name, values in z.items()}
     # found: all 15, and 5 of 15
     assert within["network"] >= 0.9

@@ -18,9 +18,9 @@ DECAY = GradientStep(student="tanh", target="sin", steps=[(2, 1), (1, 2)], decay
 @pytest.mark.parametrize("simulated", ["network", "srf", "gaussian"])
 def test_classes(simulated):
     step, at, beta = setting(6)
-    model = "network" if simulated == "network" else "srf"
+    theory = "network" if simulated == "network" else "srf"
     found = compare(
-        step, **at, beta=beta, dimension=300, seeds=8, rng=0, simulated=simulated, model=model,
+        step, **at, beta=beta, dimension=300, seeds=8, rng=0, simulated=simulated, theory=theory,
         allowance=0.03,
     )  # fmt: skip
     assert found.agrees, found.verdict
@@ -104,8 +104,8 @@ def test_a_store_tells_laws_apart(tmp_path):
     step, at, beta = setting(1)
     other = replace(step, inputs=GaussianMixture(means=[[1.5], [-1.5]]))
     sizes = dict(dimension=30, seeds=2, rng=0, store=tmp_path, beta=beta)
-    first, second = (simulate(each, **at, **sizes).test_error for each in (step, other))
+    first, second = (simulate(each, **at, **sizes).errors["test_error"] for each in (step, other))
     assert (first != second).all()
-    assert (simulate(step, **at, **sizes).test_error == first).all()
+    assert (simulate(step, **at, **sizes).errors["test_error"] == first).all()
     same = replace(step, inputs=GaussianMixture(means=[[1.0], [-1.0]]))
-    assert (simulate(same, **at, **sizes).test_error == first).all()
+    assert (simulate(same, **at, **sizes).errors["test_error"] == first).all()

@@ -8,11 +8,12 @@ from replica.problem import describe
 from replica.steps import GradientStep
 
 from ..comparisons import compare_alignment
+from ..run import rows_of
 from .common import DIMENSION, RNG, SEEDS, first_problem, show_points
 
 
 @command(
-    without=(*SRF_FIELDS, "model", "alpha", "lam", "intercept", "train_bias", "loss"),
+    without=(*SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss"),
     also=(DIMENSION, SEEDS, RNG),
 )
 def alignment(options: Options, output: Output, **told: Any) -> None:
@@ -36,7 +37,7 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
         )
     size = {name: told[name] for name in ("dimension", "seeds")}
     described = describe(problem) | {"beta": width}
-    document = {"problem": described, "points": comparison.rows()} | size
+    document = {"problem": described, "points": rows_of(comparison.columns)} | size
 
     def figure() -> Any:
         return comparison.plot(described=described | size).figure

@@ -107,20 +107,14 @@ def show_points(document: dict[str, Any], output: Output) -> None:
     """Write the points of a document to standard output as a table: first what tells most of
     each, the classification error where labels are +-1, the test error and the scores, these to two
     digits."""
-    parts = ("theory_", "simulated_", "stderr_")
     names = list(document["points"][0])
-    of_labels = [
-        f"{part}classification_error" for part in ("theory_", "simulated_", "z_", "stderr_")
-    ]
-    first = next(i for i, name in enumerate(names) if name.startswith(parts))
+    first = names.index("source") + 1 if "source" in names else names.index("test_error")
 
     def place(name: str) -> int:
-        if name in of_labels:
-            return of_labels.index(name)
-        return 5 if name.startswith(parts) and not name.endswith("_test") else 4
+        return next(i for i, part in enumerate(("class", "test_error", "_z", "")) if part in name)
 
     def shown(name: str, value: Any) -> Any:
-        return round(value, 2) if name.startswith("z") and value is not None else value
+        return "" if value is None else round(value, 2) if name.endswith("_z") else value
 
     points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
     tested = "the labels" if "features" in document["problem"] else "targets without noise"
@@ -133,5 +127,5 @@ def first_problem(asked: Request, on_grids: Container[str] = ()) -> tuple[Proble
     asked.refuse_grids(allowed=on_grids)
     problem = asked.problem
     if problem.rows is not None:  # what is drawn is the network of its step
-        return problem.step, problem.model().beta
+        return problem.step, problem.model_at().beta
     return problem, float(asked.grids["beta"][0]) if problem.schedule else None

@@ -63,7 +63,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run = partial(compare_grid, grids=varied, run=run)
     with drawing(told) as how:
-        comparison = run(problem, model=options.get("model"), **at, **how)
+        comparison = run(problem, theory=options.get("theory"), **at, **how)
     document = comparison.document()
 
     def show() -> None:
@@ -80,7 +80,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
     )
     if not asks_for_given(options):
-        note_worse_than_zero(problem, [point["theory_test"] for point in document["points"]])
+        note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
     return not comparison.disagrees
 
 

@@ -14,7 +14,11 @@ SHARD = drawn(
 
 
 @command(
-    offered=tuple(HELP), without=("model",), files=DATASETS, also=(*MONTE_CARLO, SHARD), drawn=False
+    offered=tuple(HELP),
+    without=("theory",),
+    files=DATASETS,
+    also=(*MONTE_CARLO, SHARD),
+    drawn=False,
 )
 def simulate(options: Options, output: Output, *, shard: str | None, **told: Any) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.

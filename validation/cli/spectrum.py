@@ -60,7 +60,7 @@ def spectrum(
     if simulated is Simulated.srf:
         problem, width = spiked_model(problem, width), None
     ratio = single_number("alpha", asked.alpha)
-    theory = theory_of(problem, width, asked.model)
+    theory = theory_of(problem, width, asked.theory)
     predicted = compute(theory.model, ratio, time_limit=time_limit)
     values = eigenvalues(
         problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
+from replica.plotting import in_words
 from solvers.results import Array
 
 from ..run import Simulation
@@ -33,13 +34,7 @@ CHANCE = 0.01  # of a largest score beyond which theory and simulation are not c
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
-NAMES = {
-    "test": "test error",
-    "train": "training error",
-    "loss_error": "mean loss on new samples",
-    "train_loss": "mean loss on the training samples",
-    "classification_error": "classification error",
-}
+SOURCES = np.array(["theory", "simulation"])
 
 
 class Check(NamedTuple):
@@ -87,6 +82,22 @@ class Check(NamedTuple):
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
         tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
+
+
+def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
+    """Every error in theory and simulation, by name, over the axes and ``source``; beside an error
+    its standard error and its score, which are of the simulation, and NaN in the theory."""
+    over = {**axes, "source": SOURCES}
+    columns = dict(zip(over, np.meshgrid(*over.values(), indexing="ij"), strict=True))
+    for name, check in checks.items():
+        columns[name] = np.stack([check.theory, check.simulated], axis=-1)
+        columns |= {f"{name}_stderr": simulated(check.stderr), f"{name}_z": simulated(check.z)}
+    return columns
+
+
+def simulated(values: Array) -> Array:
+    """Values of a simulation over ``source``: NaN in the theory."""
+    return np.stack([np.full_like(values, np.nan), values], axis=-1)
 
 
 def verdict(
@@ -142,7 +153,7 @@ def verdict(
         if 0 in sides:
             how.append(f"{'all' if large else whole} lie to one side together")
         elif sides:
-            own = " and ".join(f"those of the {NAMES[list(checks)[k - 1]]}" for k in sides)
+            own = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
             how.append(f"{own} lie to one side{' each' if len(sides) > 1 else ''}")
         return False, (
             f"Theory and simulation are close but not equal: {', and '.join(how)}, "
@@ -169,7 +180,7 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
-        f"the {NAMES[name]} at {place} ({theory:.4g} in "
+        f"the {in_words(name)} at {place} ({theory:.4g} in "
         f"theory, {simulated:.4g} ± {error:g} simulated: {apart} "
         f"{z:.1f} standard errors)"
     )
@@ -211,6 +222,4 @@ def theory_at(model: Solvable, simulation: Simulation) -> dict[str, Array]:
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     theory = solved(model, simulation.axes | {"samples": simulation.samples}, simulation.loss)
-    columns = {"test": "test_error", "train": "train_error"}
-    columns |= {name: name for name in simulation.measured}
-    return {name: theory[of].reshape(shape) for name, of in columns.items()}
+    return {name: theory[name].reshape(shape) for name in simulation.errors}

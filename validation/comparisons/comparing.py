@@ -16,7 +16,7 @@ from ..run import Simulation, draw_layer, simulate, standard_error
 from .checks import ALLOWANCE, Check, theory_at
 from .comparison import Comparison
 from .extrapolation import extrapolate
-from .theory import exact, theory_of
+from .theory import Theory, exact, theory_of
 
 
 def compare(
@@ -30,7 +30,7 @@ def compare(
     beta: float | None = None,
     simulated: str = "network",
     allowance: float | None = None,
-    model: str | None = None,
+    theory: str | None = None,
     **options: Any,
 ) -> Comparison:
     """Simulate ``problem`` and put its theory beside it.
@@ -42,7 +42,7 @@ def compare(
     allowance : float
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless
         said, and 1 / n, of the fewest samples, where the theory is of given layers or features.
-    model : {"network", "srf", "given"}, optional
+    theory : {"network", "srf", "given"}, optional
         The theory to take for the network of a GradientStep; its own where there is one, else
         that of the sRF, unless said.  "given" is that of the first layer of every draw, at its
         finite size; standard errors are then of the differences, without the noise of the layers.
@@ -95,7 +95,7 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
-    theory = theory_of(problem, beta, model, simulated)
+    taken = _theory(problem, beta, theory, simulated, options)
     simulation = simulate(
         problem,
         alpha=alpha,
@@ -107,20 +107,20 @@ def compare(
         simulated=simulated,
         **options,
     )
-    theory = theory.at(simulation.dimension)
+    taken = taken.at(simulation.dimension)
     if allowance is None:
-        of_layer = exact(simulation, theory)
+        of_layer = exact(simulation, taken)
         size = 1 / simulation.samples.min() if of_layer else ALLOWANCE / simulation.dimension
         allowance = float(size)
-    if theory.of_draws:
+    if taken.of_draws:
         checks = beside_draws(simulation)
     else:
-        expected = theory_at(theory.model, simulation)
+        expected = theory_at(taken.model, simulation)
         checks = {
             name: Check(expected[name], errors.mean(axis=0), standard_error(errors))
             for name, errors in simulation.errors.items()
         }
-    return Comparison(simulation.axes, checks, [simulation], [theory], allowance)
+    return Comparison(simulation.axes, checks, [simulation], [taken], allowance)
 
 
 def ladder(
@@ -132,7 +132,7 @@ def ladder(
     seeds: int,
     beta: float | None = None,
     simulated: str = "network",
-    model: str | None = None,
+    theory: str | None = None,
     progress: bool | Progress = False,
     **options: Any,
 ) -> Comparison:
@@ -147,7 +147,7 @@ def ladder(
     seeds : int
         Draws at the largest size.  Smaller ones, which are cheap, get more in proportion:
         every size then has the same weight.
-    model : {"network", "srf"}, optional
+    theory : {"network", "srf"}, optional
         The theory to take, as in :func:`compare`.
     progress : bool or callable
         As in :func:`simulate`, of the draws of all sizes.
@@ -164,7 +164,7 @@ def ladder(
     >>> from validation import ladder
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> result = ladder(model, alpha=[0.5, 2], lam=1.0, dimensions=[40, 80, 160], seeds=5, rng=0)
-    >>> result.agrees, result.lines["test"].limit.shape
+    >>> result.agrees, result.lines["test_error"].limit.shape
     (True, (2, 1))
     """
     sizes = sorted({whole("ladder", d, 2, "an input dimension d") for d in dimensions})
@@ -173,10 +173,10 @@ def ladder(
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
-    theory = theory_of(problem, beta, model, simulated)
-    if theory.of_draws:
+    taken = _theory(problem, beta, theory, simulated, options)
+    if taken.of_draws:
         allowed = "srf or network: what is given has no limit (compare takes it)"
-        raise InvalidArgument("model", model, allowed)
+        raise InvalidArgument("theory", theory, allowed)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
@@ -190,20 +190,29 @@ def ladder(
         for d, count in zip(sizes, draws, strict=True):
             one = simulate(problem, dimension=d, seeds=count, progress=advance, **at)
             simulations.append(one)
-    each = [one.columns() for one in simulations]
+    each = [one.columns for one in simulations]
     lines = {
         name: extrapolate(
             np.array(sizes),
-            np.array([known[f"simulated_{name}"] for known in each]),
-            np.array([known[f"stderr_{name}"] for known in each]),
+            np.array([known[name] for known in each]),
+            np.array([known[f"{name}_stderr"] for known in each]),
             np.array(draws),
         )
         for name in simulations[0].errors
     }
-    expected = theory_at(theory.model, simulations[0])
+    expected = theory_at(taken.model, simulations[0])
     checks = {name: Check(expected[name], of.limit, of.stderr) for name, of in lines.items()}
     allowance = (ALLOWANCE / sizes[0]) ** 2
-    return Comparison(simulations[0].axes, checks, simulations, [theory], allowance, lines)
+    return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
+
+
+def _theory(
+    problem: Any, beta: float | None, theory: str | None, simulated: str, options: dict[str, Any]
+) -> Theory:
+    """The theory to compare with; the former name of ``theory`` is refused."""
+    if "model" in options:
+        raise InvalidArgument("model", options["model"], "left out: say theory=")
+    return theory_of(problem, beta, theory, simulated)
 
 
 def beside_draws(simulation: Simulation) -> dict[str, Check]:

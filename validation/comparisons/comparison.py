@@ -8,12 +8,12 @@ import numpy as np
 
 from replica.display import Displayed, text
 from replica.documents import plain
-from replica.observables import places_on_grid
-from replica.plotting import abscissa_of, plot_comparison, spaced
+from replica.observables import data_set, places_on_grid
+from replica.plotting import abscissa_of, plot_comparison, spaced, with_all_axes
 from solvers.results import Array
 
-from ..run import Simulation, points_dataset, rows_of
-from .checks import CHANCE, Check, verdict
+from ..run import Simulation, rows_of
+from .checks import CHANCE, SOURCES, Check, columns_by_source, simulated, verdict
 from .extrapolation import Extrapolation
 from .theory import Theory, curves, exact
 
@@ -40,7 +40,7 @@ class Comparison(Displayed):
         The parameters of the problem that vary, if any, then alpha, or the samples of what is
         given, and lam.
     checks : dict of name -> Check
-        Of test and training errors, "test" and "train", and what else is measured; over the axes.
+        Of test_error, train_error and what else is measured; over the axes.
     simulations : list of Simulation
         At every setting of the parameters, the last varying fastest, and every dimension.
     theories : list of Theory
@@ -148,21 +148,21 @@ class Comparison(Displayed):
         varied = {name: axis.tolist() for name, axis in self._varied.items()}
         return self.simulation.settings | self._ladder | varied
 
+    @property
     def columns(self) -> dict[str, Array]:
-        """What is known of every point, by name: arrays over the axes."""
-        at = np.meshgrid(*self.axes.values(), indexing="ij")
-        columns = dict(zip(self.axes, at, strict=True))
-        for name, check in self.checks.items():
-            columns |= {f"{part}_{name}": getattr(check, part) for part in check._fields}
-            columns["z" if name == "test" else f"z_{name}"] = check.z
+        """Every error in theory and simulation, by name, over the axes and ``source``; beside it
+        its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
+        p_value of its line, which are NaN in the theory."""
+        columns = columns_by_source(self.axes, self.checks)
         for name, line in self.lines.items():
-            columns |= {f"{part}_{name}": getattr(line, part) for part in ("slope", "p_value")}
+            columns[f"{name}_slope"] = simulated(line.slope)
+            columns[f"{name}_p_value"] = simulated(line.p_value)
         return columns
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, agreement, dimension (of features their number,
         the width) and seeds; None for NaN."""
-        document = self.simulation.document(self.columns())
+        document = self.simulation.document(self.columns)
         document["problem"] |= self._varied
         document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
         if self.lines:
@@ -172,12 +172,13 @@ class Comparison(Displayed):
         return dict(plain(document))
 
     def dataset(self) -> "xarray.Dataset":
-        """The columns as an xarray.Dataset over the axes; its attributes are what it takes to run
-        the comparison again."""
+        """The columns as an xarray.Dataset over the axes and ``source``, theory or simulation; its
+        attributes are what it takes to run the comparison again."""
         known = self.settings | self.simulation.origin | {"theory": self.note}
         made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
         known = {name: value for name, value in known.items() if name not in made}
-        return points_dataset(self.axes, self.columns(), known)
+        axes = self.axes | {"source": SOURCES}
+        return data_set(axes, self.columns, known, self.simulation.single)
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`; over
@@ -187,7 +188,7 @@ class Comparison(Displayed):
         where the theory is that of the simulated dimension.
         """
         points = self.dataset()
-        along = abscissa_of(points, "simulated_test")
+        along = abscissa_of(with_all_axes(points), "test_error")
         shown = [self._shown] if along in self._varied else []
         places = self.axes | {along: spaced(self.axes[along], *shown)}
         at = {name: places.pop(name) for name in self._points}
@@ -243,7 +244,7 @@ class Comparison(Displayed):
         return ({} if self._varied else z) | {"verdict": self.verdict, "theory": self.note}
 
     def _rows(self) -> list[dict[str, Any]]:
-        return rows_of(self.columns())
+        return rows_of(self.columns)
 
 
 def _in_words(place: Mapping[str, Any]) -> str:

@@ -51,7 +51,7 @@ def compare_grid(
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> at = dict(alpha=[0.5, 2], lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
     >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)
-    {'eta': 2, 'alpha': 2, 'lam': 1}
+    {'eta': 2, 'alpha': 2, 'source': 2}
     """
     axes = grid_axes(problem, grids)
     each: list[Comparison] = []
@@ -65,7 +65,7 @@ def compare_grid(
 
         for of, width in problems_on_grid(problem, axes, beta):
             each.append(run(of, beta=width, progress=advance, **options))
-    which = {name: options[name] for name in ("model", "simulated") if name in options}
+    which = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = each[0].theories[0].model.dimension
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
@@ -106,4 +106,4 @@ def problems_on_grid(
             width = values.pop("beta", beta)
             yield problem.step.with_values(width, values), width
         else:
-            yield problem.model(**values), beta
+            yield problem.model_at(**values), beta

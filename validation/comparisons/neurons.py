@@ -13,7 +13,8 @@ from solvers.results import Array
 
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
-from ..run import rows_of, standard_error
+from ..run import standard_error
+from .checks import Check, columns_by_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,27 +49,20 @@ class AlignmentComparison:
 
     Attributes
     ----------
-    weights, gradients : (seeds, S, T)
-        Means over the neurons of each draw.
-    predicted_weights, predicted_gradients : (S, T)
-        NaN where the theory does not go: with several readouts or biases, after the first step.
+    checks : dict of name -> Check
+        "weights" of the rows and "gradients" of what the steps add, (S, T) each.  The theory is NaN
+        where it does not go: with several readouts or biases, after the first step.
     """
 
-    weights: Array
-    gradients: Array
-    predicted_weights: Array
-    predicted_gradients: Array
+    checks: dict[str, Check]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for every step and direction, with standard errors over the seeds."""
-        step, direction = np.indices(self.predicted_weights.shape) + 1
-        columns: dict[str, Any] = {"step": step, "direction": direction}
-        for name in ("weights", "gradients"):
-            drawn = getattr(self, name)
-            columns[f"predicted_{name}"] = getattr(self, f"predicted_{name}")
-            columns[f"simulated_{name}"] = drawn.mean(axis=0)
-            columns[f"stderr_{name}"] = standard_error(drawn)
-        return rows_of(columns)
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Cosines in theory and simulation, their standard errors and scores, over step, direction
+        and ``source``."""
+        S, T = self.checks["weights"].theory.shape
+        axes = {"step": np.arange(1, S + 1), "direction": np.arange(1, T + 1)}
+        return columns_by_source(axes, self.checks)
 
     def plot(
         self, ax: "Axes | None" = None, *, described: Mapping[str, Any] | None = None
@@ -78,19 +72,19 @@ class AlignmentComparison:
         from matplotlib.ticker import MaxNLocator
 
         ax = axes(ax)
-        S, T = self.predicted_weights.shape
+        S, T = self.checks["weights"].theory.shape
         steps = np.arange(1, S + 1)
         for i, colour in enumerate(colours([f"z{i + 1}" for i in range(T)])):
             for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
-                drawn, theory = getattr(self, name)[..., i], getattr(self, f"predicted_{name}")
+                theory, simulated, stderr = (part[:, i] for part in self.checks[name])
                 what = "rows" if name == "weights" else "gradients"
                 label = f"{what}, $z_{i + 1}$ (±{BARS} s.e.)"
                 style: dict[str, Any] = {"color": colour, "label": label}
                 style["markerfacecolor"] = "white" if j else colour
                 at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
-                draw_points(ax, at, drawn.mean(axis=0), standard_error(drawn), **style)
-                alone = "." if np.isfinite(theory[:, i]).sum() == 1 else ""
-                ax.plot(steps, theory[:, i], dashes, color=colour, marker=alone)
+                draw_points(ax, at, simulated, stderr, **style)
+                alone = "." if np.isfinite(theory).sum() == 1 else ""
+                ax.plot(steps, theory, dashes, color=colour, marker=alone)
         for dashes, what in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
         ax.axhline(0, **REFERENCE)
@@ -119,20 +113,22 @@ def compare_alignment(
     >>> from validation.comparisons import compare_alignment
     >>> step = GradientStep(student="tanh", target="sin", steps=[(4, 1), (4, 1)])
     >>> comparison = compare_alignment(step, dimension=200, beta=0.5, seeds=2, rng=0)
-    >>> off = comparison.weights.mean(axis=0) - comparison.predicted_weights
-    >>> bool(abs(off).max() < 0.1)
+    >>> weights = comparison.checks["weights"]
+    >>> bool(abs(weights.simulated - weights.theory).max() < 0.1)
     True
     """
     seeds = seed_count(seeds, least=2)
-    weights, gradients = [], []
+    each: list[list[Array]] = []
     for stream in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
-        sign = np.sign(cosines.readout)[:, None]
-        weights.append((sign * cosines.weights[1:]).mean(axis=1))
-        gradients.append((sign * cosines.gradients).mean(axis=1))
+        sign, of_draw = np.sign(cosines.readout)[:, None], (cosines.weights[1:], cosines.gradients)
+        each.append([(sign * of).mean(axis=1) for of in of_draw])
         if progress is not None:
-            progress(len(weights), seeds)
-    return AlignmentComparison(np.array(weights), np.array(gradients), *_predicted(problem))
+            progress(len(each), seeds)
+    drawn: Array = np.array(each)
+    errors = drawn.mean(axis=0), standard_error(drawn)
+    parts = zip(("weights", "gradients"), _predicted(problem), *errors, strict=True)
+    return AlignmentComparison({name: Check(*part) for name, *part in parts})
 
 
 def _predicted(problem: GradientStep) -> tuple[Array, Array]:

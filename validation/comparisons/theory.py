@@ -12,7 +12,7 @@ from replica.given import Given
 from replica.observables import learning_curve, sweep
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
-from replica.steps import MODELS, GradientStep, reason_not_covered
+from replica.steps import THEORIES, GradientStep, reason_not_covered
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -74,7 +74,7 @@ class Theory:
 def theory_of(
     problem: Problem | Given,
     beta: float | None,
-    model: str | None = None,
+    theory: str | None = None,
     simulated: str = "network",
 ) -> Theory:
     """The network's own theory where ``problem`` is a step that it covers, else that of the sRF.
@@ -84,7 +84,7 @@ def theory_of(
     problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
     beta : float
         Width over input dimension p/d, for a GradientStep.
-    model : {"network", "srf", "given"}, optional
+    theory : {"network", "srf", "given"}, optional
         The theory of a step to take, instead; or that of every drawn first layer.
     simulated : {"network", "srf", "gaussian"}
         What is drawn of a step, as in :func:`simulate`.
@@ -95,30 +95,32 @@ def theory_of(
         If the network's theory is asked for where there is none.
     """
     if isinstance(problem, Given):
-        if model is not None:
-            raise InvalidArgument("model", model, "left out of what is given, whose theory is one")
+        if theory is not None:
+            raise InvalidArgument(
+                "theory", theory, "left out of what is given, whose theory is one"
+            )
         return Theory(problem, None, "theory of the readout, given what is the same in every draw")
-    if model == "given":
+    if theory == "given":
         if simulated == "gaussian":
             allowed = "srf or network: in the conditional Gaussian model no layer is drawn"
-            raise InvalidArgument("model", model, allowed)
+            raise InvalidArgument("theory", theory, allowed)
         note = "theory given the first layer of every draw"
         return replace(theory_of(problem, beta, None, simulated), note=note, of_draws=True)
     srf = spiked_model(problem, beta)
-    if model not in (None, *MODELS):
-        raise InvalidArgument("model", model, "srf, network or given")
+    if theory not in (None, *THEORIES):
+        raise InvalidArgument("theory", theory, "srf, network or given")
     if not problem.schedule or simulated != "network":
-        if model == "network":
+        if theory == "network":
             raise InvalidArgument(
-                "model", model, "srf: an sRF, or its equivalent, is what is simulated"
+                "theory", theory, "srf: an sRF, or its equivalent, is what is simulated"
             )
         drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
         return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
     step = cast(GradientStep, problem)
     reason = reason_not_covered(step)
-    if model == "srf":
+    if theory == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
-    if model is None and reason:
+    if theory is None and reason:
         return Theory(srf, None, f"theory of the sRF, the published equivalent: {reason}")
     return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from replica.errors import InvalidArgument
-from replica.problem import number, takes
+from replica.problem import number
 
 MOST = 10**12  # samples or neurons: more than any memory or patience has room for
 MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
@@ -53,8 +53,7 @@ def size(name: str, ratio: float, dimension: int) -> int:
     number(name, ratio, 0, np.inf, "a number of 0 or more", open_high=True)
     count = round(ratio * dimension)
     if count > MOST:
-        need = takes(8.0 * count, 1e-9 * count * dimension)  # of one column, and of reading it
-        allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension} ({need} at least)"
+        allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension}"
         raise InvalidArgument(name, ratio, allowed)
     if count < 1:
         allowed = f"at least 1/d, to mean one or more at dimension d = {dimension}"
@@ -66,8 +65,9 @@ def check_array(rows: int, columns: int) -> None:
     """Refuse, before it is made, an array that no memory of this machine holds: InvalidArgument."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if 8.0 * rows * columns > memory:
-        need = takes(8.0 * rows * columns, 1e-9 * rows * columns)
-        allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {need} to draw"
+        allowed = (
+            f"smaller: an array of {rows:.3g} x {columns:.3g} takes {8e-9 * rows * columns:.2g} GB"
+        )
         raise InvalidArgument("dimension, alpha or beta", None, allowed)
 
 

@@ -26,10 +26,9 @@ from replica.problem import (
     SpikedRandomFeatures,
     Target,
     check_problem,
-    check_width,
     complement_root,
 )
-from replica.steps import GradientStep
+from replica.steps import GradientStep, model_of
 from solvers.results import Array
 
 from . import arrays
@@ -238,8 +237,7 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
         raise InvalidArgument(
             "problem", "a network", "the GradientStep of it, which is what is drawn, or an sRF"
         )
-    check_width(problem, beta)
-    model: SpikedRandomFeatures = problem.model(beta=beta)
+    model: SpikedRandomFeatures = model_of(problem, beta)
     return model
 
 

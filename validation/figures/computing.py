@@ -43,7 +43,7 @@ def model_of(kind: str, step: GradientStep, beta: float = 1.0, dimension: float 
 def simulated(problem: Problem, **how: Any) -> Array:
     """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
     found = simulate(problem, rng=0, **how)
-    return np.hstack([found.test_mean, found.test_stderr])
+    return np.hstack([found.test_error, found.test_error_stderr])
 
 
 def kept(

@@ -85,8 +85,8 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     size: dict[str, Any] = {"seeds": 4 if quick else 40, "rng": 0, "workers": 1, "store": store}
     fits = []
     for count in tracked(few, progress):
-        found = simulate(samples["all"], samples=[count], lam=LAM, **size).columns()
-        fits.append([found[f"{of}_{ERROR}"].item() for of in ("simulated", "stderr")])
+        found = simulate(samples["all"], samples=[count], lam=LAM, **size).columns
+        fits.append([found[name].item() for name in (ERROR, f"{ERROR}_stderr")])
     estimator = RidgeClassifier(alpha=LAM * width)
     law = power_law(estimator, features[:IN_HAND], digits[:IN_HAND])
     theory = {

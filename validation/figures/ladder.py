@@ -51,12 +51,12 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": store}
         result = ladder(GradientStep(**PROBLEM), progress=advance, **at, **size)
         models[model] = {
-            "mean": [one.test_mean[:, 0] for one in result.simulations],
-            "stderr": [one.test_stderr[:, 0] for one in result.simulations],
-            "limit": result.lines["test"].limit[:, 0],
-            "limit_stderr": result.lines["test"].stderr[:, 0],
-            "slope": result.lines["test"].slope[:, 0],
-            "theory": result.checks["test"].theory[:, 0],
+            "mean": [one.test_error[:, 0] for one in result.simulations],
+            "stderr": [one.test_error_stderr[:, 0] for one in result.simulations],
+            "limit": result.lines["test_error"].limit[:, 0],
+            "limit_stderr": result.lines["test_error"].stderr[:, 0],
+            "slope": result.lines["test_error"].slope[:, 0],
+            "theory": result.checks["test_error"].theory[:, 0],
         }
     shared = {"step": PROBLEM, "lam": PENALTY, "alpha": alpha, "sizes": sizes, "seeds": seeds}
     return dict(plain({**shared, "models": models}))

@@ -52,8 +52,8 @@ LEARNERS: dict[str, Problem] = {
     "before the step": SpikedRandomFeatures(student="tanh", target="sin", r=0.0, c=1.0, gamma=1.0),
     "after one step": STEP,
 }
-READOUT: dict[str, float] = {"alpha": 1.0, "lam": 0.1}
-LARGE_PENALTY: dict[str, float] = {"alpha": 4.0, "lam": 10.0}  # where the upper bound is near
+READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
+LARGE_PENALTY: dict[str, Any] = {"alpha": 4.0, "lam": 10.0}  # where the upper bound is near
 ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 KAPPA = np.linspace(-2.5, 2.5, 11)

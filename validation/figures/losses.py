@@ -42,13 +42,13 @@ CALIBRATED_PENALTIES = (0.003, 0.03, 1.0)
 
 
 class Plan(NamedTuple):
-    """What is fitted, by losses with their labels; the error that is shown, as theory and
-    simulation call it; and the size of the simulation."""
+    """What is fitted, by losses with their labels; the error that is shown, and
+    the size of the simulation."""
 
     model: SpikedRandomFeatures
     lam: float
     losses: dict[str, str]
-    error: tuple[str, str]
+    error: str
     size: dict[str, int]
 
 
@@ -59,7 +59,7 @@ PLANS = {
         ),
         0.01,
         {"square": "square", "logistic": "logistic", "hinge": "hinge"},
-        ("classification_error", "classification_error"),
+        "classification_error",
         {"dimension": 500, "seeds": 6},
     ),
     "robust-losses": Plan(
@@ -69,7 +69,7 @@ PLANS = {
         ),
         0.1,
         {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"},
-        ("test_error", "test"),
+        "test_error",
         {"dimension": 400, "seeds": 8},
     ),
 }  # fmt: skip
@@ -103,23 +103,22 @@ def data(
     """Theory for every loss over all that is varied, simulated sRFs, and the calibration."""
     plan, axes = PLANS[name], abscissas(name, quick)
     size = {"dimension": 100, "seeds": 2} if quick else plan.size
-    known, measured = plan.error
     curves = []
     for loss in tracked(list(plan.losses), progress):
         curve: dict[str, Any] = {"loss": loss, "lam": plan.lam}
         for x, (dense, few) in axes.items():
             lines = [
-                sweep(model, alpha=alpha, lam=lam, grids={}, loss=loss).columns[known]
+                sweep(model, alpha=alpha, lam=lam, grids={}, loss=loss).columns[plan.error]
                 for model, alpha, lam in grids(plan, x, dense)
             ]
             options: dict[str, Any] = {"loss": loss, "store": store, **size}
             points = [
-                simulate(model, alpha=alpha, lam=lam, rng=i, **options).columns()
+                simulate(model, alpha=alpha, lam=lam, rng=i, **options).columns
                 for i, (model, alpha, lam) in enumerate(grids(plan, x, few))
             ]
             curve[f"theory_{x}"] = np.ravel(lines)
-            for part in ("simulated", "stderr"):
-                curve[f"{part}_{x}"] = np.ravel([one[f"{part}_{measured}"] for one in points])
+            for part, end in {"simulated": "", "stderr": "_stderr"}.items():
+                curve[f"{part}_{x}"] = np.ravel([one[plan.error + end] for one in points])
         curves.append(curve)
     shown: dict[str, Any] = {"figure": name, **size, "curves": curves}
     for x, (dense, few) in axes.items():
@@ -159,7 +158,7 @@ def draw(data: dict[str, Any]) -> Figure:
             points = data[f"few_{x}"], curve[f"simulated_{x}"], curve[f"stderr_{x}"]
             column[0].plot(*line, color=color, label=label)
             draw_simulated(column, *line, *points, places=i - 1, color=color)
-    left.set_ylabel(ERROR_LABELS[plan.error[0]])
+    left.set_ylabel(ERROR_LABELS[plan.error])
     for ax, x in zip(below, over, strict=True):
         ax.set_xlabel(LABELS.get(x, "fraction of outliers"))
     middle.set_title(setting("alpha", FIXED_ALPHA), fontsize="medium")

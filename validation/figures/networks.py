@@ -53,7 +53,7 @@ class Panel(NamedTuple):
     fit: dict[str, Any]
     curves: list[dict[str, Any]]
     beta: float = 1.0
-    errors: tuple[str, ...] = ("test",)
+    errors: tuple[str, ...] = ("test_error",)
     dimension: int | None = None
 
 
@@ -82,9 +82,10 @@ def of_rates(target: str, alpha: float, lam: float) -> Panel:
 
 NOISY = {"student": "tanh", "target": "sin", "alpha0": 0.3}
 SATURATING = {"student": "erf", "target": "he1", "alpha0": 20.0}
+BOTH = ("test_error", "train_error")
 PANELS = {
     "network": [
-        of_step(NOISY, {"alpha": 2.0, "lam": 0.01}, 1.0, errors=("test", "train"), dimension=1000),
+        of_step(NOISY, {"alpha": 2.0, "lam": 0.01}, 1.0, errors=BOTH, dimension=1000),
         of_step(SATURATING, {"alpha": 3.0, "lam": 0.03}, 2.0, dimension=600),
     ],
     "network-steps": [
@@ -128,14 +129,14 @@ def data(
             models = [model_of(kind, step_at(value, **fields), panel.beta, d) for value in x]
             points = [solve(model, **panel.fit) for model in models]
             for error in panel.errors:
-                curve[error][kind] = [getattr(point, f"{error}_error") for point in points]
+                curve[error][kind] = [getattr(point, error) for point in points]
         options: dict[str, Any] = panel.fit | size | {"beta": panel.beta, "store": store}
         found = [
-            simulate(step_at(value, **fields), rng=0, **options).columns()
+            simulate(step_at(value, **fields), rng=0, **options).columns
             for value in tracked(few.tolist(), progress, i * len(few), len(every) * len(few))
         ]
         for error in panel.errors:
-            keys = f"simulated_{error}", f"stderr_{error}"
+            keys = error, f"{error}_stderr"
             curve[error]["simulated"] = [[one[key].item() for key in keys] for one in found]
         curves.append(curve)
     return dict(plain({"figure": name, "x": x, "simulated_at": few, "curves": curves}))
@@ -161,7 +162,7 @@ def draw(data: dict[str, Any]) -> Figure:
         fit: dict[str, Any] = panel.fit | {"beta": panel.beta}
         fit |= {"dimension": curves[0]["dimension"]} if len(sizes) > 1 else {}
         column[0].set_title(panel.title + ", ".join(settings(fit)), fontsize="small")
-        column[0].set_ylabel(ERROR_LABELS[f"{error}_error"])
+        column[0].set_ylabel(ERROR_LABELS[error])
         column[1].set_xlabel("giant steps" if "pair" in curves[0] else LABELS["eta"])
         if "pair" in curves[0]:
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))

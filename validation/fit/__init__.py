@@ -3,11 +3,9 @@
 from .convex_readout import fit_convex_readout
 from .errors import mean_losses, squared_errors
 from .readout import fit_readout
-from .ridge import CHOLESKY_COST, GRAM_COST, Blocks, Fits, fit_ridge, predict, routes
+from .ridge import Blocks, Fits, fit_ridge, predict, routes
 
 __all__ = [
-    "CHOLESKY_COST",
-    "GRAM_COST",
     "Blocks",
     "Fits",
     "fit_convex_readout",

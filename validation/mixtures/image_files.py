@@ -18,7 +18,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from replica.array_files import Readable, Wanted, decoded, read_member, rest_of
+from replica.array_files import Readable, Source, Wanted, decoded
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
@@ -132,7 +132,7 @@ def read_idx(path: Path) -> Array:
             raise _bad(path, "a whole IDX file; this one ends inside its header")
         shape = struct.unpack(f">{start[3]}I", axes)
         kind = np.dtype(IDX_TYPES[start[2]])
-        return rest_of("images", path, content, shape, kind, PIXELS)
+        return Source("images", path, PIXELS).rest_of(content, shape, kind)
 
     return decoded("images", path, "IDX file, plain or gzip", decode)
 
@@ -161,10 +161,8 @@ def _npz(path: Path) -> list[tuple[Array, Array]]:
                 wanted = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
                 there = str(sorted(members)[:12])
                 raise _bad(path, f"an NPZ file with arrays {wanted}, not {there:.200}")
-            pairs = [
-                [read_member("images", path, archive, name, PIXELS) for name in pair]
-                for pair in names
-            ]
+            source = Source("images", path, PIXELS)
+            pairs = [[source.npy(archive.open(f"{x}.npy")) for x in pair] for pair in names]
         return [_checked(path, pixels, labels) for pixels, labels in pairs]
 
     return decoded("images", path, "NPZ file of plain arrays", decode)

@@ -5,7 +5,7 @@ from solvers.executors import WorkerDied
 from . import store
 from .cells import Simulated, draw_layer
 from .monte_carlo import DEFAULT_MEMORY, simulate
-from .simulation import Simulation, points_dataset, rows_of, standard_error
+from .simulation import Simulation, rows_of, standard_error
 from .store import StoreError
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "StoreError",
     "WorkerDied",
     "draw_layer",
-    "points_dataset",
     "rows_of",
     "simulate",
     "standard_error",

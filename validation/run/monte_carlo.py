@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from replica.display import Progress, told
 from replica.errors import InvalidArgument
 from replica.given import Given
+from replica.observables import given_as_one
 from replica.problem import Problem
 from solvers import executors
 from solvers.results import Array
@@ -24,7 +25,7 @@ from solvers.results import Array
 from ..draws import seed_count, whole
 from . import store as cell_store
 from .arguments import byte_count, fraction
-from .cells import SQUARED_ERRORS, Experiment, run_cell
+from .cells import Experiment, run_cell
 from .identity import describe_cells
 from .plan import plan
 from .resources import bytes_needed, check_resources, seconds_needed
@@ -136,8 +137,8 @@ def simulate(
     >>> from validation import simulate
     >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
     >>> simulation = simulate(model, alpha=[0.5, 2], lam=[0.01, 1], dimension=50, seeds=3, rng=0)
-    >>> simulation.test_error.shape, simulation.test_mean.shape
-    ((3, 2, 2), (2, 2))
+    >>> simulation.test_error.shape, simulation.errors["test_error"].shape
+    ((2, 2), (3, 2, 2))
     """
     seeds = seed_count(seeds, least=2)
     experiment = plan(
@@ -173,9 +174,10 @@ def simulate(
             key=key,
             progress=advance,
         )
-    measured = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
-    test, train, variance = (measured.pop(name) for name in SQUARED_ERRORS)
-    return Simulation(experiment, indices, test, train, variance, measured)
+    errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
+    name = "samples" if experiment.samples else "alpha"
+    single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
+    return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
 
 
 def run_cells(

@@ -6,33 +6,26 @@ from replica.errors import InvalidArgument
 from replica.given import FeatureMoments
 
 from ..draws import INPUT_BLOCK
-from ..fit import CHOLESKY_COST, GRAM_COST, routes
+from ..fit import routes
 from .cells import Experiment, Given, Simulated
 
 PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
-CORE_SPEED = 1e10  # multiply-adds a second of one core, to tell minutes from seconds
+CORE_SPEED = 1e10  # multiply-adds a second of one core
 LONGEST = 3e7 * 1000  # seconds of one core: a year of a thousand of them
 CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
 BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
 
 
 def seconds_needed(experiment: Experiment) -> float:
-    """Time of one cell on one core, an estimate."""
-    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    step = 0.0
+    """Time of one cell on one core: passes over all samples, and fits."""
+    d, p, n = experiment.dimension, experiment.width, float(experiment.sizes.max())
+    samples = 2 * n + experiment.test_samples
     if experiment.simulated is Simulated.network:
-        batches = sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
-        step = 2 * batches * d * d * p
-    samples = 2 * float(sizes[-1]) + experiment.test_samples
-    if experiment.loss.is_square:
-        # of a common bias, a scan and its refinement
-        tries = 50 if experiment.trained["train_bias"] else 1
-        fits = tries * routes(sizes, p, len(experiment.lam)).cost
-    else:
-        small = np.minimum(sizes, p).astype(float)
-        each = float((GRAM_COST * sizes * p * small + CHOLESKY_COST * small**3).sum())
-        fits = CONVEX_STEPS * len(experiment.lam) * each
-    return (step + samples * d * p + fits) / CORE_SPEED
+        samples += 2 * d * sum(alpha0 for alpha0, eta in experiment.problem.schedule if eta)
+    fits = len(experiment.sizes)
+    if not experiment.loss.is_square:
+        fits *= CONVEX_STEPS * len(experiment.lam)
+    return (samples * d * p + fits * n * p * min(n, p)) / CORE_SPEED
 
 
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:

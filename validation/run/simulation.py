@@ -1,8 +1,8 @@
 """The result of a Monte Carlo: errors of every seed, their means and standard errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy
@@ -13,24 +13,28 @@ from replica.convex import Loss
 from replica.display import Displayed
 from replica.documents import plain
 from replica.given import Given as GivenModel
+from replica.observables import data_set
 from replica.plotting import plot_comparison
-from replica.problem import Problem, netcdf_attributes
+from replica.problem import Problem
 from solvers.results import Array
 
-from .cells import SQUARED_ERRORS, Experiment, Given
+from .cells import Experiment, Given
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-UNITS = {  # of what is measured
-    "test_error": "mean squared error",
-    "train_error": "mean squared error",
-    "test_variance": "(mean squared error)^2",
-    "loss_error": "mean loss",
-    "train_loss": "mean loss",
-    "classification_error": "share of samples",
-}
+
+def _mean(name: str) -> Any:
+    """The property of a mean over the seeds."""
+    said = f"Mean {name} over the seeds, (N_a, N_l); NaN where it is not measured."
+    return property(lambda simulation: simulation._of_seeds(name).mean(axis=0), doc=said)
+
+
+def _stderr(name: str) -> Any:
+    """The property of the standard error of a mean over the seeds."""
+    said = f"Standard error of ``{name}``, (N_a, N_l)."
+    return property(lambda simulation: standard_error(simulation._of_seeds(name)), doc=said)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,23 +50,40 @@ class Simulation(Displayed):
         What was simulated.
     seed : (S,) of int
         The indices of the seeds.
-    test_error : (S, N_a, N_l)
-        Mean of (target - prediction)^2 over fresh inputs, on noiseless targets.
-    train_error : (S, N_a, N_l)
-        (1/n) sum (y - f)^2 over the training set.
+    errors : dict of name -> (S, N_a, N_l)
+        Errors of every seed, by the names that a :class:`replica.Solution` has for them: test_error
+        is the mean of (target - prediction)^2 over fresh inputs, on noiseless targets, train_error
+        (1/n) sum (y - f)^2 over the training set; where labels are +-1 there is
+        classification_error, and of a loss other than the square there are loss_error and
+        train_loss.  Their means over the seeds are attributes of these names.
     test_variance : (S, N_a, N_l)
-        Variance of ``test_error`` that is due to the finite test set.
-    measured : dict of name -> (S, N_a, N_l)
-        Of a loss other than the square loss_error and train_loss, mean losses of new and of
-        training samples; where labels are +-1 classification_error.
+        Variance of the test error of a seed that is due to the finite test set.
+    single : tuple of str
+        Axes that were given as a number: in ``dataset`` they are no dimension.
     """
+
+    _renamed: ClassVar[Mapping[str, str]] = {
+        "test_mean": "test_error",
+        "test_stderr": "test_error_stderr",
+        "train_mean": "train_error",
+        "train_stderr": "train_error_stderr",
+        "measured": "errors",
+    }
 
     experiment: Experiment
     seed: Array
-    test_error: Array
-    train_error: Array
+    errors: dict[str, Array]
     test_variance: Array
-    measured: dict[str, Array] = field(default_factory=dict)
+    single: tuple[str, ...] = ()
+
+    test_error = _mean("test_error")
+    train_error = _mean("train_error")
+    classification_error = _mean("classification_error")
+    loss_error = _mean("loss_error")
+    train_loss = _mean("train_loss")
+    test_error_stderr = _stderr("test_error")
+    train_error_stderr = _stderr("train_error")
+    classification_error_stderr = _stderr("classification_error")
 
     @property
     def problem(self) -> Problem | GivenModel:
@@ -116,52 +137,26 @@ class Simulation(Displayed):
     @property
     def seeds(self) -> int:
         """S, the number of independent draws of each point."""
-        return len(self.test_error)
+        return len(self.seed)
 
-    @property
-    def test_mean(self) -> Array:
-        """Mean test error over the seeds, (N_a, N_l)."""
-        return np.asarray(self.test_error.mean(axis=0))
-
-    @property
-    def test_stderr(self) -> Array:
-        """Standard error of ``test_mean``, (N_a, N_l)."""
-        return standard_error(self.test_error)
+    def _of_seeds(self, name: str) -> Array:
+        """An error of every seed; NaN where it is not measured."""
+        known = self.errors.get(name)
+        return np.full_like(self.test_variance, np.nan) if known is None else known
 
     @property
     def test_noise(self) -> Array:
-        """The part of ``test_stderr`` that is due to the finite test sets, (N_a, N_l)."""
+        """The part of ``test_error_stderr`` that is due to the finite test sets, (N_a, N_l)."""
         return np.asarray(np.sqrt(self.test_variance.mean(axis=0) / self.seeds))
 
     @property
-    def train_mean(self) -> Array:
-        """Mean training error over the seeds, (N_a, N_l)."""
-        return np.asarray(self.train_error.mean(axis=0))
-
-    @property
-    def train_stderr(self) -> Array:
-        """Standard error of ``train_mean``, (N_a, N_l)."""
-        return standard_error(self.train_error)
-
-    @property
-    def errors(self) -> dict[str, Array]:
-        """What has a theory, by name: squared errors, and what else is measured; (S, N_a, N_l)."""
-        measured = dict(sorted(self.measured.items()))
-        return {"test": self.test_error, "train": self.train_error, **measured}
-
     def columns(self) -> dict[str, Array]:
-        """What is known of every point, by name: arrays (N_a, N_l)."""
+        """Means and standard errors at every point, by name: arrays (N_a, N_l)."""
         at = np.meshgrid(*self.axes.values(), indexing="ij")
-        return {
-            **dict(zip(self.axes, at, strict=True)),
-            "simulated_test": self.test_mean,
-            "stderr_test": self.test_stderr,
-            "test_noise": self.test_noise,
-            "simulated_train": self.train_mean,
-            "stderr_train": self.train_stderr,
-            **{f"simulated_{name}": values.mean(axis=0) for name, values in self.measured.items()},
-            **{f"stderr_{name}": standard_error(v) for name, v in self.measured.items()},
-        }
+        columns: dict[str, Array] = dict(zip(self.axes, at, strict=True))
+        for name, values in self.errors.items():
+            columns |= {name: values.mean(axis=0), f"{name}_stderr": standard_error(values)}
+        return columns | {"test_noise": self.test_noise}
 
     def document(self, columns: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension (of features their number, the width)
@@ -169,7 +164,7 @@ class Simulation(Displayed):
 
         ``columns``, (N_a, N_l) each, take the place of those above.
         """
-        columns = self.columns() if columns is None else columns
+        columns = self.columns if columns is None else columns
         document = {"problem": self._described, "points": rows_of(columns)}
         document |= self._size | self.origin
         return dict(plain(document | {"rng": self.experiment.entropy}))
@@ -207,54 +202,30 @@ class Simulation(Displayed):
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """The means with two standard errors, :func:`replica.plotting.plot_comparison`."""
-        points = points_dataset(self.axes, self.columns(), self.settings)
-        return plot_comparison(points, ax=ax, error=error)
+        return plot_comparison(self.dataset(), ax=ax, error=error)
 
     def _facts(self) -> dict[str, Any]:
         drawn = str(self.experiment.simulated)
-        names = (*self.axes, "test_mean", "test_stderr", "train_mean", "train_stderr")
-        return {"simulated": drawn} | {name: getattr(self, name) for name in names}
+        return {"simulated": drawn} | self.columns | self.axes
 
     def _rows(self) -> list[dict[str, Any]]:
-        return rows_of(self.columns())
+        return rows_of(self.columns)
 
     def dataset(self) -> "xarray.Dataset":
-        """Everything, as an xarray.Dataset with dimensions seed, alpha (or samples), lam."""
-        import xarray
-
-        dims = ("seed", *self.axes)
-        measured = {name: getattr(self, name) for name in SQUARED_ERRORS} | self.measured
-        each = {name: (dims, of, {"units": UNITS[name]}) for name, of in measured.items()}
-        over = {
-            name: (dims[1:], getattr(self, name), {"units": UNITS["test_error"]})
-            for name in ("test_mean", "test_stderr", "test_noise", "train_mean", "train_stderr")
-        }
-        axes = {
-            "seed": ("seed", self.seed, {"long_name": "index of the draw"}),
-            "alpha": ("alpha", self.alpha, {"units": "n/d", "long_name": "readout samples"}),
-            "samples": ("samples", self.samples, {"long_name": "readout samples"}),
-            "lam": ("lam", self.lam, {"long_name": "ridge penalty"}),
-        }
-        attrs = netcdf_attributes(self.settings | self.origin)
-        return xarray.Dataset(
-            {**each, **over}, coords={name: axes[name] for name in dims}, attrs=attrs
-        )
+        """Everything, as an xarray.Dataset over alpha (or samples) and lam; errors of every seed,
+        over the dimension seed, too, have names that end in _by_seed."""
+        by_seed = {f"{name}_by_seed": values for name, values in self.errors.items()}
+        dims, each = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
+        settings = self.settings | self.origin
+        also: dict[str, Any] = {name: (dims, values) for name, values in each.items()}
+        also["seed"] = "seed", self.seed
+        return data_set(self.axes, self.columns, settings, self.single, also)
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
     """Columns as a row for each point."""
     rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def points_dataset(
-    axes: Mapping[str, Array], columns: Mapping[str, Array], settings: Mapping[str, Any]
-) -> "xarray.Dataset":
-    """Columns as an xarray.Dataset over the axes."""
-    import xarray
-
-    variables = {name: (tuple(axes), v) for name, v in columns.items() if name not in axes}
-    return xarray.Dataset(variables, axes, netcdf_attributes(dict(settings)))
 
 
 def standard_error(samples: Array) -> Array:

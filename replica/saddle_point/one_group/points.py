@@ -1,10 +1,6 @@
-"""Solution of many points of a table of one group, interpreted or compiled.
+"""Compiled equations of the responses at many points, and when they are compiled."""
 
-For a few points Python is faster than the import of numba.  The kernel is compiled once the total
-work exceeds ``WORTHWHILE``, or never without numba.
-"""
-
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,96 +8,68 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Status
 
-from ...equivalence import OneGroup, SpecialDirections
+from ...equivalence import Table
 from .compilation import compile_together, compiled
-from .readout import readout
-from .responses import NOT_FINITE, responses
-from .violation import violation
+from .records import OneGroup
+from .responses import from_conjugates, newton_step, responses, second_moments
 
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
+SOLVE, IMAGE, SECOND_MOMENTS, NEWTON = range(4)
 
-# Points times nodes that are not compiled, at 70 microseconds each in Python and, with several
-# directions, 1.5 in numpy: in all as long as numba's import and the loading of a cached kernel.
-WORTHWHILE, WORTHWHILE_OF_SEVERAL = 2**13, 2**19
-
-work, work_of_several = [0], [0]  # points times nodes so far
+# Points after which a process loads the core.  Importing numba and loading the cached kernel takes
+# as long as numpy takes for fifty points in as many calls.
+WORTHWHILE = 50
+solved = [0]  # points of one group so far
 
 
 @cache
 def kernel() -> Any:
-    """Compiled ``solve``, or ``solve`` itself without numba."""
-    return compile_together(solve, OneGroup, SpecialDirections, HalfLine)
+    """Compiled ``solve_task``; None without numba."""
+    found = compile_together(solve_task, OneGroup, HalfLine)
+    return None if found is solve_task else found
 
 
-def worth_compiling(points: int) -> bool:
-    """Whether this module should solve so many points times nodes with several directions.
-
-    Otherwise numpy's general code is faster, until the total work makes up for compiling.
-    """
-    work_of_several[0] += points
-    return work_of_several[0] > WORTHWHILE_OF_SEVERAL and kernel() is not solve
-
-
-def solve_all(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """Results of ``solve``, interpreted or, from some total work on, compiled.
-
-    Python raises an error where a compiled division by 0 is infinite.  Without numba such points
-    have NaN and the status NOT_FINITE.
-    """
-    work[0] += alpha.size * len(fine.weights)
-    if work[0] <= WORTHWHILE or kernel() is solve:
-        try:
-            with np.errstate(all="ignore"):  # numpy warns in interpreted functions
-                return solve(fine, coarse, alpha, lam, checked)
-        except (ArithmeticError, ValueError):
-            if kernel() is solve and alpha.size > 1:
-                each = [slice(i, i + 1) for i in range(alpha.size)]
-                parts = [solve_all(fine, coarse, alpha[i], lam[i], checked) for i in each]
-                return np.concatenate(parts, axis=1)
-            if kernel() is solve:
-                unknown = np.full((22, 1), np.nan)
-                unknown[13] = NOT_FINITE
-                return unknown
+def run(
+    table: Table, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+) -> Array:
+    """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
+    (a, b), c, rows = table.response_products, float(table.c[0]), table.covariance
+    tabulated = None if rows is None else rows.table
+    group = OneGroup(table.weights, a, b, c, float(table.beta), tabulated)
+    # of one type and layout, as numba would compile others anew
+    same_type = partial(np.ascontiguousarray, dtype=float)
+    arrays = tuple(map(same_type, (alpha, lam, V, V_hat, X)))
     try:
-        return kernel()(fine, coarse, alpha, lam, checked)
+        return np.asarray(kernel()(group, task, *arrays))
     except OSError:
         pass  # numba could not write its cache: the function is in memory
     except Exception:  # a damaged cache: reading it may raise anything
         kernel()._cache.flush()
-    return kernel()(fine, coarse, alpha, lam, checked)
+    return np.asarray(kernel()(group, task, *arrays))
 
 
 @compiled
-def solve(fine: OneGroup, coarse: OneGroup, alpha: Array, lam: Array, checked: bool) -> Array:
-    """Solve the points (alpha[i], lam[i]) on the table ``fine``; (16 + 2n, P) with n special
-    directions.
+def solve_task(
+    t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+) -> Array:
+    """One of four tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2), as columns (P, 5).
 
-    The rows are: the first numbers of ``Point``; the largest relative violation of any equation on
-    ``fine`` and on ``coarse``, both NaN unless ``checked``; evaluations and status; and the parts
-    of ``Signal``.
+    SOLVE: V1, V2, residual, evaluations and status.  IMAGE: (V1, V2) from V_hat, at V.
+    SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  NEWTON: the relative step from V, and (Q1, q2)
+    from X with V_hat of (4.2).
     """
-    n = direction_count(fine.several)
-    out = np.empty((16 + 2 * n, alpha.size))
-    for i in range(alpha.size):
-        W1, V2, iterations, status = responses(fine, alpha[i], lam[i])
-        point = readout(fine, fine.one_spike, fine.several, alpha[i], lam[i], W1, V2)
-        residual = error = np.nan
-        if checked:
-            residual = violation(fine, fine.one_spike, fine.several, alpha[i], lam[i], point)
-            error = violation(coarse, coarse.one_spike, coarse.several, alpha[i], lam[i], point)
-        for k, number in enumerate(point[:10]):
-            out[k, i] = number
-        out[10, i], out[11, i], out[12, i], out[13, i] = residual, error, iterations, status
-        out[14, i], out[15, i] = point.signal.m, point.signal.m_hat
-        for k in range(n):
-            out[16 + k, i] = point.signal.special[k]
-            out[16 + n + k, i] = point.signal.special_hat[k]
+    out = np.zeros((len(alpha), 5))
+    for i in range(len(alpha)):
+        V1, V2, V1_hat, level = V[i, 0], V[i, 1], V_hat[i, 0], lam[i] + V_hat[i, 1]
+        if task == SOLVE:
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
+        elif task == IMAGE:
+            out[i, 0], out[i, 1] = from_conjugates(t, V2, V1_hat, level)
+        elif task == SECOND_MOMENTS:
+            out[i, 0], out[i, 1] = second_moments(t, V2, V1_hat, level, X[i, 0], X[i, 1])
+        else:
+            step, Q = newton_step(t, alpha[i], lam[i], V1, V2, X[i, 0], X[i, 1])
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = step[0], step[1], Q[0], Q[1]
     return out
-
-
-@compiled
-def direction_count(several: SpecialDirections | None) -> int:
-    """Number of special directions: the spike, the norms and zeta, unless ``several``."""
-    return 3 if several is None else len(several.loadings)

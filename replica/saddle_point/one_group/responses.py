@@ -2,22 +2,22 @@
 
 Eqs. (4.1)-(4.4), (5.1)-(5.3), (16.6)"""
 
-from math import exp, inf, isfinite, log, log1p, sqrt
+from math import exp, inf, isfinite, log, log1p, nan, sqrt
 
 from solvers.chebyshev import HalfLine
 from solvers.results import Array
 
-from ...equivalence import OneGroup
 from .compilation import compiled, summed
-from .records import Averages, Bulk, Matrix, Pair
+from .records import Averages, Bulk, Matrix, OneGroup, Pair
 
 RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 
 
 @compiled
-def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int, int]:
-    """Solve (4.1)-(4.4), (16.6) for W1 and V2; returns them with evaluations and status."""
+def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, float, int, int]:
+    """Solve (4.1)-(4.4), (16.6) for V1 and V2; returns them with the residual of (i) and (ii), the
+    evaluations and the status."""
     sweeps, limit = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(sweeps):
@@ -34,7 +34,8 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
         # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
         # the residual, this does not depend on how the equations are scaled.
         if distance == inf or larger_modulus(solve_pair(slopes, error)) < distance:
-            W1, V2, slopes, residual = T1, T2, new_slopes, larger_modulus(error)
+            W1, V1, V2, slopes = T1, bulk.V1, T2, new_slopes
+            residual = larger_modulus(error)
             back1, back2 = solve_pair(slopes, error)
             length = distance = larger_modulus((back1, back2))
             # by a factor of 20 at most; a cached kernel would keep a constant of another file
@@ -44,11 +45,11 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, int,
             step1, step2 = step1 / 2, step2 / 2
             length = larger_modulus((step1, step2))
         if not isfinite(length):
-            return W1, V2, count, NOT_FINITE
+            return V1, V2, residual, count, NOT_FINITE
         if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
             # far from any root, a step becomes this short by halving alone
-            return W1, V2, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
-    return W1, V2, limit, ITERATION_LIMIT
+            return V1, V2, residual, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
+    return V1, V2, residual, limit, ITERATION_LIMIT
 
 
 @summed
@@ -124,13 +125,17 @@ def resolvent(
 
 @compiled
 def from_conjugates(t: OneGroup, V2: float, V1_hat: float, level: float) -> Pair:
-    """Responses (V1, V2) from the conjugates, with the c_e of V2 and a Newton step in c_e.
-    Eqs. (5.3), (16.6)"""
-    c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
-    inverse, weighted, _, mixed, _ = resolvent(t, c, level, V1_hat)
-    follows = t.beta * V1_hat * slope * mixed / c
-    change = (inverse - V2) / (1 + V1_hat * follows)
-    return weighted + level * follows * change, V2 + change
+    """Responses (V1, V2) from the conjugates, by Newton's method in the V2 on which c_e depends,
+    from a guess; NaN where that fails.  Eqs. (5.3), (16.6)"""
+    for _ in range(40):  # one or two near a solution
+        c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
+        inverse, weighted, _, mixed, _ = resolvent(t, c, level, V1_hat)
+        follows = t.beta * V1_hat * slope * mixed / c
+        change = (inverse - V2) / (1 + V1_hat * follows)
+        if abs(change) <= 1e-7 * V2 or t.rows is None:  # the remaining error is its square
+            return weighted + level * follows * change, V2 + change
+        V2 = max(V2 + change, V2 / 2)
+    return nan, nan
 
 
 @compiled
@@ -143,6 +148,30 @@ def second_moments(
     dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
     by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
     return weighted2 * X1 + mixed * X2 - level * by_c, mixed * X1 + inverse2 * X2 + V1_hat * by_c
+
+
+@compiled
+def newton_step(
+    t: OneGroup, alpha: float, lam: float, V1: float, V2: float, X1: float, X2: float
+) -> tuple[Pair, Pair]:
+    """Newton's step in log V1 and log V2 at any (V1, V2), and the second moments (Q1, q2) of
+    sources X that do not contain Q, by the same linear system.  Eqs. (4.7)-(4.10)
+
+    The unknown W1 is that of the q of (4.2).
+    """
+    W1, mismatch = V1, 0.0
+    if t.rows is not None:
+        q = alpha * averages(t, V1, V2).Ra * V2
+        W1 = V2 / (q + 1 / t.c)
+    bulk = bulk_at(t, t.rows, W1, V2)
+    mismatch = log(V1 / bulk.V1)
+    error, slopes, sides = log_residual(t, averages(t, bulk.V1, V2), alpha, lam, bulk, V2)
+    d1, d2 = solve_pair(slopes, error)
+    # Q is minus the derivative of (i), (ii) under V_hat + s X
+    source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+    e1, e2 = solve_pair(slopes, source)
+    step = mismatch + bulk.slope * d1 + (1 - bulk.slope) * d2, d2
+    return step, (bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2), V2 * e2)
 
 
 @compiled

@@ -1,0 +1,78 @@
+"""Notes on the points of given layers and features; and errors of a sample for more samples than it
+has rows.  docs/theory.md 20, 22
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..given import FeatureSample, Given, ReadoutPoints, evaluate
+
+# Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
+# found on, and the sensitivity of several classes.
+FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
+LARGEST_SENSITIVITY = 0.35
+FEW_DEGREES = (
+    "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
+    "the training error by more than 10 %"
+)
+SENSITIVE = (
+    "few samples of a class, and its classification error depends on which they are: it may be "
+    "5 to 20 % too low"
+)
+BEYOND_ROWS = (
+    "more samples than rows: features are taken for Gaussian in each class or stratum; without "
+    "strata errors are scaled to meet those of the rows, where both are known"
+)
+# what is scaled, beside standard errors of the same
+ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
+
+
+def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
+    """By every note whether points have it, of the columns of a solution or of a Dataset."""
+    samples = points.get("samples", np.nan)  # none on a curve over alpha
+    rows = isinstance(model, FeatureSample) and model.by_rows(samples)
+    unknown = np.nan * points["residual_degrees"]
+    fewest = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
+    return {
+        FEW_DEGREES: points["residual_degrees"] < fewest,
+        SENSITIVE: points.get("classification_sensitivity", unknown) > LARGEST_SENSITIVITY,
+        BEYOND_ROWS: beyond(model, samples),
+    }
+
+
+def beyond(model: Given, samples: Any) -> Any:
+    """Whether there are more ``samples`` than the rows of a model that has some."""
+    rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
+    return samples > rows
+
+
+def classes_of(model: FeatureSample) -> FeatureSample:
+    """The sample with its classes for strata, which are Gaussian at any number of samples."""
+    return replace(model, strata=model.class_of_row)
+
+
+def meet_rows(
+    model: Given, samples: Array, lam: Array, points: ReadoutPoints, *how: Any
+) -> dict[str, Array]:
+    """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
+    rows are scaled to meet those row by row, where both are known.  Eq. (22.14)"""
+    columns, past = dict(points.columns), beyond(model, samples)
+    if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
+        return columns
+    penalties, of = np.unique(lam[past], return_inverse=True)
+    at = np.full(penalties.size, float(model.most_by_rows)), penalties, *how
+    rows, classes = (evaluate(one, *at).columns for one in (model, classes_of(model)))
+    for name in ERRORS:
+        # an error that is 0 tells no ratio
+        known = (rows[name] > 0) & (classes[name] > 0)
+        part = columns[name][past] / np.where(known, classes[name], np.nan)[of]
+        columns[name][past] = np.where(known[of], part * rows[name][of], columns[name][past])
+        stderr = f"{name}_stderr"
+        if stderr in columns:
+            columns[stderr][past] = part * rows[stderr][of]
+    return columns
