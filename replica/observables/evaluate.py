@@ -38,6 +38,7 @@ from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
+from ..reuse import evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
     Conjugates,
@@ -83,6 +84,8 @@ def evaluate(
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     settings = minimised, tol, seconds
+    if model.rows is not None and model.rows.reuse:
+        return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)

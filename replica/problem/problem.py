@@ -30,6 +30,10 @@ class RowLaw(Protocol):
         """True if the fluctuation of the rows' norms is included."""
 
     @property
+    def reuse(self) -> float:
+        """Share of the readout's samples that are samples of the step."""
+
+    @property
     def gamma(self) -> Any:
         """Cosines of the gradient's direction u with the coordinates of the inputs."""
 

@@ -106,7 +106,10 @@ def _samples(
         form[:, z, hat] += n.own * n.h2
         form[:, hat, hat] -= n.own**2 * n.rest / 2
         own = n.slope_omega * n.own
-        residual[:, z], residual[:, V] = -root[b] * (n.slope_z - own * n.h2), -root[b] * n.slope_omega
+        residual[:, z], residual[:, V] = (
+            -root[b] * (n.slope_z - own * n.h2),
+            -root[b] * n.slope_omega,
+        )
         residual[:, hat] = root[b] * n.own * (n.by_rest - own * n.rest)
         noise_slopes[b] = n.variance - 2 * own * n.by_rest + own**2 * n.rest
         linear[:, y, at.m.start + b] = -root[b] * n.mean
@@ -114,9 +117,7 @@ def _samples(
         for a in range(2):
             form[:, z, scalars + a] += n.linear[a]
             form[:, hat, scalars + a] -= n.own * n.by_rest_of_scalars[a]
-            residual[:, scalars + a] = root[b] * (
-                n.by_scalars[a] - own * n.by_rest_of_scalars[a]
-            )
+            residual[:, scalars + a] = root[b] * (n.by_scalars[a] - own * n.by_rest_of_scalars[a])
             linear[:, y, unknown + a] = -root[b] * n.scalars[a]
             linear[:, scalars + a, at.multipliers.start + 2 * b + a] = -1 / strata.alpha0
     form += form.swapaxes(1, 2)

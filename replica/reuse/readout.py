@@ -1,7 +1,7 @@
 """The ridge readout on samples that trained the first layer: its errors.  docs/theory.md 21.2-21.4
 
-``solve_cavity`` iterates; all that follows is linear, with derivatives by complex steps of one Newton
-step each.
+``solve_cavity`` iterates; all that follows is linear, with derivatives by complex steps of one
+Newton step each.
 """
 
 from typing import NamedTuple
@@ -42,6 +42,8 @@ class Errors(NamedTuple):
         Overlaps of the readout of every kind.
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.
+    residual : float
+        Largest relative violation of the stationarity of (21.9).
     """
 
     test: float
@@ -54,6 +56,7 @@ class Errors(NamedTuple):
     psi: Array
     chi: Array
     stability: Array
+    residual: float
 
 
 class Readout:
@@ -79,8 +82,8 @@ class Readout:
 
     def covariance(self, samples: list[Samples], G: Array, tol: float) -> tuple[Array, float, int]:
         """The G of (21.7) by Newton's method, the last step's size, and iterations."""
-        size, change = len(G), np.inf
-        for iteration in range(1, MOST_NEWTON):
+        size, change, count = len(G), np.inf, 0
+        for count in range(1, MOST_NEWTON):  # noqa: B007 (returned)
             mapped, forms = cavity_map(samples, self.links, G)
             change = float(np.abs(mapped - G).max() / np.abs(G).max())
             if not change > tol:
@@ -88,7 +91,7 @@ class Readout:
             jacobian = cavity_jacobian(samples, mapped, forms)
             step = np.linalg.solve(jacobian, (G - mapped).ravel()).reshape(size, size)
             G = G + (step + step.T) / 2
-        return G, change, iteration
+        return G, change, count
 
     def response(self, samples: list[Samples], g: Array, G: Array) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
@@ -180,6 +183,8 @@ class Readout:
         M, v, c = self.quadratic(samples, G)
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
         value = float(c + v @ theta)
+        terms = np.abs(M) @ np.abs(theta) + np.abs(v)
+        violation = float(np.max(np.abs(M @ theta + v) / np.where(terms > 0, terms, 1.0)))
 
         def slope(samples: list[Samples], G: Array) -> float:
             """Derivative of 2 S at its stationary point, along a complex step."""
@@ -193,7 +198,9 @@ class Readout:
 
         def posterior(g: Array, G: Array) -> Array:
             roots = np.sqrt(g)
-            return np.sum(products * np.outer(roots, roots) * G[np.ix_(places, places)]) + g @ spread
+            return (
+                np.sum(products * np.outer(roots, roots) * G[np.ix_(places, places)]) + g @ spread
+            )
 
         stability, steps, jacobian = self.slopes(samples, g, G)
         by_g = -np.array([slope(after, moved) for _, after, moved in steps])
@@ -226,5 +233,15 @@ class Readout:
         rest = fields[0] * s.rho - fields[-1] * s.gamma[0] if D == 1 else np.full(A, np.nan)
         train = self.lam * (value - squared) / read
         return Errors(
-            bias + variance, train, bias, variance, squared, m, roots * overlap, roots * rest, chi, stability
+            bias + variance,
+            train,
+            bias,
+            variance,
+            squared,
+            m,
+            roots * overlap,
+            roots * rest,
+            chi,
+            stability,
+            violation,
         )

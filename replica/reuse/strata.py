@@ -6,6 +6,7 @@ along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's pro
 kappa = gamma s + rho q are fixed in it.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,18 @@ class Neurons(NamedTuple):
     fresh_norm: Array
     fresh_initial: Array
 
+    def without_norms(self) -> "Neurons":
+        """The same neurons with scalars that do not fluctuate."""
+        names = (
+            "scalars",
+            "linear",
+            "by_rest_of_scalars",
+            "by_scalars",
+            "scalar_noise",
+            "fresh_norm",
+        )
+        return self._replace(**{name: np.zeros_like(getattr(self, name)) for name in names})
+
 
 class Strata(NamedTuple):
     """Samples at N nodes, and the features of A kinds of neurons there.
@@ -108,8 +121,23 @@ class Strata(NamedTuple):
         return np.asarray(self.gamma @ self.s + self.rho * self.q)
 
 
-def strata(step: Step, kinds: Kinds, shares: Array, level: int) -> Strata:
-    """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds`` there."""
+@lru_cache(maxsize=16)
+def _cached_strata(
+    step: Step, readout: bytes, bias: bytes, shares: bytes, level: int, norms: bool
+) -> Strata:
+    return _strata(
+        step, Kinds(*map(np.frombuffer, (readout, bias))), np.frombuffer(shares), level, norms
+    )
+
+
+def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = True) -> Strata:
+    """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds`` there; with
+    the fluctuation of the rows' ``norms``, or without."""
+    arrays = (np.ascontiguousarray(x, float).tobytes() for x in (*kinds, shares))
+    return _cached_strata(step, *arrays, level, norms)
+
+
+def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
     along_s, along_q, along_z, along_noise = LEVELS[level]
     inputs, y, weights = _samples(step, along_s, along_noise)
     q, q_weights = gauss_hermite(along_q)
@@ -127,6 +155,8 @@ def strata(step: Step, kinds: Kinds, shares: Array, level: int) -> Strata:
         _neurons(step, *each, w, e, N, kappa, along_z)
         for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
     )
+    if not norms:
+        neurons = tuple(one.without_norms() for one in neurons)
     target, push = step.target(*s), e / np.sqrt(step.alpha0 * power)
     return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons)
 
@@ -230,7 +260,8 @@ def _neurons(
         own=own, h2=h2, rest=s02,
         mean=mean, slope_z=slope_z, slope_omega=m_omega, variance=spread, by_rest=by_rest,
         scalars=np.array([F_zo, F_oo / 2]), linear=linear, by_rest_of_scalars=rest_of_scalars,
-        by_scalars=by_scalars, scalar_noise=np.array([[X22, X23], [X23, norm_noise]]), initial=initial,
+        by_scalars=by_scalars, initial=initial,
+        scalar_noise=np.array([[X22, X23], [X23, norm_noise]]),
         fresh_mean=mu0, fresh_slope=mu1, fresh_variance=mu2, fresh_norm=by_norm,
         fresh_initial=fresh_initial,
     )  # fmt: skip

@@ -92,7 +92,12 @@ class GradientStep(Step):
         return replace(features, beta=beta, dimension=dimension, origin=origin)
 
     def network(
-        self, *, beta: float, dimension: float = np.inf, row_norms: bool = True
+        self,
+        *,
+        beta: float,
+        dimension: float = np.inf,
+        row_norms: bool = True,
+        reuse: float = 0.0,
     ) -> SpikedRandomFeatures:
         """The network after the steps, without the sRF's approximation.  docs/theory.md 15-18
 
@@ -104,6 +109,9 @@ class GradientStep(Step):
             As for :class:`replica.SpikedRandomFeatures`.
         row_norms : bool
             Whether the fluctuation of the rows' norms is included.
+        reuse : float
+            Share of the readout's samples that the step has been trained on, of ridge regression
+            after a single step: 1 trains both layers on the same samples.  docs/theory.md 21
 
         Raises
         ------
@@ -124,7 +132,7 @@ class GradientStep(Step):
         >>> round(solve(step.network(beta=1.0), alpha=2.0, lam=0.1).test_error, 6)
         0.48236
         """
-        rows = NetworkRows(self, row_norms)
+        rows = NetworkRows(self, row_norms, reuse)
         origin = Origin(self, rows.published, rows)
         return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
