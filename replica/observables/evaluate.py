@@ -108,8 +108,10 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
 
 def chooses_table(model: SpikedRandomFeatures) -> bool:
     """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
-    or labels are +-1 at random, which ridge regression's equations do not cover."""
-    return model.train_bias or model.labels.channel
+    or labels are +-1 at random or samples reused, which ridge regression's equations do not
+    cover."""
+    reused = model.rows is not None and model.rows.reuse > 0
+    return model.train_bias or model.labels.channel or reused
 
 
 def _with_trained_bias(

@@ -4,7 +4,7 @@
 Newton step each.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Readout:
         self.kinds = len(strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
-    def samples(self, g: Array, lam: complex | None = None) -> list[Samples]:
+    def samples(self, g: Array, lam: Any = None) -> list[Samples]:
         """The classes of samples at response factors ``g``."""
         return list(classes(self.strata, self.counts, g, self.lam if lam is None else lam))
 
@@ -161,7 +161,7 @@ class Readout:
             g = g * np.exp(step)
         return Cavity(g, G, residual, count)
 
-    def slopes(self, samples: list[Samples], g: Array, G: Array) -> tuple[Array, list, Array]:
+    def slopes(self, samples: list[Samples], g: Array, G: Array) -> tuple[Array, list[Any], Array]:
         """Derivatives k_bc = d k_b / d g_c; the samples and G after each complex step in g_c; and
         the Jacobian of (21.7)."""
         mapped, forms = cavity_map(samples, self.links, G)

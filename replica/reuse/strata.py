@@ -164,14 +164,14 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
 def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Array]:
     """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,)."""
     labels, D = step.labels_at(0), step.directions
-    kinks = [[] for _ in range(D)]
+    kinks: list[list[float]] = [[] for _ in range(D)]
     for v, t in labels.target.planes:  # of a kink across an axis
         if np.count_nonzero(v) == 1:
             axis = int(np.flatnonzero(v)[0])
             kinks[axis].append(t / v[axis])
     grid = tensor_rule(*(_rule(nodes if D == 1 else 2 * nodes // 3, each) for each in kinks))
     s, target = grid.nodes.T, labels.target(*grid.nodes.T)
-    if labels.channel:
+    if labels.channel and labels.added is not None:
         up = labels.added.probability(target)
         y, w = np.array([np.ones_like(up), -np.ones_like(up)]), np.array([up, 1 - up])
     else:
