@@ -16,7 +16,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
 from ..problem import Activation
-from ..steps import Kinds, Step, mean_output, row_steps
+from ..steps import Kinds, Step, batches_of_steps, mean_output
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine
 LEVELS = (
@@ -161,7 +161,7 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
     gamma = first / N
     rho = np.sqrt(max(1 - float(gamma @ gamma), 0.0))
     kappa = gamma @ s + rho * q
-    batches, _ = row_steps(step, kinds)  # the noise of the row norms, (18.7)
+    batches, _ = batches_of_steps(step, kinds)  # the noise of the row norms, (18.7)
     neurons = tuple(
         _neurons(step, *each, w, e, N, kappa, along_z)
         for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
