@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.chebyshev import interpolated
+from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
@@ -237,6 +238,7 @@ def _neurons(
     def averages(nodes: slice) -> Array:
         """Averages over z of the smoothed student and its slope times functions of z, of its square
         and of its curvature."""
+        check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
         S0, S1, S2, dS1 = _smoothed(student, at, variance)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])

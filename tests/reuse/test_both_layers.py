@@ -107,3 +107,14 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
 def test_what_is_asked_in_vain_is_refused_in_a_sentence(call, said):
     with pytest.raises(InvalidArgument, match=said):
         call()
+
+
+@pytest.mark.slow
+def test_what_is_not_solved_is_flagged():
+    """A step of a hundred times its samples' rate, at which Newton's method loses its way."""
+    step = GradientStep(
+        student="sigmoid", target="he2", alpha0=0.12, eta=12, noise=0.1, readout=[1.5, -0.5]
+    )
+    point = solve(step.network(beta=5.0, reuse=1.0), alpha=0.12, lam=0.1)
+    assert not point.converged
+    assert np.isnan([point.test_error, point.train_error]).all()
