@@ -228,7 +228,9 @@ class Readout:
             g, G = self.strata.shares * min(0.5, self.lam / scale), np.linalg.inv(self.links)
         else:
             g, G, _ = start
-        change, step, count = np.zeros_like(g), np.zeros_like(G), 0
+        change: Array = np.zeros_like(g)
+        step: Array = np.zeros_like(G)
+        count = 0
         while count < MOST_NEWTON:
             tried, count = (g * np.exp(change), G + step), count + 1
             at = self.seen(*tried)
