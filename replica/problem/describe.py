@@ -24,9 +24,16 @@ def describe(problem: Problem) -> dict[str, Any]:
     """
     if problem.rows is not None:
         width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
-        norms = {} if problem.rows.row_norms else {"row_norms": False}
-        return width | norms | step | {"theory": "network"}
+        return width | _of_rows(problem) | step | {"theory": "network"}
     return _stated_fields(problem, [f.name for f in fields(problem)])
+
+
+def _of_rows(problem: Problem) -> dict[str, Any]:
+    """What a network's theory is asked for, beside the step and its width."""
+    if problem.rows is None:
+        return {}
+    norms = {} if problem.rows.row_norms else {"row_norms": False}
+    return norms | ({"reuse": problem.rows.reuse} if problem.rows.reuse else {})
 
 
 def describe_with_step(problem: Problem) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def problem_repr(problem: Any) -> str:
         made = f"{step!r}.{'network' if rows else 'srf'}"
         values = {"beta": problem.beta}
         values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
-        values |= {} if rows is None or rows.row_norms else {"row_norms": False}
+        values |= _of_rows(problem)
     else:
         made, values = type(problem).__name__, _changed_fields(problem)
     arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]

@@ -3,10 +3,13 @@
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep, model_of
 from .network import THEORIES, NetworkRows, reason_not_covered
-from .row_samples import FirstSampleWeights, first_sample_weights
+from .one_step import mean_output
+from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
+from .row_steps import row_steps as batches_of_steps
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
+from .step import Step
 
 __all__ = [
     "THEORIES",
@@ -14,12 +17,16 @@ __all__ = [
     "AfterStep",
     "FirstSampleWeights",
     "GradientStep",
+    "Kinds",
     "NetworkRows",
     "Stage",
     "Staircase",
+    "Step",
     "after_each_step",
+    "batches_of_steps",
     "features_at_dimension",
     "first_sample_weights",
+    "mean_output",
     "model_of",
     "reason_not_covered",
     "staircase",

@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import SpikedRandomFeatures, complement_root, flag
+from ..problem import SpikedRandomFeatures, complement_root, flag, number
 from ..saddle_point import Rows, TabulatedRows, norm_variance
 from .one_step import GROUPS, readout_values
 from .row_samples import Kinds, first_step_coefficients
@@ -34,6 +34,8 @@ class NetworkRows:
     step : GradientStep
     row_norms : bool
         Whether the fluctuation of the rows' norms is included.
+    reuse : float
+        Share of the readout's samples that are samples of the step.
 
     Raises
     ------
@@ -43,10 +45,14 @@ class NetworkRows:
 
     step: Step
     row_norms: bool = True
+    reuse: float = 0.0
 
     def __post_init__(self) -> None:
         check_is_step(self.step)
         flag("row_norms", self.row_norms)
+        number("reuse", self.reuse, 0, 1, "a share from 0 to 1")
+        if self.reuse and (reason := reason_not_reused(self.step)):
+            raise InvalidArgument("reuse", self.reuse, f"0, fresh samples: {reason}")
         if reason := reason_not_covered(self.step):
             raise InvalidArgument("theory", "network", f"srf here: {reason}")
 
@@ -120,6 +126,22 @@ def reason_not_covered(step: Step) -> str:
     else:
         return ""
     return f"the network's own theory {coverage}"
+
+
+def reason_not_reused(step: Step) -> str:
+    """The reason why the theory of reused samples does not cover ``step``; empty if it does."""
+    given = {
+        "several steps": step.steps,
+        "inputs that are not N(0, I)": step.inputs is not None,
+        "an output intercept": step.intercept,
+        "weight decay": step.decay,
+        "another target or noise of the step": (step.step_target, step.step_noise) != (None, None),
+        "the population gradient, alpha0 = inf": step.alpha0 == np.inf,
+        "a step of eta = 0": not step.eta,
+        "a continuous readout": step.readout.continuous is not None,
+    }
+    reasons = [name for name, holds in given.items() if holds]
+    return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""
 
 
 def _most_readouts(step: Step) -> int:

@@ -1,0 +1,120 @@
+"""The theory of a network whose readout is trained on samples of its step, at many points.
+docs/theory.md 21"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from solvers.resources import check_time, deadline
+from solvers.results import Array, Rows, Status
+
+from ..convex import Evaluation, Loss, solve_on_growing_tables
+from ..errors import InvalidArgument
+from ..problem import SpikedRandomFeatures
+from ..saddle_point import Conjugates, Overlaps
+from .readout import Cavity, Errors, Readout
+from .strata import LEVELS, Strata, strata
+
+QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
+LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
+
+
+def evaluate_reused(
+    model: SpikedRandomFeatures,
+    alpha: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float | None,
+    time_limit: float,
+) -> Evaluation:
+    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,), of a network that reuses
+    samples.
+
+    Raises
+    ------
+    InvalidArgument
+        If the loss is not the square, or more samples are reused than the step has.
+    """
+    rows: Any = model.rows
+    if not loss.is_square:
+        raise InvalidArgument("loss", loss.name, "the square where samples of the step are reused")
+    if (most := rows.reuse * alpha.max()) > rows.step.alpha0 * (1 + 1e-12):
+        allowed = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
+        raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
+    found, count = Evaluation(len(alpha)), len(alpha)
+    starts: list[Cavity | None] = [None] * count
+    before: list[Errors | None] = [None] * count
+    tol = QUADRATURE_TOLERANCE if tol is None else tol
+    norms, shares = (
+        rows.row_norms,
+        np.atleast_1d(1.0 if model.fractions is None else model.fractions),
+    )
+
+    def strata_at(level: int, _: Rows) -> Strata | None:
+        if level >= len(LEVELS):
+            return None
+        return strata(rows.step, rows.kinds, shares, level, norms)
+
+    def solve_on(table: Strata, points: Rows, _: Any) -> Rows:
+        last = None
+        for i in points:
+            check_time()
+            reused = rows.reuse * alpha[i]
+            counts = reused, max(rows.step.alpha0 - reused, 0.0), alpha[i] - reused
+            readout = Readout(table, counts, model.beta, lam[i], model.dimension)
+            try:
+                starts[i] = last = readout.solve_cavity(starts[i] or last)
+                errors = readout.errors(last)
+            except np.linalg.LinAlgError:  # where Newton's method has lost its way
+                found.flag(i, Status.NO_PROGRESS)
+                last = None
+                continue
+            change = _change(before[i], errors)
+            before[i] = errors
+            lost = errors.test < LOST * float(table.weights @ table.y**2)
+            found.store(
+                i,
+                test_error=errors.test,
+                train_error=errors.train,
+                loss_error=(errors.test + model.labels.variance) / 2,
+                train_loss=errors.train / 2,
+                residual=errors.residual,
+                quadrature_error=change,
+                iterations=found.iterations[i] + last.iterations,
+                nodes=table.weights.size,
+                converged=errors.residual <= RESIDUAL_TOLERANCE,
+                open=not change <= tol,
+            )
+            last = last if found.converged[i] else None
+            if lost:
+                found.flag(i, Status.ROUNDING)
+        return points[found.open[points] & found.converged[points]]
+
+    with deadline(time_limit * count):
+        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on)
+    found.close(RESIDUAL_TOLERANCE)
+    found.overlaps, found.conjugates = _records(before, found.converged, len(shares))
+    return found
+
+
+def _records(errors: list[Errors | None], known: Array, kinds: int) -> tuple[Overlaps, Conjugates]:
+    """Overlaps of the points, NaN but for m, theta and psi of those that are ``known``; and
+    conjugates, which this theory has none of."""
+    nan = partial(np.full, fill_value=np.nan)
+    P, A = len(errors), kinds
+    m, theta, psi = nan((P, A)), nan((P, A, 1)), nan((P, A, 1))
+    for i, one in enumerate(errors):
+        if one is not None and known[i]:
+            m[i], theta[i, :, 0], psi[i, :, 0] = one.m, one.theta, one.psi
+    matrix, vector, special = nan((P, A, A)), nan((P, A)), nan((P, A, 2))
+    overlaps = Overlaps(matrix, vector, m, theta, psi, matrix, vector)
+    return overlaps, Conjugates(matrix, vector, vector, special, matrix, vector)
+
+
+def _change(before: Errors | None, now: Errors) -> float:
+    """Largest relative change of an error from coarser strata."""
+    if before is None:
+        return np.inf
+    pairs = (before.test, now.test), (before.train, now.train)
+    return max(abs(old / new - 1) for old, new in pairs)

@@ -1,0 +1,179 @@
+"""The readout as Gaussian-process regression on the samples: a pencil of three fields per kind.
+docs/theory.md 21.2
+
+A sample adds a quadratic form in its fields: z, V and the multiplier of V for each kind of neurons,
+and two scalars of the row for each kind.  Its form is T_s + u u^T / V_N: T_s depends on the
+residual e alone, and so is the same at all nodes q.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.results import Array
+
+from .strata import Strata
+
+LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 of one kind
+
+
+class Samples(NamedTuple):
+    """One class of samples at E residuals times Q nodes: of the step and the readout, of the step,
+    or of the readout.
+
+    There are M = 5 A fields, of which the first F = 3 A are averaged over, and K unknowns.
+
+    Attributes
+    ----------
+    weights : (E, Q)
+        Quadrature weights times the number of samples over dimension.
+    form : (E, M, M)
+        T_s, the quadratic form (21.6) without its last term.
+    residual : (A, E, Q, M)
+        Part of u of (21.6) in the fields of every kind, over sqrt g_b.
+    noise : (A, E, Q)
+        Part of V_N of every kind, over g_b.
+    constants : (A, E, Q, 4)
+        What m, eps_2, eps_3 and eps_1 of every kind take from the label, over sqrt g_b.  Eq. (21.8)
+    along : (D + 1, E, Q)
+        Coordinates of the sample on the special directions, with its own part.
+    push : (E,)
+        Own part of the coordinate along e_n.
+    labels : (E, Q)
+    trained, read : bool
+        Whether the step, and the readout, use the samples.
+    """
+
+    weights: Array
+    form: Array
+    residual: Array
+    noise: Array
+    constants: Array
+    along: Array
+    push: Array
+    labels: Array
+    trained: bool
+    read: bool
+
+
+class Unknowns(NamedTuple):
+    """Places of the unknowns of (21.8): F along the D directions and e_n, m, (eps_2, eps_3), their
+    multipliers, and eps_1."""
+
+    fields: slice
+    m: slice
+    scalars: slice
+    multipliers: slice
+    initial: slice
+
+    @classmethod
+    def of(cls, D: int, A: int) -> "Unknowns":
+        """Places for D directions of the target and A kinds of neurons."""
+        ends = np.cumsum([3 * A * (D + 1), A, 2 * A, 2 * A, A])
+        return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
+
+
+def classes(strata: Strata, counts: tuple[float, float, float]) -> list[Samples]:
+    """The classes of samples, of the step and the readout, of the step alone and of the readout
+    alone, ``counts`` of each over dimension.  Eqs. (21.6), (21.8)"""
+    numbered = enumerate(counts)
+    return [_samples(strata, count, i != 2, i != 1) for i, count in numbered if count > 0]
+
+
+def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples:
+    Q, A = strata.nodes_q, len(strata.neurons)
+    shape = -1, Q
+    E = strata.weights.size // Q
+    form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
+    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
+    for b, n in enumerate(strata.neurons):
+        z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
+        if not trained:
+            residual[b, ..., V] = -n.fresh_slope.reshape(shape)
+            noise[b] = n.fresh_variance.reshape(shape)
+            known = n.fresh_mean, np.zeros_like(n.fresh_mean), n.fresh_norm, n.fresh_initial
+            constants[b] = np.stack(known, axis=-1).reshape(E, Q, 4)
+            continue
+        own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
+        form[:, z, hat] = form[:, hat, z] = own * n.h2
+        form[:, hat, hat] = -(own**2) * n.rest
+        form[:, z, scalars] = form[:, scalars, z] = linear
+        form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
+        pushed = n.slope_omega * n.own
+        residual[b, ..., z] = (pushed * n.h2 - n.slope_z).reshape(shape)
+        residual[b, ..., V] = -n.slope_omega.reshape(shape)
+        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * n.rest)).reshape(shape)
+        by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
+        residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
+        noise[b] = (n.variance - 2 * pushed * n.by_rest + pushed**2 * n.rest).reshape(shape)
+        constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
+    push = strata.push[::Q] if trained else np.zeros(E)
+    along = np.vstack([strata.s, strata.q]).reshape(-1, E, Q)
+    along[-1] += push[:, None]
+    weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
+    return Samples(weights, form, residual, noise, constants, along, push, labels, trained, read)
+
+
+class Seen(NamedTuple):
+    """A class of samples seen through the cavity covariance G of the first fields: Q of (21.7) is
+    S + w w^T / D.
+
+    Attributes
+    ----------
+    S : (E, M, M)
+        T_s (1 + G T_s)^-1.
+    w : (E, Q, M)
+        (1 + T_s G)^-1 u.
+    D : (E, Q)
+        V_N + u^T (G^-1 + T_s)^-1 u; infinite where the readout does not use the samples.
+    slopes : (A, E, Q)
+        Derivatives of D in the g_b at fixed G.
+    """
+
+    S: Array
+    w: Array
+    D: Array
+    slopes: Array
+
+
+def seen(one: Samples, g: Array, lam: Array | float, G: Array) -> Seen:
+    """The samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
+    F, M = len(G), one.form.shape[-1]
+    S = one.form.astype(G.dtype)
+    if one.trained:
+        matrix = np.broadcast_to(np.eye(M), S.shape).astype(G.dtype)
+        matrix[:, :F] += G @ one.form[:, :F]
+        S = np.linalg.solve(matrix.swapaxes(1, 2), S.swapaxes(1, 2)).swapaxes(1, 2)
+    if not one.read:
+        E, Q = one.weights.shape
+        return Seen(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
+    w = u = np.tensordot(np.sqrt(g), one.residual, 1)
+    if one.trained:
+        w = u - (u[..., :F] @ G) @ S[:, :F]
+    through = w[..., :F] @ G
+    parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
+    slopes = one.noise + parts / np.sqrt(g)[:, None, None]
+    return Seen(S, w, lam + np.tensordot(g, slopes, 1), slopes)
+
+
+def cavity_map(samples: list[Samples], at: list[Seen], links: Array) -> Array:
+    """Right-hand side (T_0 + <Q>)^-1 of (21.7)."""
+    F, total = len(links), links
+    for one, there in zip(samples, at, strict=True):
+        total = total + np.tensordot(one.weights.sum(axis=1), there.S[:, :F, :F], 1)
+        w = there.w[..., :F].reshape(-1, F)
+        total = total + (w.T * (one.weights / there.D).ravel()) @ w
+    return np.linalg.inv(total)
+
+
+def cavity_jacobian(samples: list[Samples], at: list[Seen], mapped: Array) -> Array:
+    """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
+    F = len(mapped)
+    total = np.zeros((F * F, F * F))
+    for one, there in zip(samples, at, strict=True):
+        w = there.w[..., :F]
+        Q = there.S[:, None, :F, :F] + w[..., None] * (w / there.D[..., None])[..., None, :]
+        flat = Q.reshape(-1, F * F)
+        product = (flat.T * one.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
+        total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
+    return np.kron(mapped, mapped) @ total - np.eye(F * F)

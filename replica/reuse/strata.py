@@ -1,0 +1,302 @@
+"""Features of a neuron on samples that trained it, and on fresh ones, as moments at nodes.
+docs/theory.md 21.1
+
+A node is a stratum of samples: the target's directions s, the label y, and the sample's component q
+along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's projection
+kappa = gamma s + rho q are fixed in it.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from solvers.chebyshev import interpolated
+from solvers.resources import check_time
+from solvers.results import Array
+from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
+
+from ..problem import Activation
+from ..steps import Kinds, Step, batches_of_steps, mean_output
+
+# numbers of nodes: along s, q, z and the label's noise, coarse to fine
+LEVELS = (
+    (24, 8, 48, 5),
+    (36, 12, 64, 7),
+    (54, 18, 96, 9),
+    (80, 28, 96, 12),
+    (120, 40, 140, 18),
+    (180, 56, 140, 18),
+)
+BLOCK = 2**11  # nodes at once: 2 MB for every function of z
+SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
+
+
+class Neurons(NamedTuple):
+    """Features of one kind of neurons at N nodes.  Eqs. (21.3)-(21.5), (16.1), (3.2)
+
+    Attributes
+    ----------
+    own : (N,)
+        The sample's own push b e of the pre-activation, in units of sigma'.
+    h2, rest : float
+        Mean E z sigma' and variance E st^2 of st = sigma' - h_1 - h_2 z.
+    mean, slope_z, slope_omega, variance, by_rest : (N,)
+        m_0, m_z, m_omega, Var n and E n st of the feature on a sample of the step.
+    scalars : (2, N)
+        Derivatives of m_0 in the row's scalars eps_2 and eps_3.
+    linear, by_rest_of_scalars, by_scalars : (2, N)
+        L_a, C_ta, and E l_a F - L_a E z F, for a = 2, 3.
+    scalar_noise : (2, 2)
+        d times the noise covariance X of (eps_2, eps_3).
+    initial : (N,)
+        Derivative d_1 of m_0 in the squared norm of the initial row; zeros where all are equal.
+    fresh_mean, fresh_slope, fresh_variance, fresh_norm, fresh_initial : (N,)
+        mu_0, mu_1, mu_2^2, d mu_0 / dc and d_1 of the feature on a sample that the step has not
+        seen.
+    """
+
+    own: Array
+    h2: float
+    rest: float
+    mean: Array
+    slope_z: Array
+    slope_omega: Array
+    variance: Array
+    by_rest: Array
+    scalars: Array
+    linear: Array
+    by_rest_of_scalars: Array
+    by_scalars: Array
+    scalar_noise: Array
+    initial: Array
+    fresh_mean: Array
+    fresh_slope: Array
+    fresh_variance: Array
+    fresh_norm: Array
+    fresh_initial: Array
+
+    def without_norms(self) -> "Neurons":
+        """The same neurons with scalars that do not fluctuate."""
+        names = (
+            "scalars",
+            "linear",
+            "by_rest_of_scalars",
+            "by_scalars",
+            "scalar_noise",
+            "fresh_norm",
+        )
+        return self._replace(**{name: np.zeros_like(getattr(self, name)) for name in names})
+
+
+class Strata(NamedTuple):
+    """Samples at N nodes, and the features of A kinds of neurons there.
+
+    Attributes
+    ----------
+    weights : (N,), summing to 1
+    s : (D, N)
+        Components of the input along the target's directions.
+    q : (N,)
+        Component along the part e_n of the gradient that is orthogonal to them.
+    y, target : (N,)
+        Label, and noiseless target.
+    push : (N,)
+        Own part e / sqrt(alpha0 E e^2) of the e_n coordinate of a sample of the step.
+    gamma, rho : (D,), float
+        Cosines of the spike with the target's directions, and with e_n.
+    alpha0 : float
+        Samples of the step over dimension.
+    shares : (A,)
+        Share of each kind of neurons.
+    neurons : tuple of Neurons
+    nodes_q : int
+        Nodes along q, the last to vary: all else that a step leaves depends on s and y alone.
+    """
+
+    weights: Array
+    s: Array
+    q: Array
+    y: Array
+    target: Array
+    push: Array
+    gamma: Array
+    rho: float
+    alpha0: float
+    shares: Array
+    neurons: tuple[Neurons, ...]
+    nodes_q: int
+
+    @property
+    def kappa(self) -> Array:
+        """Projection of the sample on the spike, without its own part, (N,)."""
+        return np.asarray(self.gamma @ self.s + self.rho * self.q)
+
+
+@lru_cache(maxsize=16)
+def _cached_strata(
+    step: Step, readout: bytes, bias: bytes, shares: bytes, level: int, norms: bool
+) -> Strata:
+    return _strata(
+        step, Kinds(*map(np.frombuffer, (readout, bias))), np.frombuffer(shares), level, norms
+    )
+
+
+def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = True) -> Strata:
+    """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds`` there; with
+    the fluctuation of the rows' ``norms``, or without."""
+    arrays = (np.ascontiguousarray(x, float).tobytes() for x in (*kinds, shares))
+    return _cached_strata(step, *arrays, level, norms)
+
+
+def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
+    along_s, along_q, along_z, along_noise = LEVELS[level]
+    inputs, y, weights = _samples(step, along_s, along_noise)
+    q, q_weights = gauss_hermite(along_q)
+    count = len(q)
+    s, y = np.repeat(inputs, count, axis=1), np.repeat(y, count)
+    q, w = np.tile(q, len(weights)), np.outer(weights, q_weights).ravel()
+    e = y - float(mean_output(step, 0.0, 1.0))
+    first, power = s @ (w * e), float(w @ e**2)
+    N = np.sqrt(first @ first + power / step.alpha0)  # Eq. (2.2)
+    gamma = first / N
+    rho = np.sqrt(max(1 - float(gamma @ gamma), 0.0))
+    kappa = gamma @ s + rho * q
+    batches, _ = batches_of_steps(step, kinds)  # the noise of the row norms, (18.7)
+    neurons = tuple(
+        _neurons(step, *each, w, e, N, kappa, along_z)
+        for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
+    )
+    if not norms:
+        neurons = tuple(one.without_norms() for one in neurons)
+    target, push = step.target(*s), e / np.sqrt(step.alpha0 * power)
+    return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons, count)
+
+
+def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Array]:
+    """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,)."""
+    labels, D = step.labels_at(0), step.directions
+    kinks: list[list[float]] = [[] for _ in range(D)]
+    for v, t in labels.target.planes:  # of a kink across an axis
+        if np.count_nonzero(v) == 1:
+            axis = int(np.flatnonzero(v)[0])
+            kinks[axis].append(t / v[axis])
+    grid = tensor_rule(*(_rule(nodes if D == 1 else 2 * nodes // 3, each) for each in kinks))
+    s, target = grid.nodes.T, labels.target(*grid.nodes.T)
+    if labels.channel and labels.added is not None:
+        up = labels.added.probability(target)
+        y, w = np.array([np.ones_like(up), -np.ones_like(up)]), np.array([up, 1 - up])
+    else:
+        xi, weights = gauss_hermite(noise_nodes)
+        parts = [
+            (np.sqrt(v) * xi, share * weights) if v else (np.zeros(1), np.array([share]))
+            for v, share in labels.gaussians
+        ]
+        noise, w = (np.concatenate(each) for each in zip(*parts, strict=True))
+        y, w = target + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(target)))
+    weights = (w * grid.weights).ravel()
+    return np.tile(s, len(y)), y.ravel(), weights
+
+
+def _rule(nodes: int, kinks: list[float]) -> Rule:
+    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
+    if not kinks:
+        return gauss_hermite(nodes)
+    rule = gauss_legendre(max(nodes // (2 * (len(kinks) + 1)), 4), kinks, 8.6, 4.3)
+    counted = rule.weights > 0
+    return Rule(rule.nodes[counted], rule.weights[counted])
+
+
+def _neurons(
+    step: Step,
+    readout: float,
+    bias: float,
+    norm_noise: float,
+    norm_gain: float,
+    w: Array,
+    e: Array,
+    N: float,
+    kappa: Array,
+    nodes: int,
+) -> Neurons:
+    """Features of neurons of one first-step ``readout`` and ``bias``."""
+    student, alpha0, eta = step.student, step.alpha0, step.eta * readout
+    moments = student.slope_moments_at(np.array([bias]), 1.0)[:, 0]
+    h1, h2, t2, t3, s02, s12, s22, s03, s13, _ = moments
+    b, mean_e, power = eta / alpha0, float(w @ e), float(w @ e**2)
+    pi1 = 1 + eta * h2 * mean_e
+    variance = max(eta**2 * power * (s02 + h2**2) / alpha0, SMALLEST_VARIANCE)
+    c, r = pi1**2 + variance, eta * h1 * N
+    own = b * e
+
+    z, wz = _rule(nodes, [kink - bias for kink in student.kinks])
+    slope = student.slope(z + bias)
+    psi, rest = slope - h1, slope - h1 - h2 * z
+    of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz
+    of_slope = np.stack([z**0, z, psi]) * wz
+
+    def averages(nodes: slice) -> Array:
+        """Averages over z of the smoothed student and its slope times functions of z, of its square
+        and of its curvature."""
+        check_time()
+        at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
+        S0, S1, S2, dS1 = _smoothed(student, at, variance)
+        return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
+
+    blocks = [averages(slice(i, i + BLOCK)) for i in range(0, len(kappa), BLOCK)]
+    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F, F_oo = np.hstack(
+        blocks
+    )
+    F_zo = z_S1 - pi1 * F_oo
+    slope_z = Fz - pi1 * m_omega
+    spread = power_F - mean**2 - Fz**2 - variance * m_omega**2
+
+    # Eq. (21.5); averages of psi = rest + h2 z by the moments of rest
+    z_psi2, psi2 = s12 + 2 * h2 * t2, s02 + h2**2
+    linear = eta * np.array([e * t2, 2 * e * pi1 * t2 + b * e**2 * z_psi2])
+    rest_of_scalars = eta * np.array(
+        [
+            e * (s12 + h2 * t2),
+            2 * e * pi1 * (s12 + h2 * t2) + b * e**2 * (s03 + 2 * h2 * s12 + h2**2 * t2),
+        ]
+    )
+    l2F = e * (F_zpsi - h2 * mean)
+    l3F = 2 * e * (pi1 * (F_zpsi - h2 * mean) + variance * psi_S1)
+    l3F += b * e**2 * (F_psi2 - psi2 * mean)
+    by_scalars = eta * np.array([l2F, l3F]) - linear * Fz
+    var_z_psi = s22 + 2 * h2 * t3 + 2 * h2**2
+    z_psi3 = s13 + 3 * h2 * s22 + 3 * h2**2 * t3 + 3 * h2**3
+    X22 = eta**2 / alpha0 * power * (var_z_psi - t2**2)
+    both = 2 * power * pi1 * var_z_psi + b * float(w @ e**3) * (z_psi3 - h2 * psi2)
+    X23 = (eta**2 * both - float(w @ (linear[0] * linear[1]))) / alpha0
+
+    mu0, first, mu2 = student.moments(bias + r * kappa, c)
+    by_norm = student.second_hermite(bias + r * kappa, c) / (2 * c)
+    mu1 = first / np.sqrt(c)
+    initial = fresh_initial = np.zeros_like(kappa)
+    if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
+        along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
+        initial = F_he2 / 2 + (gain - pi1) * F_zo
+        initial += (norm_gain - pi1**2) * F_oo / 2 + along * m_omega
+        fresh_initial = mu1 * along + norm_gain * by_norm
+    return Neurons(
+        own=own, h2=h2, rest=s02,
+        mean=mean, slope_z=slope_z, slope_omega=m_omega, variance=spread, by_rest=by_rest,
+        scalars=np.array([F_zo, F_oo / 2]), linear=linear, by_rest_of_scalars=rest_of_scalars,
+        by_scalars=by_scalars, initial=initial,
+        scalar_noise=np.array([[X22, X23], [X23, norm_noise]]),
+        fresh_mean=mu0, fresh_slope=mu1, fresh_variance=mu2, fresh_norm=by_norm,
+        fresh_initial=fresh_initial,
+    )  # fmt: skip
+
+
+def _smoothed(student: Activation, at: Array, variance: float) -> Array:
+    """Averages (4, *shape) of sigma, sigma', sigma^2 and sigma'' over ``at`` + sqrt(variance)
+    eta."""
+
+    def averages(s: Array) -> Array:
+        mean, first, rest = student.moments(s, variance)
+        second = student.second_hermite(s, variance) / variance
+        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
+
+    return interpolated(averages, at)
