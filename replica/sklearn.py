@@ -23,9 +23,10 @@ from solvers.results import ConvergenceError
 from .errors import InvalidArgument
 from .given import FEWEST_OF_STRATUM, FeatureSample
 from .observables import (
+    UNCENTRED,
     SamplesNeeded,
+    curve_given,
     has_classes,
-    learning_curve,
     notes_of,
     samples_needed,
     solve,
@@ -148,7 +149,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
-        grid = learning_curve(sample, **at, loss=self.loss)
+        grid = curve_given(sample, None, **at, loss=self.loss)  # notes are warnings below
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
@@ -270,7 +271,8 @@ def _warn(sample: FeatureSample, best: Any, unknown: str, noted: str) -> None:
     """Say in these sentences what is not known of the ``best`` errors, and what may be off."""
     failed = ~best.converged.values
     reasons = "; ".join({*best.status.values[failed]})
-    notes = [(said, note, noted, UserWarning) for note, said in notes_of(sample, best).items()]
+    noticed = {note: said for note, said in notes_of(sample, best).items() if note != UNCENTRED}
+    notes = [(said, note, noted, UserWarning) for note, said in noticed.items()]
     for said, note, sentence, kind in [(failed, reasons, unknown, ConvergenceWarning), *notes]:
         sizes = [str(int(n)) for n in best.samples[np.asarray(said)]]
         if sizes:

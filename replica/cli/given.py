@@ -52,10 +52,13 @@ def parse_given(
     if not asks_for_given(options):
         raise InvalidArgument("weights", None, "given, or --features with --labels")
     layer = "features" not in options
+    if "labels" in options and not {"weights", "features"} & {*options}:
+        raise InvalidArgument("features", None, "given with --labels")
     way, own = ("weights", OF_LAYERS) if layer else ("features", OF_FEATURES)
     for name, value in options.items():
         if name not in (*own, *OF_BOTH):
-            raise InvalidArgument(name, value, f"left out with --{way}")
+            hint = ": the penalty is --lam, alpha/p" if name == "alpha" and not layer else ""
+            raise InvalidArgument(name, value, f"left out with --{way}{hint}")
     needed = ["weights", "student", "target"] if layer else ["features", "labels"]
     if layer and not str(options.get("target")).startswith("classes"):
         needed.append("directions")

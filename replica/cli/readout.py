@@ -10,11 +10,10 @@ from solvers.resources import TIME_LIMIT
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..observables import (
-    BEYOND_ROWS,
+    beyond,
     classes_of,
     has_classes,
     learning_curve,
-    notes_of,
     samples_needed,
     solve,
 )
@@ -81,13 +80,13 @@ def readout(
     replica readout --weights W.npy --bias b.npy --student relu --target "z1 + z1*z2"
     --directions D.npy --samples 100:3000:12:log --lam 0.1 --plot readout.png
 
-    replica readout --features F.npy --labels y.npy --samples 50,100,200 --lam 0.01,0.1
-    --loss logistic
+    replica readout --features F.npy --labels y.npy --intercept --samples 50,100,200
+    --lam 0.01,0.1 --loss logistic
 
-    replica readout --features F.npy --labels y.npy --reach 0.05 --lam 0.1
+    replica readout --features F.npy --labels y.npy --intercept --reach 0.05 --lam 0.1
 
-    replica readout --features F.npy --labels digits.npy --samples 500 --lam 0.1 --confusion
-    --plot confusion.png
+    replica readout --features F.npy --labels digits.npy --intercept --samples 500 --lam 0.1
+    --confusion --plot confusion.png
     """
     if confusion and (output.plot is None or reach is not None):
         raise InvalidArgument("confusion", None, "given with --plot, and without --reach")
@@ -101,7 +100,9 @@ def readout(
     if confusion and (
         model.outputs == 1 or searched or any(axis.size > 1 for axis in points.values())
     ):
-        raise InvalidArgument("confusion", None, "of three classes or more, at one point")
+        raise InvalidArgument(
+            "confusion", None, "of three classes or more, at one --samples and --lam"
+        )
     # of ridge regression the best penalty is searched to an accuracy of its own
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
     accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
@@ -126,13 +127,10 @@ def readout(
     output.write(document, show, figure=figure, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
         say(f"note: classes {model.of_two}")
-    for note, said in notes_of(model, dataset).items():
-        count = int((said & dataset.converged).sum())
-        if count:
-            lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-            scaled = isinstance(model, FeatureSample) and model.strata is None
-            more = _scale(model, lam, loss) if note == BEYOND_ROWS and scaled else ""
-            say(f"note: {count} of {dataset.converged.size} points have {note}{more}")
+    scaled = isinstance(model, FeatureSample) and model.strata is None
+    if scaled and "samples" in points and np.any(beyond(model, points["samples"])):
+        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
+        say(f"note: {_scale(model, lam, loss)}")
     note_edges(dataset.get("at_edge", ()))
     warn_of_failures(document["points"])
     return bool(dataset.converged.all())
@@ -143,7 +141,7 @@ def _scale(model: Any, lam: float, loss: Any) -> str:
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
     rows, gaussian = (solve(one, **at).classification_error for one in (model, classes_of(model)))
     changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
-    return f" (Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed})"
+    return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"
 
 
 def tested_on(model: Any) -> str:
@@ -177,6 +175,6 @@ def _reach(options: Options, output: Output, reach: float, time_limit: float) ->
             output.table(document["points"], list(row), tested_on(model))
 
     output.write(document, show, figure=lambda: needed.plot().figure)
-    if needed.beyond_rows:
-        say(f"note: {said}")
+    if needed.note:
+        say(f"note: {needed.note}")
     return bool(np.isfinite(needed.samples))

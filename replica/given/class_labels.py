@@ -78,8 +78,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
 def _without_gaps(labels: Any) -> Array:
     """The labels as an array, numbers or text; refused is the first row that has no label."""
     array = any_array("labels", labels)
-    if np.ma.is_masked(labels):
-        return finite_array("labels", labels, array.ndim)
+    if np.ma.is_masked(labels) or not (array.ndim and array.size):
+        return finite_array("labels", labels, max(array.ndim, 1))
     if array.dtype.kind in "USO":
         each = np.ravel(np.array(labels, dtype=object))
         if not all(isinstance(one, str) for one in each):

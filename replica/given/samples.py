@@ -29,7 +29,9 @@ def asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
     if samples is not None:
         return "samples", samples
     if not isinstance(model, FirstLayer) and alpha is not None:
-        allowed = "left out: given features have no input dimension d (give samples, n)"
+        allowed = (
+            "left out: given features have no dimension d (give samples, n; the penalty is lam)"
+        )
         raise InvalidArgument("alpha", alpha, allowed)
     if alpha is None:
         allowed = "given: the number n of the readout's samples"

@@ -129,10 +129,11 @@ def _ridge(
     past = past if single else np.zeros((1, 10, 2, seen.size))
     first = (errors / V).ravel()
     freedom = equations.freedom(G, slope, V)
-    # images, which are kept, are as much nearer; of very many samples G is not
-    rate = float(np.clip(freedom.lost / equations.samples, 0.01, 1.0))
-    of_errors = _iterated(equations, covary, first, tol / rate, past, rate, size, linear=not single)
-    of_errors.residual[:] *= rate
+    # what is left of a step after its image, which is kept; of very many samples G is not so known
+    rate = float(np.clip(freedom.lost / equations.samples, 0.01, 0.99))
+    left = rate / (1 - rate)
+    of_errors = _iterated(equations, covary, first, tol / left, past, rate, size, linear=not single)
+    of_errors.residual[:] *= left
     field = under._replace(variance=strata.positive(under.variance + part))
     total = float(variance[: labels.outputs].sum())
     return _solved(freedom, field, Posterior(G, T, a), total, of_V, of_errors)

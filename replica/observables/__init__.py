@@ -2,12 +2,12 @@
 
 from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
 from .best_bounds import BestBounds, best_bounds
-from .beyond_rows import BEYOND_ROWS, beyond, classes_of, notes_of
+from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import has_classes
+from .given_layers import curve_given, has_classes
 from .gradient import Gradient, gradient
 from .grid import Grid, sweep
 from .learnability import learnability
@@ -24,6 +24,7 @@ __all__ = [
     "LABELS_NEEDED",
     "NOTED_SHIFT",
     "SEARCHED_RANGES",
+    "UNCENTRED",
     "BestBounds",
     "Bounds",
     "BoundsOverEta",
@@ -41,6 +42,7 @@ __all__ = [
     "bounds",
     "calibration",
     "classes_of",
+    "curve_given",
     "data_set",
     "error_shown",
     "given_as_one",

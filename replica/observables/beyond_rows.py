@@ -2,6 +2,7 @@
 has rows.  docs/theory.md 20, 22
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..given import FeatureSample, Given, ReadoutPoints, evaluate
+
+logger = logging.getLogger(__name__)
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
@@ -24,6 +27,9 @@ SENSITIVE = (
     "few samples of a class, and its classification error depends on which they are: it may be "
     "5 to 20 % too low"
 )
+UNCENTRED = (
+    "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class or stratum; without "
     "strata errors are scaled to meet those of the rows, where both are known"
@@ -36,13 +42,37 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
     """By every note whether points have it, of the columns of a solution or of a Dataset."""
     samples = points.get("samples", np.nan)  # none on a curve over alpha
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
-    unknown = np.nan * points["residual_degrees"]
+    degrees = points["residual_degrees"]
     fewest = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
+    # with fewer than two samples of a class errors are near those of a guess, whatever the variance
+    sensitive = points.get("classification_sensitivity", np.nan * degrees)
+    few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < 2 * model.outputs))
     return {
-        FEW_DEGREES: points["residual_degrees"] < fewest,
-        SENSITIVE: points.get("classification_sensitivity", unknown) > LARGEST_SENSITIVITY,
+        FEW_DEGREES: degrees < fewest,
+        SENSITIVE: few,
+        UNCENTRED: degrees > (-np.inf if _is_uncentred(model) else np.inf),
         BEYOND_ROWS: beyond(model, samples),
     }
+
+
+def warn_of_notes(model: Given, dataset: Any) -> None:
+    """Log the notes of a curve, with the numbers of samples of the points that have them."""
+    name = "samples" if "samples" in dataset.coords else "alpha"
+    for note, said in notes_of(model, dataset).items():
+        where = (said & dataset.converged).broadcast_like(dataset.converged)
+        if where.any():
+            each = np.unique(dataset[name].broadcast_like(where).values[where.values])
+            at = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
+            count = f"{int(where.sum())} of {where.size} points"
+            logger.warning("%s, at %s %s, have %s", count, name, at, note)
+
+
+def _is_uncentred(model: Given) -> bool:
+    """Whether real labels of a sample have a mean above their spread, and no intercept."""
+    if not isinstance(model, FeatureSample) or model.intercept or model.binary or model.classes:
+        return False
+    labels = np.asarray(model.labels, dtype=float)
+    return bool((np.abs(labels.mean(axis=0)) > labels.std(axis=0)).any())
 
 
 def beyond(model: Given, samples: Any) -> Any:

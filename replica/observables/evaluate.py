@@ -96,7 +96,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
     estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
     check_time()
-    ratio = np.full(lam.size, alpha)
+    ratio = np.full(lam.size, float(alpha))
     if chooses_table(model):
         return evaluate(model, ratio, lam).test_error
     table = table_at(model, level)

@@ -12,16 +12,16 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
-from ..convex import loss as as_loss
 from ..display import Progress, told
 from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
-from .axes import data_set, given_as_one, grid_axes, is_list, models_on_grid, places_on_grid
+from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
+from .beyond_rows import warn_of_notes
 from .changes import CHANGES, columns_shown
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
 from .grid import Grid, computed, sweep
-from .optimum import Optimum, optimal_eta, optimal_lambda
+from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 
 if TYPE_CHECKING:
     import xarray
@@ -92,7 +92,8 @@ def learning_curve(
         loss_error and train_loss for a loss other than the square, classification_error where
         labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
         at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
-        errors.
+        errors.  A warning is logged where errors of a given layer or of features may be off, with
+        the numbers of samples and why.
 
     Raises
     ------
@@ -146,6 +147,8 @@ def learning_curve(
             if flag("notes", notes):
                 grid = grid.noted(progress=advance, **limits)
             dataset = grid.dataset()
+    if isinstance(model, Given):
+        warn_of_notes(model, dataset)
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
@@ -165,9 +168,7 @@ def at_best(
 ) -> "Grid | xarray.Dataset":
     """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
     point; of a problem as a grid."""
-    if is_list(loss) or not as_loss(loss).is_square:
-        allowed = f"the square where {BEST} parameters are searched"
-        raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
+    of_square(loss)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]
     axes: dict[str, Array] = {}

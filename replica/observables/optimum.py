@@ -16,8 +16,10 @@ from solvers.minima import Minimum, minima, rough_minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
+from ..convex import loss as as_loss
 from ..display import Displayed
 from ..equivalence import table_at
+from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, asked, needs_alpha
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
@@ -129,6 +131,7 @@ def optimal_lambda(
     lam: tuple[float, float] = LAM_RANGE,
     beta: float | None = None,
     theory: str | None = None,
+    loss: Any = "square",
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The ridge penalty of the smallest test error (4.11), or (20.5), of the square loss.
@@ -147,6 +150,8 @@ def optimal_lambda(
         Theory of a GradientStep: the published one, "srf", unless given.
     lam : (float, float)
         The range searched, on a logarithmic scale.
+    loss : str or Loss
+        The square: another is refused, with what to do in its place.
     time_limit : float
         Seconds after which the search is given up: those of a given layer are hundreds where it has
         thousands of neurons.
@@ -167,6 +172,7 @@ def optimal_lambda(
     (0.297901, 0.039607592, ())
     """
     model = model_of(model, beta, theory)
+    of_square(loss)
     axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
@@ -175,6 +181,16 @@ def optimal_lambda(
     limit = check_model(model)
     with deadline(seconds):
         return _search(lambda _: limit, needs_alpha(alpha, samples), {"lam": axis})
+
+
+def of_square(loss: Any) -> None:
+    """Refuse a loss, or several, that is not the square."""
+    if np.ndim(loss) > 0 or not as_loss(loss).is_square:
+        allowed = (
+            "the square where the best penalty or rate is searched: of another take the smallest "
+            "loss_error of learning_curve over some lam, or replica.sklearn.ProbeCurve(loss=...)"
+        )
+        raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:

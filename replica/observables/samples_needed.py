@@ -17,7 +17,7 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import plot_curve
 from ..problem import FINITE, number, one_positive
-from .beyond_rows import BEYOND_ROWS, beyond
+from .beyond_rows import BEYOND_ROWS, SENSITIVE, beyond, notes_of
 from .given_layers import curve_given, has_classes
 from .learning_curve import BEST, at_best
 
@@ -52,6 +52,8 @@ class SamplesNeeded(Displayed):
         errors are scaled to meet those of the rows (22.14).
     curve : xarray.Dataset
         Errors at the numbers of samples that were tried, with the penalty of each as ``lam``.
+    note : str
+        Why more samples may be needed, or how their number is known; mostly empty.
     """
 
     error: str
@@ -61,6 +63,7 @@ class SamplesNeeded(Displayed):
     high: float
     beyond_rows: bool
     curve: "xarray.Dataset"
+    note: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -80,14 +83,15 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             least = float(self.curve[self.error].min())
             return {
-                "samples": f"more than {n[-1]:g}, the largest tried (error {least:.4g} at best)"
+                "samples": f"more than {n[-1]:g}, the largest tried, of most= (its error is at "
+                f"best {least:.4g} at those tried)"
             }
         band = f"{self.low:.4g} to {self.high:.4g} within a standard error of the sample's rows"
         said = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest tried"
         said |= {} if np.isnan(self.low) else {"band": band}
-        return said | ({"note": BEYOND_ROWS} if self.beyond_rows else {})
+        return said | ({"note": self.note} if self.note else {})
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("samples", "low", "high")
@@ -149,7 +153,9 @@ def samples_needed(
     if len(given) != 1:
         raise InvalidArgument("test_error", test_error, "given, or classification_error, not both")
     ((error, value),) = given.items()
-    target = number(error, value, 0, FINITE, "an error, more than 0")
+    largest = 1 if error == "classification_error" else FINITE
+    allowed = "an error, more than 0" + " and less than 1" * (largest == 1)
+    target = number(error, value, 0, largest, allowed, open_low=True, open_high=largest == 1)
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     n = _tried(model, most)
@@ -160,9 +166,12 @@ def samples_needed(
     samples, low, high = (
         needed_on(n, middle, target) for middle in (values, values - stderr, values + stderr)
     )
-    return SamplesNeeded(
-        error, target, samples, low, high, bool(np.any(beyond(model, samples))), curve
-    )
+    past = bool(np.any(beyond(model, samples)))
+    # of the number tried that is next to the answer
+    near = np.argmin(np.abs(np.log(n / samples))) if samples > 0 else 0
+    sensitive = error == "classification_error" and bool(notes_of(model, curve)[SENSITIVE][near])
+    notes = [BEYOND_ROWS] * past + [f"{SENSITIVE}, and more samples are needed"] * sensitive
+    return SamplesNeeded(error, target, samples, low, high, past, curve, "; ".join(notes))
 
 
 def needed_on(samples: Array, errors: Array, target: float) -> float:

@@ -106,7 +106,7 @@ class GradientStep(Step):
         beta : float
             Width over input dimension, p/d.
         dimension : float
-            As for :class:`replica.SpikedRandomFeatures`.
+            Input dimension d of the price of m; the limit unless given.  docs/readout.md
         row_norms : bool
             Whether the fluctuation of the rows' norms is included.
         reuse : float

@@ -232,6 +232,7 @@ def _batch_and_state(
     squares = squares[..., None] * _pencil_functions(t11[0], t12[0], alpha)[..., [0, -1]]
     # nodes with negligible weight in every average are dropped
     counted = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
+    counted |= not counted.any()  # samples without inputs or norms still act on the trace
     t11, t12, F, lam, L = (weight[:, counted] for weight in (t11, t12, F, lam, L))
     axes = np.vstack([directions, np.eye(len(spike))[noise_axis]])
     batch = Batch(

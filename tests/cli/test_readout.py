@@ -187,11 +187,11 @@ def test_what_the_test_error_is_of(capsys):
         assert said in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_few_degrees_are_said_of_a_grid(capsys):
+def test_few_degrees_are_said_of_a_grid(caplog):
     for lam in ("1e-6,1", "1e-6,1e-5,1"):
         assert theory(f"readout {FEATURES} --samples 3,100 --lam {lam}") == 0
         count = lam.count("e-")
-        assert f"{count} of {2 * count + 2} points have few" in capsys.readouterr().err
+        assert f"{count} of {2 * count + 2} points, at samples 3, have few" in caplog.text
 
 
 def test_how_many_samples_an_error_needs(capsys):
@@ -211,14 +211,16 @@ def test_how_many_samples_an_error_needs(capsys):
         assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
 
 
-def test_more_samples_than_rows_are_said(capsys):
+def test_more_samples_than_rows_are_said(capsys, caplog):
     """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
     assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
-    note = re.search(r"more samples than rows.* samples=2000, lam=1, .* by ([+-][\d.]+)%",
-                     capsys.readouterr().err.replace("\n", " "))  # fmt: skip
+    err = capsys.readouterr().err.replace("\n", " ")
+    note = re.search(r"Gaussian classes, at samples=2000, lam=1, .* by ([+-][\d.]+)%", err)
+    assert "1 of 2 points, at samples 4000, have more samples than rows" in caplog.text
+    caplog.clear()
     assert abs(float(note[1])) < 3
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
-    assert "more samples" not in capsys.readouterr().err
+    assert "more samples" not in caplog.text
 
 
 def test_several_classes(capsys):
@@ -236,7 +238,7 @@ def test_several_classes(capsys):
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 100 --confusion", "--confusion must be given with --plot"),
-        ("--samples 50,100 --confusion --plot of.png", "at one point"),
+        ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
     ):
         assert message in refusal(capsys, f"{line} {more}")
 

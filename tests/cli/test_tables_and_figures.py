@@ -234,7 +234,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     assert theory(f"{line} --alpha0 20") == 0
     assert capsys.readouterr().out.split()[:4] == ["alpha", "lam", "eta", "test_error"]
     for more, message in (
-        ("--alpha0 20 --loss huber:1", "--loss must be the square where best parameters are"),
+        ("--alpha0 20 --loss huber:1", "--loss must be the square where the best penalty"),
         ("--alpha0 best", "--alpha0 must be a number here"),
         ("--r 1 --c 1 --gamma .9", "got best"),
         ("--steps 2:1,2:1", "got best"),

@@ -14,6 +14,7 @@ from replica import (
     gradient,
     learning_curve,
     optimal_lambda,
+    samples_needed,
     solve,
 )
 from replica.convex import loss
@@ -279,7 +280,7 @@ def test_of_very_many_rows_some_are_taken():
     # standard errors of 5 000 rows, and of the fits
     for name, each in found.errors.items():
         mean, stderr = each.mean(), each.std(ddof=1) / np.sqrt(30)
-        told = getattr(point, f"{name}_stderr")
+        told = getattr(point, f"{name}_stderr", 0.0)  # train errors have none
         assert abs(getattr(point, name) - mean) < 3 * np.hypot(stderr, told) + 0.01 * mean, name
     with pytest.raises(InvalidArgument, match="samples must be at most 5000"):
         solve(sample, samples=5001, lam=0.1)
@@ -308,5 +309,10 @@ def test_few_samples_of_a_class_are_said():
     weights = np.random.default_rng(0).standard_normal((X.shape[1], 150)) / 8
     features = np.maximum((X - X.mean(axis=0)) / X.std(axis=0) @ weights, 0)
     sample = FeatureSample(features=features, labels=digit, intercept=True)
-    for n, said in ((120, True), (900, False)):
-        assert ("few samples of a class" in repr(solve(sample, samples=n, lam=0.1))) == said
+    for n, said in ((12, True), (120, True), (900, False)):
+        words = " ".join(repr(solve(sample, samples=n, lam=0.1)).split())
+        assert ("few samples of a class" in words) == said
+    error = solve(sample, samples=120, lam=0.1).classification_error
+    needed = samples_needed(sample, lam=0.1, classification_error=error, most=200)
+    assert "more samples are needed" in needed.note
+    assert needed.note in " ".join(repr(needed).split())

@@ -370,3 +370,15 @@ def test_a_loss_of_the_margin_shows_its_own_errors():
     shown = list(point._facts())
     assert shown[:3] == ["classification_error", "loss_error", "train_loss"]
     assert "test_error" not in shown
+
+
+def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((80, 5))
+    for mean, intercept, noted in ((3.0, False, True), (3.0, True, False), (0.5, False, False)):
+        labels = mean + features[:, 0] + 0.5 * rng.standard_normal(80)
+        given = FeatureSample(features=features, labels=labels, intercept=intercept)
+        assert ("no intercept" in repr(solve(given, samples=40, lam=0.1))) == noted
+        caplog.clear()
+        learning_curve(given, samples=[20, 40], lam=0.1)
+        assert ("2 of 2 points, at samples 20, 40, have labels" in caplog.text) == noted

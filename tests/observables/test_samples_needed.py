@@ -94,7 +94,7 @@ def test_more_than_the_rows_is_said(sample):
         (dict(test_error=0.1, classification_error=0.1), "not both"),
         (dict(test_error=-1), "test_error must be an error, more than 0"),
         (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
-        (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square where best"),
+        (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square where the best"),
     ],
 )
 def test_mistakes_are_named(sample, asked, message):

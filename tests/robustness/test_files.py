@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replica.documents import TEMPORARY, open_regular, write_file
@@ -174,7 +175,7 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
             env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": ""},
             cwd=tmp_path, capture_output=True, text=True,
         )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0, done.stderr
         return [float(word) for word in done.stdout.split()]
 
     before = errors()
@@ -184,13 +185,14 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     file.write_text(text.replace("R0 += wR", "R0 += 1.5 * wR"))  # of (i) and (ii)
     after = errors()
     assert before == pytest.approx([before[0]] * 2, rel=1e-12)
-    assert after == pytest.approx([after[0]] * 2, rel=1e-12)
-    assert after[0] > 1.1 * before[0]
+    # Python has the point as before; that of the new core fails the equations, which Python checks
+    assert after[0] == before[0]
+    assert np.isnan(after[1])
     # and of a file without a function that is compiled
     kept = len(list((tmp_path / "kept").rglob("*.nbi")))
     with open(tmp_path / "replica/saddle_point/one_group/records.py", "a") as file:
         file.write("# another version\n")
-    assert errors() == after
+    np.testing.assert_equal(errors(), after)
     assert len(list((tmp_path / "kept").rglob("*.nbi"))) == kept + 1
 
 
