@@ -88,8 +88,8 @@ def interpolated(function: Callable[[Array], Array], at: Array, points: int = 16
     """Values (k, *shape) of k functions of one variable at many places ``at``, through Chebyshev
     series on panels.
 
-    Panels are halved until the last coefficients are below 1e-12 of the largest; ``function`` itself
-    is called at all places where that takes as many evaluations.
+    Panels are halved until the last coefficients are below 1e-12 of the largest; where that takes
+    as many evaluations, ``function`` itself is called at all places.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ..saddle_point import Conjugates, Overlaps
 from .readout import Cavity, Errors, Readout
 from .strata import LEVELS, Strata, strata
 
-QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-6, 1e-9
+QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
 LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 
 
@@ -74,7 +74,7 @@ def evaluate_reused(
                 train_error=errors.train,
                 loss_error=(errors.test + model.labels.variance) / 2,
                 train_loss=errors.train / 2,
-                residual=max(last.residual, errors.residual),
+                residual=errors.residual,
                 quadrature_error=change,
                 iterations=found.iterations[i] + last.iterations,
                 nodes=table.weights.size,

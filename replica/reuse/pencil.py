@@ -2,10 +2,10 @@
 docs/theory.md 21.2
 
 A sample adds a quadratic form in its fields: z, V and the multiplier of V for each kind of neurons,
-the rest y' of the label, and two scalars of the row for each kind.
+and two scalars of the row for each kind.  Its form is T_s + u u^T / V_N: T_s depends on the
+residual e alone, and so is the same at all nodes q.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,36 +18,41 @@ LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 o
 
 
 class Samples(NamedTuple):
-    """One class of samples at N nodes: of the step and the readout, of the step, or of the readout.
+    """One class of samples at E residuals times Q nodes: of the step and the readout, of the step,
+    or of the readout.
 
-    There are M = 5 A + 1 fields, of which the first F = 3 A are averaged over, and K unknowns.
+    There are M = 5 A fields, of which the first F = 3 A are averaged over, and K unknowns.
 
     Attributes
     ----------
-    weights : (N,)
+    weights : (E, Q)
         Quadrature weights times the number of samples over dimension.
-    form : (N, M, M)
-        The quadratic form (21.6).
-    residual : (N, M)
-        u of (21.6), zeros where the readout does not use the samples.
-    noise, noise_slopes : (N,), (A, N)
-        V_N, and its derivatives in the g_b.
-    fixed, linear : (N, M), (N, M, K)
-        The fields as a function of the unknowns, fixed + linear Theta.  Eq. (21.8)
-    push : (N,)
+    form : (E, M, M)
+        T_s, the quadratic form (21.6) without its last term.
+    residual : (A, E, Q, M)
+        Part of u of (21.6) in the fields of every kind, over sqrt g_b.
+    noise : (A, E, Q)
+        Part of V_N of every kind, over g_b.
+    constants : (A, E, Q, 4)
+        What m, eps_2, eps_3 and eps_1 of every kind take from the label, over sqrt g_b.  Eq. (21.8)
+    along : (D + 1, E, Q)
+        Coordinates of the sample on the special directions, with its own part.
+    push : (E,)
         Own part of the coordinate along e_n.
-    read : bool
-        Whether the readout uses the samples.
+    labels : (E, Q)
+    trained, read : bool
+        Whether the step, and the readout, use the samples.
     """
 
     weights: Array
     form: Array
     residual: Array
     noise: Array
-    noise_slopes: Array
-    fixed: Array
-    linear: Array
+    constants: Array
+    along: Array
     push: Array
+    labels: Array
+    trained: bool
     read: bool
 
 
@@ -68,89 +73,107 @@ class Unknowns(NamedTuple):
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
 
-def classes(
-    strata: Strata, counts: tuple[float, float, float], g: Array, lam: Array | float
-) -> Iterator[Samples]:
+def classes(strata: Strata, counts: tuple[float, float, float]) -> list[Samples]:
     """The classes of samples, of the step and the readout, of the step alone and of the readout
     alone, ``counts`` of each over dimension.  Eqs. (21.6), (21.8)"""
-    for kind, count in enumerate(counts):
-        if count > 0:
-            yield _samples(strata, count, g, lam, kind != 2, kind != 1)
+    numbered = enumerate(counts)
+    return [_samples(strata, count, i != 2, i != 1) for i, count in numbered if count > 0]
 
 
-def _samples(
-    strata: Strata, count: float, g: Array, lam: Array | float, trained: bool, read: bool
-) -> Samples:
-    (D, N), A = strata.s.shape, len(strata.neurons)
-    y, size = 3 * A, 5 * A + 1
-    at = Unknowns.of(D, A)
-    root = np.sqrt(g)
-    form = np.zeros((N, size, size), np.result_type(g, lam, float))
-    residual, noise_slopes = np.zeros(form.shape[:2], form.dtype), np.zeros((A, N))
-    fixed, linear = np.zeros((N, size)), np.zeros((N, size, at.initial.stop), form.dtype)
-    push = strata.push if trained else np.zeros(N)
-    along = np.vstack([strata.s, strata.q + push])  # coordinates on the special directions
-    for k, coordinate in enumerate(along):
-        for field in range(3 * A):
-            linear[:, field, 3 * A * k + field] = coordinate
-    residual[:, y], fixed[:, y] = 1.0, strata.y
+def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples:
+    Q, A = strata.nodes_q, len(strata.neurons)
+    shape = -1, Q
+    E = strata.weights.size // Q
+    form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
+    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
     for b, n in enumerate(strata.neurons):
-        z, V, hat = 3 * b, 3 * b + 1, 3 * b + 2
-        scalars, unknown = y + 1 + 2 * b, at.scalars.start + 2 * b
+        z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
         if not trained:
-            residual[:, V], noise_slopes[b] = -root[b] * n.fresh_slope, n.fresh_variance
-            linear[:, y, at.m.start + b] = -root[b] * n.fresh_mean
-            linear[:, y, unknown + 1] = -root[b] * n.fresh_norm
-            linear[:, y, at.initial.start + b] = -root[b] * n.fresh_initial
+            residual[b, ..., V] = -n.fresh_slope.reshape(shape)
+            noise[b] = n.fresh_variance.reshape(shape)
+            known = n.fresh_mean, np.zeros_like(n.fresh_mean), n.fresh_norm, n.fresh_initial
+            constants[b] = np.stack(known, axis=-1).reshape(E, Q, 4)
             continue
-        form[:, z, hat] += n.own * n.h2
-        form[:, hat, hat] -= n.own**2 * n.rest / 2
-        own = n.slope_omega * n.own
-        residual[:, z], residual[:, V] = (
-            -root[b] * (n.slope_z - own * n.h2),
-            -root[b] * n.slope_omega,
-        )
-        residual[:, hat] = root[b] * n.own * (n.by_rest - own * n.rest)
-        noise_slopes[b] = n.variance - 2 * own * n.by_rest + own**2 * n.rest
-        linear[:, y, at.m.start + b] = -root[b] * n.mean
-        linear[:, y, at.initial.start + b] = -root[b] * n.initial
-        for a in range(2):
-            form[:, z, scalars + a] += n.linear[a]
-            form[:, hat, scalars + a] -= n.own * n.by_rest_of_scalars[a]
-            residual[:, scalars + a] = root[b] * (n.by_scalars[a] - own * n.by_rest_of_scalars[a])
-            linear[:, y, unknown + a] = -root[b] * n.scalars[a]
-            linear[:, scalars + a, at.multipliers.start + 2 * b + a] = -1 / strata.alpha0
-    form += form.swapaxes(1, 2)
-    noise = lam + np.tensordot(g, noise_slopes, 1)
-    if read:
-        form += residual[:, :, None] * (residual / noise[:, None])[:, None]
-    weights = count * strata.weights
-    return Samples(weights, form, residual, noise, noise_slopes, fixed, linear, push, read)
+        own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
+        form[:, z, hat] = form[:, hat, z] = own * n.h2
+        form[:, hat, hat] = -(own**2) * n.rest
+        form[:, z, scalars] = form[:, scalars, z] = linear
+        form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
+        pushed = n.slope_omega * n.own
+        residual[b, ..., z] = (pushed * n.h2 - n.slope_z).reshape(shape)
+        residual[b, ..., V] = -n.slope_omega.reshape(shape)
+        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * n.rest)).reshape(shape)
+        by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
+        residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
+        noise[b] = (n.variance - 2 * pushed * n.by_rest + pushed**2 * n.rest).reshape(shape)
+        constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
+    push = strata.push[::Q] if trained else np.zeros(E)
+    along = np.vstack([strata.s, strata.q]).reshape(-1, E, Q)
+    along[-1] += push[:, None]
+    weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
+    return Samples(weights, form, residual, noise, constants, along, push, labels, trained, read)
 
 
-def resolvent(form: Array, G: Array) -> Array:
-    """The form seen through the cavity covariance ``G`` of the first fields, T (1 + G T)^-1."""
-    F, size = len(G), form.shape[-1]
-    matrix = np.zeros(form.shape, np.result_type(form, G))
-    matrix[:] = np.eye(size)
-    matrix[:, :F] += G @ form[:, :F]
-    return np.linalg.solve(matrix.swapaxes(1, 2), form.swapaxes(1, 2)).swapaxes(1, 2)
+class Seen(NamedTuple):
+    """A class of samples seen through the cavity covariance G of the first fields: Q of (21.7) is
+    S + w w^T / D.
+
+    Attributes
+    ----------
+    S : (E, M, M)
+        T_s (1 + G T_s)^-1.
+    w : (E, Q, M)
+        (1 + T_s G)^-1 u.
+    D : (E, Q)
+        V_N + u^T (G^-1 + T_s)^-1 u; infinite where the readout does not use the samples.
+    slopes : (A, E, Q)
+        Derivatives of D in the g_b at fixed G.
+    """
+
+    S: Array
+    w: Array
+    D: Array
+    slopes: Array
 
 
-def cavity_map(samples: list[Samples], links: Array, G: Array) -> tuple[Array, list[Array]]:
-    """Right-hand side (T_0 + <Q>)^-1 of (21.7), and the Q of each class on the first fields."""
-    F = len(G)
-    forms = [resolvent(one.form[:, :F, :F], G) for one in samples]
-    total = sum(np.tensordot(one.weights, Q, 1) for one, Q in zip(samples, forms, strict=True))
-    return np.linalg.inv(links + total), forms
+def seen(one: Samples, g: Array, lam: Array | float, G: Array) -> Seen:
+    """The samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
+    F, M = len(G), one.form.shape[-1]
+    S = one.form.astype(G.dtype)
+    if one.trained:
+        matrix = np.broadcast_to(np.eye(M), S.shape).astype(G.dtype)
+        matrix[:, :F] += G @ one.form[:, :F]
+        S = np.linalg.solve(matrix.swapaxes(1, 2), S.swapaxes(1, 2)).swapaxes(1, 2)
+    if not one.read:
+        E, Q = one.weights.shape
+        return Seen(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
+    w = u = np.tensordot(np.sqrt(g), one.residual, 1)
+    if one.trained:
+        w = u - (u[..., :F] @ G) @ S[:, :F]
+    through = w[..., :F] @ G
+    parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
+    slopes = one.noise + parts / np.sqrt(g)[:, None, None]
+    return Seen(S, w, lam + np.tensordot(g, slopes, 1), slopes)
 
 
-def cavity_jacobian(samples: list[Samples], mapped: Array, forms: list[Array]) -> Array:
+def cavity_map(samples: list[Samples], at: list[Seen], links: Array) -> Array:
+    """Right-hand side (T_0 + <Q>)^-1 of (21.7)."""
+    F, total = len(links), links
+    for one, there in zip(samples, at, strict=True):
+        total = total + np.tensordot(one.weights.sum(axis=1), there.S[:, :F, :F], 1)
+        w = there.w[..., :F].reshape(-1, F)
+        total = total + (w.T * (one.weights / there.D).ravel()) @ w
+    return np.linalg.inv(total)
+
+
+def cavity_jacobian(samples: list[Samples], at: list[Seen], mapped: Array) -> Array:
     """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
     F = len(mapped)
-    total = np.zeros((F * F, F * F), mapped.dtype)
-    for one, Q in zip(samples, forms, strict=True):
+    total = np.zeros((F * F, F * F))
+    for one, there in zip(samples, at, strict=True):
+        w = there.w[..., :F]
+        Q = there.S[:, None, :F, :F] + w[..., None] * (w / there.D[..., None])[..., None, :]
         flat = Q.reshape(-1, F * F)
-        product = (flat.T * one.weights) @ flat  # of Q_ab and Q_cd; Q is symmetric
+        product = (flat.T * one.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
         total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
     return np.kron(mapped, mapped) @ total - np.eye(F * F)

@@ -10,21 +10,32 @@ import numpy as np
 
 from solvers.results import Array
 
-from .pencil import LINKS, Samples, Unknowns, cavity_jacobian, cavity_map, classes, resolvent
+from .pencil import LINKS, Seen, Unknowns, cavity_jacobian, cavity_map, classes, seen
 from .strata import Strata
 
 STEP = 1e-20j  # imaginary: derivatives have no rounding from differences
 MOST_NEWTON, LONGEST = 60, 2.0  # iterations, and the longest step in log g
+NEAR, TOLERANCE = 0.1, 1e-10  # relative steps of G: below which g moves, too, and the last one
 
 
 class Cavity(NamedTuple):
-    """Solution of (21.7) and (21.10): response factors g (A,), covariance G (3A, 3A), what is left
-    of these equations, and the number of evaluations."""
+    """Solution of (21.7) and (21.10): response factors g (A,), covariance G (3A, 3A), and the
+    number of evaluations."""
 
     g: Array
     G: Array
-    residual: float
     iterations: int
+
+
+class Off(NamedTuple):
+    """What is left of (21.7) and, in log g, of (21.10); k_b + beta; and the largest of both,
+    relative."""
+
+    of_G: Array
+    of_g: Array
+    total: Array
+    worst_G: float
+    worst_g: float
 
 
 class Errors(NamedTuple):
@@ -43,7 +54,7 @@ class Errors(NamedTuple):
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.
     residual : float
-        Largest relative violation of the stationarity of (21.9).
+        Largest relative violation of (21.7), of (21.10), and of the stationarity of (21.9).
     """
 
     test: float
@@ -59,6 +70,47 @@ class Errors(NamedTuple):
     residual: float
 
 
+class Near(NamedTuple):
+    """Derivatives at a point.
+
+    Attributes
+    ----------
+    jacobian : (F^2, F^2)
+        Of the right-hand side of (21.7) in G, less the identity.
+    by_g : (A, F, F)
+        Of the right-hand side in g.
+    explicit, by_G : (A, A), (A, F, F)
+        Of k_b in g at fixed G, and in G.
+    """
+
+    jacobian: Array
+    by_g: Array
+    explicit: Array
+    by_G: Array
+
+    def moved(self, steps: Array) -> Array:
+        """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
+        found = np.linalg.solve(self.jacobian, -steps.reshape(-1, len(self.jacobian)).T)
+        return np.asarray(found.T.reshape(steps.shape))
+
+    def responses(self, changes: Array) -> Array:
+        """Changes (A, ...) of k_b through ``changes`` (..., F, F) of G."""
+        return np.tensordot(self.by_G, changes, ((1, 2), (-2, -1)))
+
+    @property
+    def stability(self) -> Array:
+        """Derivatives k_bc = d k_b / d g_c, (A, A)."""
+        return self.explicit + self.responses(self.moved(self.by_g))
+
+
+class Beside(NamedTuple):
+    """A complex step away from a point: response factors, covariance, and the samples there."""
+
+    g: Array
+    G: Array
+    at: list[Seen]
+
+
 class Readout:
     """Readout of width ``beta`` at the penalty ``lam`` on ``counts`` of each class of samples, over
     dimension: of the step and the readout, of the step alone, of the readout alone."""
@@ -72,123 +124,139 @@ class Readout:
         dimension: float = np.inf,
     ) -> None:
         self.strata, self.counts, self.beta, self.lam = strata, counts, beta, lam
+        self.samples = classes(strata, counts)
         self.price = 1 / dimension  # of m^2
         self.kinds = len(strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
-    def samples(self, g: Array, lam: Any = None) -> list[Samples]:
-        """The classes of samples at response factors ``g``."""
-        return list(classes(self.strata, self.counts, g, self.lam if lam is None else lam))
+    def seen(self, g: Array, G: Array, lam: Any = None) -> list[Seen]:
+        """Each class of samples at response factors ``g``, covariance ``G`` and a penalty."""
+        return [seen(one, g, self.lam if lam is None else lam, G) for one in self.samples]
 
-    def covariance(self, samples: list[Samples], G: Array, tol: float) -> tuple[Array, float, int]:
-        """The G of (21.7) by Newton's method, the last step's size, and iterations."""
-        size, change, count = len(G), np.inf, 0
-        for count in range(1, MOST_NEWTON):  # noqa: B007 (returned)
-            mapped, forms = cavity_map(samples, self.links, G)
-            change = float(np.abs(mapped - G).max() / np.abs(G).max())
-            if not change > tol:
-                break
-            jacobian = cavity_jacobian(samples, mapped, forms)
-            step = np.linalg.solve(jacobian, (G - mapped).ravel()).reshape(size, size)
-            G = G + (step + step.T) / 2
-        return G, change, count
-
-    def response(self, samples: list[Samples], g: Array, G: Array) -> Array:
+    def response(self, at: list[Seen]) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
-        F, total = len(G), np.zeros(len(g), np.result_type(g, G))
-        for one in samples:
-            if not one.read:
-                continue
-            u, V = one.residual[:, :F], one.noise
-            J = np.linalg.solve(np.eye(F) + G @ one.form[:, :F, :F], G)
-            Ju = (J @ u[..., None])[..., 0]
-            each = (u * Ju).reshape(len(u), -1, 3).sum(axis=2).T  # (A, N)
-            uJu = each.sum(axis=0)
-            terms = one.noise_slopes / V * (1 - uJu / V) + each / (g[:, None] * V)
-            total = total + terms @ one.weights
-        return total
+        return np.asarray(
+            sum(
+                np.tensordot(there.slopes / there.D, one.weights, 2)
+                for one, there in zip(self.samples, at, strict=True)
+            )
+        )
 
-    def newton_step(self, samples: list[Samples], G: Array, jacobian: Array, links: Array) -> Array:
-        """``G`` after one Newton step with the real ``jacobian``: exact to first order in a complex
-        step of ``samples`` or ``links``."""
-        mapped, _ = cavity_map(samples, links, G.astype(complex))
-        return G - np.linalg.solve(jacobian, (mapped - G).ravel()).reshape(G.shape)
+    def near(self, g: Array, G: Array, at: list[Seen]) -> Near:
+        """How both equations change with g and G, from the samples there."""
+        mapped = cavity_map(self.samples, at, self.links)
+        jacobian = cavity_jacobian(self.samples, at, mapped)
+        each = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
+        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in each])
+        explicit = np.array([self.response(one).imag for one in each]).T / STEP.imag
+        inverse = np.linalg.inv(mapped)
+        return Near(jacobian, by_g / STEP.imag, explicit, -inverse @ by_g @ inverse / STEP.imag)
 
-    def quadratic(self, samples: list[Samples], G: Array) -> tuple[Array, Array, Array]:
+    def beside(
+        self, g: Array, G: Array, near: Near, moved: Array, step: Array, lam: Any = None
+    ) -> Beside:
+        """A complex step away: the response factors ``moved``, and where the right-hand side of
+        (21.7) takes the ``step``, or the penalty is ``lam``."""
+        after = G + STEP * near.moved(step)
+        return Beside(moved, after, self.seen(moved, after, lam))
+
+    def quadratic(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, Array]:
         """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
         (D, _), A, F = self.strata.s.shape, self.kinds, len(G)
-        at = Unknowns.of(D, A)
-        M = np.zeros((at.initial.stop,) * 2, G.dtype)
-        M[at.fields, at.fields] = np.kron(np.eye(D + 1), self.links)
-        M[at.m, at.m], M[at.initial, at.initial] = self.price * np.eye(A), np.eye(A) / 2
-        M[at.scalars, at.multipliers] = M[at.multipliers, at.scalars] = np.eye(2 * A)
+        places, root = Unknowns.of(D, A), np.sqrt(g)
+        K = places.initial.stop
+        M = np.zeros((K + 1,) * 2, G.dtype)  # the last for the rest of the field
+        M[places.fields, places.fields] = np.kron(np.eye(D + 1), self.links)
+        M[places.m, places.m] = self.price * np.eye(A)
+        M[places.initial, places.initial] = np.eye(A) / 2
+        M[places.scalars, places.multipliers] = M[places.multipliers, places.scalars] = np.eye(
+            2 * A
+        )
         for b, n in enumerate(self.strata.neurons):
-            block = slice(at.multipliers.start + 2 * b, at.multipliers.start + 2 * b + 2)
+            block = slice(places.multipliers.start + 2 * b, places.multipliers.start + 2 * b + 2)
             M[block, block] = -n.scalar_noise
-        v, c = np.zeros(len(M), G.dtype), np.zeros((), G.dtype)
-        B, g, squares = np.zeros((F, len(M)), G.dtype), np.zeros(F, G.dtype), np.zeros_like(G)
-        for one in samples:
-            Q, w, pushed = resolvent(one.form, G), one.weights, one.weights * one.push
-            QB, Qf = Q @ one.linear, (Q @ one.fixed[..., None])[..., 0]
-            flat = (one.linear * w[:, None, None]).reshape(-1, len(M)).T
-            M += flat @ QB.reshape(-1, len(M))
-            v += flat @ Qf.ravel()
-            c += w @ (one.fixed * Qf).sum(axis=1)
-            if one.push.any():
-                B += np.tensordot(pushed, QB[:, :F], 1)
-                g += pushed @ Qf[:, :F]
-                squares += np.tensordot(pushed * one.push, Q[:, :F, :F], 1)
-        H = G @ np.linalg.inv(np.eye(F) - squares @ G)  # average over e_n's own part
-        return M + B.T @ H @ B, v + B.T @ H @ g, c + g @ H @ g
+        own, squares = np.zeros((F, K + 1), G.dtype), np.zeros_like(G)
+        last = slice(3 * A * D, 3 * A * (D + 1))  # F along e_n
+        for one, there in zip(self.samples, at, strict=True):
+            E, Q = one.weights.shape
+            if one.trained:  # fields at q = 0, and what q adds
+                w = one.weights.sum(axis=1)
+                linear = np.zeros((E, 5 * A, K + 1))
+                for k, field in enumerate(range(0, 3 * A * (D + 1), 3 * A)):
+                    part = one.along[k, :, 0] if k < D else one.push
+                    linear[:, :F, field : field + F] = part[:, None, None] * np.eye(F)
+                linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+                image = there.S @ linear
+                M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
+                M[last, last] += np.tensordot(w, there.S[:, :F, :F], 1)
+                own += np.tensordot(w * one.push, image[:, :F], 1)
+                squares += np.tensordot(w * one.push**2, there.S[:, :F, :F], 1)
+            if one.read:
+                X = np.zeros((E, Q, K + 1), G.dtype)
+                fields = one.along[..., None] * there.w[..., :F]
+                X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
+                constants = -np.moveaxis(root[:, None, None, None] * one.constants, 0, 2)
+                X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
+                X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
+                X[..., places.multipliers] = there.w[..., F:] / -self.strata.alpha0
+                X[..., K] = one.labels
+                weighted = X * (one.weights / there.D)[..., None]
+                flat, X = weighted.reshape(-1, K + 1), X.reshape(-1, K + 1)
+                M += flat.T @ X
+                if one.trained:
+                    pushed = (one.push[:, None, None] * there.w[..., :F]).reshape(-1, F)
+                    own += pushed.T @ flat
+                    squares += pushed.T @ (pushed * (one.weights / there.D).reshape(-1, 1))
+        M += own.T @ G @ np.linalg.solve(np.eye(F) - squares @ G, own)  # over e_n's own part
+        return M[:K, :K], M[:K, K], M[K, K]
 
-    def solve_cavity(self, start: Cavity | None = None, tol: float = 1e-12) -> Cavity:
-        """The g_b and G of (21.7) and (21.10): Newton's method in log g around one in G."""
-        pi, beta = self.strata.shares, self.beta
-        g, G = (pi / 2, np.linalg.inv(self.links)) if start is None else start[:2]
+    def off(self, g: Array, G: Array, at: list[Seen]) -> Off:
+        """What is left of (21.7) and (21.10)."""
+        of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
+        of_g = np.log(total * g / (self.beta * self.strata.shares))  # nearly linear in log g
+        parts = float(np.abs(of_G).max() / np.abs(G).max()), float(np.abs(of_g).max())
+        return Off(of_G, of_g, total, *parts)
+
+    def solve_cavity(self, start: Cavity | None = None) -> Cavity:
+        """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near."""
+        g, G = self.strata.shares / 2, np.linalg.inv(self.links)
+        if start is not None:
+            g, G, _ = start
         count = 0
-        for _ in range(MOST_NEWTON):
-            samples = self.samples(g)
-            G, change, iterations = self.covariance(samples, G, tol)
-            count += iterations
-            response = self.response(samples, g, G) + beta
-            off = np.log(response * g / (beta * pi))  # nearly linear in log g
-            residual = max(change, float(np.abs(off).max()))
-            if not residual > 10 * tol:
+        while count < MOST_NEWTON:
+            count, at = count + 1, self.seen(g, G)
+            off = self.off(g, G, at)
+            if not max(off.worst_G, off.worst_g) > TOLERANCE:
                 break
-            slopes, _, _ = self.slopes(samples, g, G)
-            step = -np.linalg.solve(np.eye(len(g)) + slopes * g / response[:, None], off)
-            step *= min(1.0, LONGEST / float(np.abs(step).max()))
-            g = g * np.exp(step)
-        return Cavity(g, G, residual, count)
-
-    def slopes(self, samples: list[Samples], g: Array, G: Array) -> tuple[Array, list[Any], Array]:
-        """Derivatives k_bc = d k_b / d g_c; the samples and G after each complex step in g_c; and
-        the Jacobian of (21.7)."""
-        mapped, forms = cavity_map(samples, self.links, G)
-        jacobian = cavity_jacobian(samples, mapped, forms)
-        steps, columns = [], []
-        for c in range(len(g)):
-            moved = g + STEP * np.eye(len(g))[c]
-            after = self.samples(moved)
-            G_after = self.newton_step(after, G, jacobian, self.links)
-            steps.append((moved, after, G_after))
-            columns.append(self.response(after, moved, G_after).imag / STEP.imag)
-        return np.array(columns).T, steps, jacobian
+            if off.worst_G > NEAR:
+                jacobian = cavity_jacobian(self.samples, at, G + off.of_G)
+                G = G + np.linalg.solve(jacobian, -off.of_G.ravel()).reshape(G.shape)
+                continue
+            near = self.near(g, G, at)
+            step = near.moved(off.of_G)
+            slopes = np.eye(len(g)) + near.stability * g / off.total[:, None]
+            change = -np.linalg.solve(slopes, off.of_g + near.responses(step) / off.total)
+            change *= min(1.0, LONGEST / float(np.abs(change).max()))
+            G = G + step + np.tensordot(change * g, near.moved(near.by_g), 1)
+            g = g * np.exp(change)
+        return Cavity(g, G, count)
 
     def errors(self, cavity: Cavity) -> Errors:
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.12)"""
         s, (g, G, *_), A = self.strata, cavity, self.kinds
         D = len(s.s)
-        at, samples = Unknowns.of(D, A), self.samples(g)
-        M, v, c = self.quadratic(samples, G)
+        at = Unknowns.of(D, A)
+        here = self.seen(g, G)
+        M, v, c = self.quadratic(g, G, here)
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
         value = float(c + v @ theta)
         terms = np.abs(M) @ np.abs(theta) + np.abs(v)
         violation = float(np.max(np.abs(M @ theta + v) / np.where(terms > 0, terms, 1.0)))
+        off = self.off(g, G, here)
 
-        def slope(samples: list[Samples], G: Array) -> float:
+        def slope(one: Beside) -> float:
             """Derivative of 2 S at its stationary point, along a complex step."""
-            M, v, c = self.quadratic(samples, G)
+            M, v, c = self.quadratic(*one)
             return float((theta @ M @ theta + 2 * v @ theta + c).imag / STEP.imag)
 
         mu1 = np.array([n.fresh_slope for n in s.neurons])
@@ -196,25 +264,31 @@ class Readout:
         products = (mu1 * s.weights) @ mu1.T
         places = 1 + 3 * np.arange(A)
 
-        def posterior(g: Array, G: Array) -> Array:
+        def posterior(g: Array, G: Array, _: Any) -> Array:
             roots = np.sqrt(g)
             return (
                 np.sum(products * np.outer(roots, roots) * G[np.ix_(places, places)]) + g @ spread
             )
 
-        stability, steps, jacobian = self.slopes(samples, g, G)
-        by_g = -np.array([slope(after, moved) for _, after, moved in steps])
-        posteriors = np.array([posterior(h, K).imag for h, _, K in steps]) / STEP.imag
-        by_lam = self.samples(g, self.lam + STEP)
-        G_lam = self.newton_step(by_lam, G, jacobian, self.links)
-        responses = self.response(by_lam, g.astype(complex), G_lam).imag / STEP.imag
+        near = self.near(g, G, here)
+        stability = near.stability
+        steps = [
+            self.beside(g, G, near, g + STEP * one, by)
+            for one, by in zip(np.eye(A), near.by_g, strict=True)
+        ]
+        by_g = -np.array([slope(one) for one in steps])
+        posteriors = np.array([posterior(*one).imag for one in steps]) / STEP.imag
+        lam = self.lam + STEP
+        mapped = cavity_map(self.samples, self.seen(g, G, lam), self.links).imag / STEP.imag
+        by_lam = self.beside(g, G, near, g, mapped, lam)
+        responses = self.response(by_lam.at).imag / STEP.imag
         curvature = self.beta * np.diag(s.shares / g**2) + stability
         solved = np.linalg.solve(curvature, np.column_stack([posteriors, responses]))
 
         roots = np.sqrt(g)
-        links = self.links.astype(complex)
-        links[np.ix_(places, places)] += STEP * products * np.outer(roots, roots)
-        through_G = slope(samples, self.newton_step(samples, G, jacobian, links))
+        tested = np.zeros_like(G)
+        tested[np.ix_(places, places)] = products * np.outer(roots, roots)
+        through_G = slope(self.beside(g, G, near, g, -G @ tested @ G))
 
         fields = theta[at.fields].reshape(D + 1, A, 3)[..., 1]  # of V, along s and e_n
         along = np.vstack([s.s, s.q])
@@ -226,7 +300,7 @@ class Readout:
         prediction = m @ constant + chi @ norms + roots * theta[at.initial] @ initial + linear
         bias = float(s.weights @ (s.target - prediction) ** 2) + through_G
         variance = float(by_g @ solved[:, 0])
-        squared = value + self.lam * slope(by_lam, G_lam) + self.lam * float(by_g @ solved[:, 1])
+        squared = value + self.lam * slope(by_lam) + self.lam * float(by_g @ solved[:, 1])
         read = self.counts[0] + self.counts[2]
         spike = np.append(s.gamma, s.rho)
         overlap = spike @ fields
@@ -243,5 +317,5 @@ class Readout:
             roots * rest,
             chi,
             stability,
-            violation,
+            max(violation, off.worst_G, off.worst_g),
         )

@@ -19,7 +19,15 @@ from ..problem import Activation
 from ..steps import Kinds, Step, mean_output, row_steps
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine
-LEVELS = ((16, 8, 32, 6), (24, 12, 48, 8), (36, 18, 64, 12), (54, 27, 96, 18), (80, 40, 140, 27))
+LEVELS = (
+    (24, 8, 48, 5),
+    (36, 12, 64, 7),
+    (54, 18, 96, 9),
+    (80, 28, 96, 12),
+    (120, 40, 140, 18),
+    (180, 56, 140, 18),
+)
+BLOCK = 2**11  # nodes at once: 2 MB for every function of z
 SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
 
@@ -101,6 +109,8 @@ class Strata(NamedTuple):
     shares : (A,)
         Share of each kind of neurons.
     neurons : tuple of Neurons
+    nodes_q : int
+        Nodes along q, the last to vary: all else that a step leaves depends on s and y alone.
     """
 
     weights: Array
@@ -114,6 +124,7 @@ class Strata(NamedTuple):
     alpha0: float
     shares: Array
     neurons: tuple[Neurons, ...]
+    nodes_q: int
 
     @property
     def kappa(self) -> Array:
@@ -158,7 +169,7 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
     if not norms:
         neurons = tuple(one.without_norms() for one in neurons)
     target, push = step.target(*s), e / np.sqrt(step.alpha0 * power)
-    return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons)
+    return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons, count)
 
 
 def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Array]:
@@ -220,13 +231,23 @@ def _neurons(
     z, wz = _rule(nodes, [kink - bias for kink in student.kinks])
     slope = student.slope(z + bias)
     psi, rest = slope - h1, slope - h1 - h2 * z
-    at = bias + (r * kappa)[:, None] + pi1 * z + own[:, None] * slope
-    S0, S1, S2, dS1 = _smoothed(student, at, variance)
-    mean, Fz, by_rest, m_omega = S0 @ wz, S0 @ (z * wz), S0 @ (rest * wz), S1 @ wz
-    F_oo = dS1 @ wz
-    F_zo = S1 @ (z * wz) - pi1 * F_oo
+    of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz
+    of_slope = np.stack([z**0, z, psi]) * wz
+
+    def averages(nodes: slice) -> Array:
+        """Averages over z of the smoothed student and its slope times functions of z, of its square
+        and of its curvature."""
+        at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
+        S0, S1, S2, dS1 = _smoothed(student, at, variance)
+        return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
+
+    blocks = [averages(slice(i, i + BLOCK)) for i in range(0, len(kappa), BLOCK)]
+    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F, F_oo = np.hstack(
+        blocks
+    )
+    F_zo = z_S1 - pi1 * F_oo
     slope_z = Fz - pi1 * m_omega
-    spread = S2 @ wz - mean**2 - Fz**2 - variance * m_omega**2
+    spread = power_F - mean**2 - Fz**2 - variance * m_omega**2
 
     # Eq. (21.5); averages of psi = rest + h2 z by the moments of rest
     z_psi2, psi2 = s12 + 2 * h2 * t2, s02 + h2**2
@@ -237,9 +258,9 @@ def _neurons(
             2 * e * pi1 * (s12 + h2 * t2) + b * e**2 * (s03 + 2 * h2 * s12 + h2**2 * t2),
         ]
     )
-    l2F = e * (S0 @ ((z * psi - h2) * wz))
-    l3F = 2 * e * (pi1 * (S0 @ (z * psi * wz)) + variance * (S1 @ (psi * wz)) - pi1 * h2 * mean)
-    l3F += b * e**2 * (S0 @ (psi**2 * wz) - psi2 * mean)
+    l2F = e * (F_zpsi - h2 * mean)
+    l3F = 2 * e * (pi1 * (F_zpsi - h2 * mean) + variance * psi_S1)
+    l3F += b * e**2 * (F_psi2 - psi2 * mean)
     by_scalars = eta * np.array([l2F, l3F]) - linear * Fz
     var_z_psi = s22 + 2 * h2 * t3 + 2 * h2**2
     z_psi3 = s13 + 3 * h2 * s22 + 3 * h2**2 * t3 + 3 * h2**3
@@ -253,7 +274,7 @@ def _neurons(
     initial = fresh_initial = np.zeros_like(kappa)
     if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
         along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
-        initial = S0 @ ((z**2 - 1) * wz) / 2 + (gain - pi1) * F_zo
+        initial = F_he2 / 2 + (gain - pi1) * F_zo
         initial += (norm_gain - pi1**2) * F_oo / 2 + along * m_omega
         fresh_initial = mu1 * along + norm_gain * by_norm
     return Neurons(
@@ -276,4 +297,4 @@ def _smoothed(student: Activation, at: Array, variance: float) -> Array:
         second = student.second_hermite(s, variance) / variance
         return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
 
-    return averages(at) if student.closed_form else interpolated(averages, at)
+    return interpolated(averages, at)

@@ -1,0 +1,214 @@
+"""Both layers trained on the same samples: reference numbers, and identities of the equations.
+
+The reference numbers are from the prototype of the derivation (section 21 of the docs' theory
+page), whose nodes leave some 1e-7.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, solve
+from replica.reuse.evaluate import RESIDUAL_TOLERANCE
+from replica.reuse.readout import Readout
+from replica.reuse.strata import strata
+from replica.steps import Kinds
+
+NODES = 1e-6  # the prototype's strata and ours, of errors of order one
+NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]
+ROWS = {
+    "A": ("tanh", "sin", 1, 2, 1, 0.05, 0),
+    "B": ("relu", "relu", 1, 2, 1, 0.1, 0.3),
+    "C": ("tanh", "sin", 3, 3, 1, 0.1, 0),
+    "D": ("relu", "sin", 3, 3, 1, 0.1, 0),
+    "F": ("tanh", "tanh", 1, 0.5, 1, 0.01, 0),
+    "G": ("relu", "sin", 1, 1, 2, 0.1, 0.1),
+    "I": ("softplus", "he1+he2/2", 1, 4, 0.5, 0.05, 0),
+}
+# test and training errors: of the rows as they are, without row norms, of Gaussian rows
+ERRORS = {
+    "A": (0.14074154, 0.03676571, 0.14068711, 0.03677011, 0.14080948, 0.03675573),
+    "B": (0.28206718, 0.18786535, 0.28334198, 0.18445147, 0.28227083, 0.18601350),
+    "C": (0.09057398, 0.03842480, 0.09064420, 0.03839120, 0.09061268, 0.03842400),
+    "D": (0.29604228, 0.23021591, 0.29667355, 0.23144226, 0.29685789, 0.23013928),
+    "F": (0.27568094, 0.00087080, 0.27567943, 0.00086975, 0.27544811, 0.00086833),
+    "G": (0.38423276, 0.23299966, 0.38240242, 0.23115958, 0.38096943, 0.23182464),
+    "I": (0.91880036, 0.57714987, 0.91869733, 0.57613352, 0.91721467, 0.57633473),
+}
+# kappa-tilde; m, theta, psi and chi times sqrt g; bias and variance
+PARTS = {
+    "A": (0.23821530, 1.824663, 0.001803, 0.262608, 0.009849, 0.114702, 0.026039),
+    "B": (0.37016001, 0.963101, 0.324323, 0.107867, 0.097447, 0.196429, 0.085638),
+    "C": (0.38997408, 0.961828, 0.016324, 0.307650, -0.030398, 0.071457, 0.019117),
+    "D": (0.32063739, 0.380744, 0.056172, 0.208624, -0.041942, 0.271548, 0.024494),
+    "F": (0.01841838, 1.158093, -0.003159, 0.137903, -0.000369, 0.232344, 0.043337),
+    "G": (0.12965779, 0.439223, 0.193461, 0.141098, 0.051122, 0.347239, 0.036994),
+    "I": (0.75925952, -0.061910, 1.108662, 0.470805, 0.030949, 0.576252, 0.342549),
+}
+HALVES = {
+    "B": (0.3003455, 0.2109936),
+    "G": (0.3631247, 0.1637810),
+    "D": (0.2944921, 0.2199740),
+    "C": (0.0870681, 0.0430588),
+}
+KINDS = {
+    "L": (("relu", "sin", 2, 2, 1, 0.1, 0.1), [1.5, -0.5], (0.24422648, 0.08367469)),
+    "M": (("tanh", "sin", 3, 1, 1, 0.05, 0), [1.5, 0.5], (0.2468531, 0.0239785)),
+}
+ALL = pytest.mark.parametrize(
+    "row", [pytest.param(row, marks=[pytest.mark.slow] * (row not in "AD")) for row in ROWS]
+)
+
+
+def asked(row, **changes):
+    """The step, beta and lam of a row of the table."""
+    values = dict(zip(NAMES, row, strict=True)) | changes
+    beta, lam = values.pop("beta"), values.pop("lam")
+    return GradientStep(**values), beta, lam
+
+
+def solved(row, share=1.0, row_norms=True, **changes):
+    """Test and training errors at alpha = alpha0, samples reused in a ``share``."""
+    step, beta, lam = asked(row, **changes)
+    model = step.network(beta=beta, reuse=share, row_norms=row_norms)
+    point = solve(model, alpha=step.alpha0, lam=lam)
+    assert point.converged
+    return point.test_error, point.train_error
+
+
+@cache
+def strata_of(step, level=0, shares=(1.0,), readouts=(1.0,), biases=(0.0,), norms=True):
+    return strata(step, Kinds(*map(np.array, (readouts, biases))), np.array(shares), level, norms)
+
+
+def readout_of(row="A", level=0, **values):
+    """The readout of a row, all of its samples reused unless ``counts`` are given."""
+    step, beta, lam = asked(ROWS[row])
+    counts = values.pop("counts", (step.alpha0, 0.0, 0.0))
+    return Readout(strata_of(step, level, **values), counts, beta, lam)
+
+
+@ALL
+def test_errors(row):
+    assert np.allclose(solved(ROWS[row]), ERRORS[row][:2], rtol=0, atol=NODES)
+
+
+@ALL
+def test_errors_without_row_norms(row):
+    found = solved(ROWS[row], row_norms=False)
+    assert np.allclose(found, ERRORS[row][2:4], rtol=0, atol=NODES)
+
+
+@ALL
+def test_errors_of_gaussian_rows(row):
+    found = solved(ROWS[row], initialisation="gaussian")
+    assert np.allclose(found, ERRORS[row][4:], rtol=0, atol=NODES)
+
+
+@ALL
+def test_parts_of_the_error_and_overlaps(row):
+    readout = readout_of(row, 4 if row == "F" else 3)  # few samples: steep responses
+    cavity = readout.solve_cavity()
+    found = readout.errors(cavity)
+    overlaps = found.m, found.theta, found.psi, found.chi
+    parts = readout.lam / cavity.g, *overlaps, [found.bias], [found.variance]
+    assert np.allclose(np.ravel(parts), PARTS[row], rtol=0, atol=NODES)  # six digits printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", HALVES)
+def test_half_of_the_samples_reused(row):
+    assert np.allclose(solved(ROWS[row], 0.5), HALVES[row], rtol=0, atol=NODES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", KINDS)
+def test_two_readout_values(row):
+    values, readout, errors = KINDS[row]
+    assert np.allclose(solved(values, readout=readout), errors, rtol=0, atol=NODES)
+
+
+TWELVE = [  # students, targets, rates, samples, widths, penalties, noises, and other settings
+    ("tanh", "sin", 1, 2, 1, 0.05, 0, {}),
+    ("relu", "relu", 1, 2, 1, 0.1, 0.3, {}),
+    ("relu", "sin", 3, 3, 1, 0.1, 0, {}),
+    ("sigmoid", "tanh", 8, 1, 1, 0.02, 0, {}),
+    ("softplus", "he1+he2/2", 1, 4, 0.5, 0.05, 0, {}),
+    ("tanh", "sin", 2, 1, 2, 0.03, 0.2, {}),
+    ("gelu", "sin", 2, 1.5, 0.5, 0.03, 0, {}),
+    ("erf", "he1", 3, 4, 2, 0.03, 0, {"initialisation": "gaussian"}),
+    ("relu", "relu", 1, 3, 1, 0.1, 0, {"initialisation": "gaussian"}),
+    ("relu", "sin", 2, 2, 1, 0.1, 0.1, {"readout": [1.5, -0.5]}),
+    ("tanh", "sin", 1, 2, 1, 0.05, 0, {"bias": [0.5, -1.0]}),
+    ("tanh", "z1 + z1*z2/2", 1, 3, 1, 0.05, 0, {}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", TWELVE)
+def test_fresh_samples_are_those_of_the_networks_own_theory(row):
+    *values, also = row
+    step, beta, lam = asked(values, **also)
+    model = step.network(beta=beta)
+    kinds, shares = (
+        model.rows.kinds,
+        np.atleast_1d(1.0 if model.fractions is None else model.fractions),
+    )
+    of = strata(step, kinds, shares, 4)
+    readout = Readout(of, (0.0, step.alpha0, 1.3), beta, lam)
+    found = readout.errors(readout.solve_cavity())
+    point = solve(model, alpha=1.3, lam=lam)
+    assert np.allclose(
+        [found.test, found.train], [point.test_error, point.train_error], rtol=0, atol=1e-7
+    )
+
+
+PAIR = dict(shares=(0.4, 0.6), readouts=(1.5, -0.5), biases=(0.0, 0.3))
+
+
+def test_responses_of_two_kinds_are_a_gradient():
+    readout = readout_of("D", **PAIR)
+    found = readout.errors(readout.solve_cavity())
+    assert abs(found.stability[0, 1]) > 0.1
+    # of differences of numbers of order ten
+    assert np.allclose(found.stability, found.stability.T, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("values", [{}, PAIR])
+def test_squared_norm_is_the_slope_of_the_training_objective(values):
+    """d (lam Y) / d lam = a_2, of lam Y = lam a_2 + (alpha) eps_t, by differences."""
+    readout = readout_of("D", **values)
+    lam, objective = readout.lam, []
+    found = readout.errors(readout.solve_cavity())
+    for k in (-2, -1, 1, 2):
+        readout.lam = lam * (1 + 1e-2 * k)
+        at = readout.errors(readout.solve_cavity())
+        objective.append(readout.lam * at.squared_norm + readout.counts[0] * at.train)
+    slope = np.array([1, -8, 8, -1]) @ objective / (12e-2 * lam)
+    assert slope == pytest.approx(found.squared_norm, rel=1e-7)  # of differences of order four
+
+
+@pytest.mark.parametrize("norms", [True, False])
+def test_a_kind_that_is_split_in_two_changes_nothing(norms):
+    one = readout_of("D", norms=norms)
+    two = readout_of("D", shares=(0.3, 0.7), readouts=(1.0, 1.0), biases=(0.0, 0.0), norms=norms)
+    of = [each.errors(each.solve_cavity()) for each in (one, two)]
+    whole, split = ([found.test, found.train, found.bias] for found in of)
+    assert np.allclose(whole, split, rtol=1e-8, atol=0)  # a singular system for m of both
+
+
+@pytest.mark.parametrize("values", [{}, PAIR])
+def test_corrupted_unknowns_are_flagged(values):
+    """Every response factor and element of the covariance, changed after the solution."""
+    readout = readout_of("D", **values)
+    cavity = readout.solve_cavity()
+    assert readout.errors(cavity).residual < RESIDUAL_TOLERANCE
+    for b in range(len(cavity.g)):
+        g = cavity.g.copy()
+        g[b] *= 1 + 1e-6
+        assert readout.errors(cavity._replace(g=g)).residual > RESIDUAL_TOLERANCE
+    for i, j in zip(*np.triu_indices(len(cavity.G)), strict=True):
+        G = cavity.G.copy()
+        G[i, j] = G[j, i] = G[i, j] + 1e-6 * np.abs(G).max()
+        assert readout.errors(cavity._replace(G=G)).residual > RESIDUAL_TOLERANCE
