@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from solvers.resources import deadline
 from solvers.results import ConvergenceError
@@ -166,6 +165,8 @@ def sample_allocation(
     >>> [(plan.use, round(plan.test_error, 3)) for plan in uses.plans][:2]
     [('all for both', 0.068), ('part for the readout', 0.083)]
     """
+    from scipy.optimize import minimize_scalar
+
     check_step(step)
     step, total = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
     shares = axis("parts", parts)
@@ -215,6 +216,8 @@ def _best_point(
 ) -> tuple[Solution, bool]:
     """The point of a model at ``lam``, or its best, and whether that is at the end of the range
     that is searched; ``fresh`` is the model on fresh samples."""
+    from scipy.optimize import minimize_scalar
+
     reuse = bool(model.rows.reuse)
     how: dict[str, Any] = {"time_limit": seconds} | (
         {"quadrature_tol": QUADRATURE} if reuse else {}
