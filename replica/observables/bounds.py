@@ -28,7 +28,7 @@ from ..problem import (
     Problem,
     SpikedRandomFeatures,
     axis,
-    check_problem,
+    check_alone,
     describe_with_step,
     limits,
     tolerance,
@@ -227,7 +227,8 @@ def bounds(
     >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
-    check_problem(problem)
+    check_alone(problem)
+    problem.refuse_reuse()
     accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
     model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:

@@ -84,12 +84,33 @@ def evaluate(
     if minimised.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
     settings = minimised, tol, seconds
+    if model.follows_alpha:
+        return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
     if model.rows is not None and model.rows.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings)
+
+
+def _each_at_its_alpha(
+    model: SpikedRandomFeatures,
+    alpha: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float | None,
+    limit: float,
+) -> Evaluation:
+    """The points, each of the step that has its alpha; without overlaps, of which there may be
+    other numbers."""
+    found = Evaluation(len(alpha))
+    for value in np.unique(alpha):
+        rows = np.flatnonzero(alpha == value)
+        at = alpha[rows], lam[rows]
+        one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
+        found.store(rows, **one.columns)
+    return found
 
 
 def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:

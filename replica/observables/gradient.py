@@ -20,7 +20,7 @@ from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_held_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
-from ..problem import Problem, check_problem, limits
+from ..problem import Problem, check_alone, limits
 from ..saddle_point import ridge
 from ..steps import model_of
 from .beyond_rows import beyond, classes_of
@@ -118,7 +118,8 @@ def gradient(
         lost = found.converged and not np.isfinite([of_n, of_lam]).all()
         return _gradient(found, slopes, Status.NO_DERIVATIVE if lost else found.status)
     alpha = needs_alpha(alpha, samples)
-    check_problem(problem)
+    check_alone(problem)
+    model.refuse_reuse()
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     if model.rows is not None and len(model.geometry.c) > 1:

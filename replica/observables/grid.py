@@ -84,7 +84,8 @@ class Grid:
     def dataset(self) -> "xarray.Dataset":
         """As an xarray.Dataset, see :func:`learning_curve`."""
         of_models: dict[str, Any] = {}
-        if "eta" not in self.columns:  # else each point has its own
+        # else each point has its own
+        if "eta" not in self.columns and not self.problem.follows_alpha:
             for name in ("r", "c", "gamma"):
                 self._add(of_models, name, self.models)
         if "rate" in self.axes:

@@ -36,8 +36,8 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
-from .problem import Problem, check_problem, check_readout, check_step
-from .srf import Model, Origin, SpikedRandomFeatures, check_model
+from .problem import Problem, check_alone, check_problem, check_readout, check_step
+from .srf import Model, Origin, SpikedRandomFeatures, check_model, model_at_alpha
 from .targets import MultiIndex, Target, multi_index, parse_target, target
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "assign",
     "axis",
     "called",
+    "check_alone",
     "check_device",
     "check_model",
     "check_order",
@@ -93,6 +94,7 @@ __all__ = [
     "laws_by_name",
     "limits",
     "logarithms",
+    "model_at_alpha",
     "multi_index",
     "netcdf_attributes",
     "number",

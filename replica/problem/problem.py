@@ -137,6 +137,19 @@ class Problem(ABC):
             "dataclasses.replace(step, ...) for other values"
         )
 
+    @property
+    def follows_alpha(self) -> bool:
+        """Whether the step is trained on as many samples as the readout, alpha0 = "alpha"."""
+        return self.step is not None and self.step.alpha0 == "alpha"
+
+    def refuse_reuse(self) -> None:
+        """Raise InvalidArgument for reused samples, in functions of features that are given."""
+        if self.rows is not None and self.rows.reuse:
+            allowed = (
+                "0 here: solve, learning_curve, optimal_lambda and optimal_eta cover reused samples"
+            )
+            raise InvalidArgument("reuse", self.rows.reuse, allowed)
+
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
         if self.labels.channel:
@@ -165,6 +178,18 @@ def check_problem(problem: Any) -> None:
     """Raise InvalidArgument unless ``problem`` is a step or a model."""
     if not isinstance(problem, Problem):
         raise InvalidArgument("problem", problem, "a GradientStep, or a model made by one")
+
+
+def check_alone(problem: Any) -> None:
+    """Raise InvalidArgument unless ``problem`` is a step or a model, which no alpha has to be known
+    for."""
+    check_problem(problem)
+    if problem.follows_alpha:
+        allowed = (
+            "a number here: solve, learning_curve, learned_function, optimal_lambda and "
+            "optimal_eta know the alpha that it follows"
+        )
+        raise InvalidArgument("alpha0", "alpha", allowed)
 
 
 def check_step(problem: Any, argument: str = "step") -> None:

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, assign, number, numbers
+from .checks import FINITE, SQUARABLE, assign, number, numbers, one_positive
 from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, check_readout
+from .problem import Problem, RowLaw, check_alone, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -254,15 +254,35 @@ class SpikedRandomFeatures(Problem):
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
             if self.rows is not None:
-                step_values = {"theory": "network", "row_norms": self.rows.row_norms} | step_values
+                rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
+                step_values = {"theory": "network"} | rows | step_values
             base = self.step.model_at(beta=beta, **step_values)
         new_values = {"beta": beta, "dimension": self.dimension, **values}
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
 
+    def at_alpha(self, alpha: float) -> "SpikedRandomFeatures":
+        """The model at ``alpha`` readout samples over dimension, where its step's alpha0 follows
+        it."""
+        if not self.follows_alpha:
+            return self
+        step = replace(self.step, alpha0=float(alpha))
+        how: dict[str, Any] = {"beta": self.beta, "dimension": self.dimension}
+        if self.rows is None:
+            return step.srf(**how)
+        return step.network(**how, row_norms=self.rows.row_norms, reuse=self.rows.reuse)
+
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """This model with ``bias`` added to all neurons, and by default no trained bias."""
         return replace(self, bias=np.asarray(self.bias) + bias, train_bias=train_bias)
+
+
+def model_at_alpha(model: Any, alpha: Any) -> SpikedRandomFeatures:
+    """``model`` if it is a SpikedRandomFeatures, at ``alpha`` readout samples over dimension; else
+    InvalidArgument."""
+    if getattr(model, "follows_alpha", False):
+        model = model.at_alpha(one_positive("alpha", alpha).item())
+    return check_model(model)
 
 
 Model = SpikedRandomFeatures  # short name for the packages of equations
@@ -272,4 +292,5 @@ def check_model(model: Any) -> SpikedRandomFeatures:
     """``model`` if it is a SpikedRandomFeatures; else InvalidArgument."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
+    check_alone(model)
     return model

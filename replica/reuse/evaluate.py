@@ -63,8 +63,13 @@ def evaluate_reused(
             reused = rows.reuse * alpha[i]
             counts = reused, max(rows.step.alpha0 - reused, 0.0), alpha[i] - reused
             readout = Readout(table, counts, model.beta, lam[i], model.dimension)
-            starts[i] = last = readout.solve_cavity(starts[i] or last)
-            errors = readout.errors(last)
+            try:
+                starts[i] = last = readout.solve_cavity(starts[i] or last)
+                errors = readout.errors(last)
+            except np.linalg.LinAlgError:  # where Newton's method has lost its way
+                found.flag(i, Status.NO_PROGRESS)
+                last = None
+                continue
             change = _change(before[i], errors)
             before[i] = errors
             lost = errors.test < LOST * float(table.weights @ table.y**2)
@@ -78,9 +83,10 @@ def evaluate_reused(
                 quadrature_error=change,
                 iterations=found.iterations[i] + last.iterations,
                 nodes=table.weights.size,
-                converged=True,
+                converged=errors.residual <= RESIDUAL_TOLERANCE,
                 open=not change <= tol,
             )
+            last = last if found.converged[i] else None
             if lost:
                 found.flag(i, Status.ROUNDING)
         return points[found.open[points] & found.converged[points]]

@@ -28,14 +28,14 @@ class Cavity(NamedTuple):
 
 
 class Off(NamedTuple):
-    """What is left of (21.7) and, in log g, of (21.10); k_b + beta; and the largest of both,
-    relative."""
+    """What is left of (21.7) and, in log g, of (21.10); k_b + beta; and the largest of both, and
+    of the former, relative."""
 
     of_G: Array
     of_g: Array
     total: Array
+    worst: float
     worst_G: float
-    worst_g: float
 
 
 class Errors(NamedTuple):
@@ -211,34 +211,47 @@ class Readout:
         return M[:K, :K], M[:K, K], M[K, K]
 
     def off(self, g: Array, G: Array, at: list[Seen]) -> Off:
-        """What is left of (21.7) and (21.10)."""
+        """What is left of (21.7) and (21.10); NaN where a variance D is negative."""
         of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
-        of_g = np.log(total * g / (self.beta * self.strata.shares))  # nearly linear in log g
-        parts = float(np.abs(of_G).max() / np.abs(G).max()), float(np.abs(of_g).max())
-        return Off(of_G, of_g, total, *parts)
+        ratio = total * g / (self.beta * self.strata.shares)
+        possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()
+        of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
+        worst_G = float(np.abs(of_G).max() / np.abs(G).max())
+        return Off(of_G, of_g, total, float(np.max([worst_G, *np.abs(of_g)])), worst_G)
 
     def solve_cavity(self, start: Cavity | None = None) -> Cavity:
-        """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near."""
-        g, G = self.strata.shares / 2, np.linalg.inv(self.links)
-        if start is not None:
+        """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and
+        from a large effective penalty lam / g on unless there is a ``start``."""
+        if start is None:
+            sizes = [one.noise + (one.residual**2).sum(axis=-1) for one in self.samples if one.read]
+            scale = max(float(size.max()) for size in sizes)
+            g, G = self.strata.shares * min(0.5, self.lam / scale), np.linalg.inv(self.links)
+        else:
             g, G, _ = start
+        change: Array = np.zeros_like(g)
+        step: Array = np.zeros_like(G)
         count = 0
         while count < MOST_NEWTON:
-            count, at = count + 1, self.seen(g, G)
-            off = self.off(g, G, at)
-            if not max(off.worst_G, off.worst_g) > TOLERANCE:
+            tried, count = (g * np.exp(change), G + step), count + 1
+            at = self.seen(*tried)
+            off = self.off(*tried, at)
+            if not np.isfinite(off.worst):
+                change, step = change / 2, step / 2
+                continue
+            g, G = tried
+            if off.worst <= TOLERANCE:
                 break
             if off.worst_G > NEAR:
                 jacobian = cavity_jacobian(self.samples, at, G + off.of_G)
-                G = G + np.linalg.solve(jacobian, -off.of_G.ravel()).reshape(G.shape)
+                step = np.linalg.solve(jacobian, -off.of_G.ravel()).reshape(G.shape)
+                change = np.zeros_like(g)
                 continue
             near = self.near(g, G, at)
             step = near.moved(off.of_G)
             slopes = np.eye(len(g)) + near.stability * g / off.total[:, None]
             change = -np.linalg.solve(slopes, off.of_g + near.responses(step) / off.total)
             change *= min(1.0, LONGEST / float(np.abs(change).max()))
-            G = G + step + np.tensordot(change * g, near.moved(near.by_g), 1)
-            g = g * np.exp(change)
+            step = step + np.tensordot(change * g, near.moved(near.by_g), 1)
         return Cavity(g, G, count)
 
     def errors(self, cavity: Cavity) -> Errors:
@@ -317,5 +330,5 @@ class Readout:
             roots * rest,
             chi,
             stability,
-            max(violation, off.worst_G, off.worst_g),
+            max(violation, off.worst),
         )

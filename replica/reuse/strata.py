@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.chebyshev import interpolated
+from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
 from ..problem import Activation
-from ..steps import Kinds, Step, mean_output, row_steps
+from ..steps import Kinds, Step, batches_of_steps, mean_output
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine
 LEVELS = (
@@ -161,7 +162,7 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
     gamma = first / N
     rho = np.sqrt(max(1 - float(gamma @ gamma), 0.0))
     kappa = gamma @ s + rho * q
-    batches, _ = row_steps(step, kinds)  # the noise of the row norms, (18.7)
+    batches, _ = batches_of_steps(step, kinds)  # the noise of the row norms, (18.7)
     neurons = tuple(
         _neurons(step, *each, w, e, N, kappa, along_z)
         for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
@@ -237,6 +238,7 @@ def _neurons(
     def averages(nodes: slice) -> Array:
         """Averages over z of the smoothed student and its slope times functions of z, of its square
         and of its curvature."""
+        check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
         S0, S1, S2, dS1 = _smoothed(student, at, variance)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])

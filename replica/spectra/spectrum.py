@@ -222,6 +222,7 @@ def spectrum(
         find = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
         model = check_model(model)
+        model.refuse_reuse()
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")

@@ -5,7 +5,7 @@ from .gradient_step import GradientStep, model_of
 from .network import THEORIES, NetworkRows, reason_not_covered
 from .one_step import mean_output
 from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
-from .row_steps import row_steps
+from .row_steps import row_steps as batches_of_steps
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
@@ -23,11 +23,11 @@ __all__ = [
     "Staircase",
     "Step",
     "after_each_step",
+    "batches_of_steps",
     "features_at_dimension",
     "first_sample_weights",
     "mean_output",
     "model_of",
     "reason_not_covered",
-    "row_steps",
     "staircase",
 ]

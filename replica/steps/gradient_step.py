@@ -23,8 +23,9 @@ class GradientStep(Step):
     target : str, callable, Activation, MultiIndex or ClassLabels
         sigma_*, a function of one direction or several; with ``inputs``, of their first
         coordinates, or "classes:1,-1", a label for each component.
-    alpha0 : float
-        Samples of the step over input dimension, n0/d; ``inf`` for the population gradient.
+    alpha0 : float or "alpha"
+        Samples of the step over input dimension, n0/d; ``inf`` for the population gradient; "alpha"
+        for as many as the readout has, wherever alpha is given.
     eta : float
         Learning rate over width, eta~ = eta/p; 0 leaves random features.
     steps : sequence of pairs (alpha0, eta)
@@ -87,7 +88,7 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        features = features_after_steps(self)
+        features = features_after_steps(self.placed)
         origin = Origin(self, features)
         return replace(features, beta=beta, dimension=dimension, origin=origin)
 
@@ -132,12 +133,17 @@ class GradientStep(Step):
         >>> round(solve(step.network(beta=1.0), alpha=2.0, lam=0.1).test_error, 6)
         0.48236
         """
-        rows = NetworkRows(self, row_norms, reuse)
+        rows = NetworkRows(self.placed, row_norms, reuse)
         origin = Origin(self, rows.published, rows)
         return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
 
     def model_at(
-        self, *, beta: float | None = None, row_norms: bool = True, **values: Any
+        self,
+        *,
+        beta: float | None = None,
+        row_norms: bool = True,
+        reuse: float = 0.0,
+        **values: Any,
     ) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields.
 
@@ -152,8 +158,9 @@ class GradientStep(Step):
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
         theory = choice("theory", values.pop("theory", "srf"), THEORIES)
         step = self.with_values(beta, values)
-        network = theory == "network"
-        return step.network(beta=beta, row_norms=row_norms) if network else step.srf(beta=beta)
+        if theory == "network":
+            return step.network(beta=beta, row_norms=row_norms, reuse=reuse)
+        return step.srf(beta=beta)
 
 
 def model_of(problem: Any, beta: float | None = None, theory: str | None = None) -> Any:

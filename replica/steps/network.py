@@ -52,7 +52,7 @@ class NetworkRows:
         flag("row_norms", self.row_norms)
         number("reuse", self.reuse, 0, 1, "a share from 0 to 1")
         if self.reuse and (reason := reason_not_reused(self.step)):
-            raise InvalidArgument("reuse", self.reuse, f"left out: {reason}")
+            raise InvalidArgument("reuse", self.reuse, f"0, fresh samples: {reason}")
         if reason := reason_not_covered(self.step):
             raise InvalidArgument("theory", "network", f"srf here: {reason}")
 
@@ -138,6 +138,7 @@ def reason_not_reused(step: Step) -> str:
         "another target or noise of the step": (step.step_target, step.step_noise) != (None, None),
         "the population gradient, alpha0 = inf": step.alpha0 == np.inf,
         "a step of eta = 0": not step.eta,
+        "a continuous readout": step.readout.continuous is not None,
     }
     reasons = [name for name, holds in given.items() if holds]
     return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""

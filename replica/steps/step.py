@@ -106,6 +106,12 @@ class Step(Problem):
         noise = self.noise if self.step_noise is None else _value_at_step(self.step_noise, t)
         return LabelLaw(target, noise, self.label_noise)
 
+    @property
+    def placed(self) -> Self:
+        """This step or, where its alpha0 follows the readout's, one that stands in for it until
+        alpha is known."""
+        return replace(self, alpha0=1.0) if self.alpha0 == "alpha" else self
+
     def decay_factor(self, t: int) -> float:
         """1 - weight decay, by which step t = 0, 1, ... multiplies the rows."""
         return 1.0 - float(_value_at_step(self.decay, t))
@@ -132,7 +138,7 @@ class Step(Problem):
         return problem_repr(self)
 
     @property
-    def schedule(self) -> tuple[tuple[float, float], ...]:
+    def schedule(self) -> tuple[tuple[Any, float], ...]:
         """Pairs (alpha0, eta) of all steps."""
         return tuple(self.steps) or ((self.alpha0, self.eta),)
 
@@ -186,7 +192,7 @@ class Step(Problem):
             **groups,
         )
 
-    def _checked_schedule(self) -> tuple[tuple[float, float], ...]:
+    def _checked_schedule(self) -> tuple[tuple[Any, float], ...]:
         """Pairs (alpha0, eta) of all steps, from ``steps`` or from alpha0 and eta, in range."""
         single = (self.alpha0, self.eta)
         several = not hasattr(self.steps, "__len__") or len(self.steps)
@@ -194,6 +200,8 @@ class Step(Problem):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
+        if not several and self.alpha0 == "alpha":
+            return (("alpha", number("eta", self.eta, 0, FINITE, ETA_RANGE)),)
         try:
             return tuple(
                 (
@@ -240,6 +248,6 @@ def _value_at_step(values: Any, t: int) -> Any:
 
 def _checked_alpha0(value: Any) -> float:
     """A checked alpha0: a positive number, or inf."""
-    allowed = "positive or inf (n0/d)"
+    allowed = 'positive or inf (n0/d), or "alpha", the readout\'s, of a single step'
     finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
     return number("alpha0", value, 0, FINITE if finite else np.inf, allowed, open_low=True)

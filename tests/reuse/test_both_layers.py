@@ -1,0 +1,120 @@
+"""Both layers trained on the same samples, as they are asked for: alpha0 = "alpha" and reuse."""
+
+import numpy as np
+import pytest
+
+import replica
+from replica import GradientStep, gradient, learning_curve, optimal_eta, optimal_lambda, solve
+from replica.errors import InvalidArgument
+
+FOLLOWING = GradientStep(student="tanh", target="sin", alpha0="alpha", eta=1.0)
+BOTH = FOLLOWING.network(beta=1.0, reuse=1.0)
+
+
+def at(alpha, **changes):
+    step = GradientStep(student="tanh", target="sin", alpha0=alpha, eta=1.0)
+    return step.network(beta=1.0, **{"reuse": 1.0} | changes)
+
+
+def test_curve_is_that_of_steps_of_as_many_samples():
+    curve = learning_curve(BOTH, alpha=[1.0, 2.0], lam=0.05)
+    for alpha in (1.0, 2.0):
+        here, alone = curve.sel(alpha=alpha), solve(at(alpha), alpha=alpha, lam=0.05)
+        assert here.test_error == alone.test_error
+        assert here.train_error == alone.train_error
+        assert solve(BOTH, alpha=alpha, lam=0.05).test_error == alone.test_error
+    assert "gamma" not in curve  # which is another one at every alpha
+    assert curve.attrs["alpha0"] == "alpha"
+
+
+@pytest.mark.parametrize("theory", ["srf", "network"])
+def test_fresh_samples_follow_too(theory):
+    """As many samples for either layer, of any loss."""
+    whole = learning_curve(
+        FOLLOWING, alpha=[1.0, 2.0], lam=0.05, loss=["square", "huber:1"], beta=1.0, theory=theory
+    )
+    alone = solve(at(2.0).step, alpha=2.0, lam=0.05, beta=1.0, theory=theory, loss="huber:1")
+    assert whole.test_error.sel(loss="huber:1", alpha=2.0) == alone.test_error
+
+
+def test_point_has_the_step_it_is_of():
+    point = solve(BOTH, alpha=2.0, lam=0.05)
+    assert point.model == at(2.0)
+    assert point.settings["alpha0"] == 2.0
+    assert eval(repr(BOTH), vars(replica)) == BOTH
+    assert eval(repr(point.model), vars(replica)) == point.model
+
+
+@pytest.mark.slow
+def test_best_penalty_and_rate_are_of_the_same_samples():
+    best = optimal_lambda(BOTH, alpha=2.0, lam=(1e-3, 1.0))
+    alone = optimal_lambda(at(2.0), alpha=2.0, lam=(1e-3, 1.0))
+    assert (best.lam, best.test_error) == (alone.lam, alone.test_error)
+    # (section 21 of the docs' theory page): .37 to .57 of the best one on fresh samples
+    fresh = optimal_lambda(at(2.0, reuse=0.0), alpha=2.0)
+    assert 0.365 < best.lam / fresh.lam < 0.575
+    rate = optimal_eta(BOTH, alpha=2.0, lam=0.05, eta=(0.3, 5.0))
+    there = [solve(BOTH.model_at(eta=rate.eta * f), alpha=2.0, lam=0.05) for f in (0.9, 1, 1.1)]
+    assert rate.point.model.rows.reuse == 1
+    assert np.argmin([one.test_error for one in there]) == 1
+
+
+def test_rate_keeps_what_is_reused():
+    assert BOTH.model_at(eta=2.0).rows.reuse == 1
+
+
+STEP = {"student": "tanh", "target": "sin", "alpha0": 2, "eta": 1}
+LAW = replica.GaussianMixture(means=[[1.0], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"alpha0": None, "eta": None, "steps": [(1, 1), (1, 1)]}, "several steps"),
+        ({"inputs": LAW}, "inputs"),
+        ({"alpha0": np.inf}, "alpha0 = inf"),
+        ({"eta": 0}, "eta = 0"),
+        ({"intercept": True}, "intercept"),
+        ({"train_bias": True}, "trained bias"),
+        ({"decay": 0.1}, "decay"),
+        ({"step_noise": 0.5}, "noise of the step"),
+        ({"readout": "gaussian"}, "continuous"),
+        ({"target": "sign", "label_noise": "student:3"}, "moments"),
+    ],
+)
+def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
+    with pytest.raises(InvalidArgument, match=said):
+        GradientStep(**STEP | changes).network(beta=1.0, reuse=1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: solve(at(2.0), alpha=2.5, lam=0.1), "reuse \\* alpha"),
+        (lambda: solve(at(2.0), alpha=1.0, lam=0.1, loss="huber:1"), "the square"),
+        (lambda: GradientStep(**STEP).network(beta=1.0, reuse=1.5), "from 0 to 1"),
+        (lambda: gradient(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
+        (lambda: replica.bounds(at(2.0)), "reused samples"),
+        (lambda: replica.spectrum(at(2.0), 1.0), "reused samples"),
+        (lambda: replica.learned_function(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
+        (lambda: gradient(FOLLOWING, alpha=1.0, lam=0.1, beta=1.0), "a number here"),
+        (lambda: replica.bounds(FOLLOWING), "a number here"),
+        (lambda: replica.spectrum(FOLLOWING, 1.0, beta=1.0), "a number here"),
+        (lambda: GradientStep(**STEP | {"alpha0": "alfa"}), "positive or inf"),
+        (lambda: GradientStep(student="tanh", target="sin", steps=[("alpha", 1)] * 2), "pairs"),
+    ],
+)
+def test_what_is_asked_in_vain_is_refused_in_a_sentence(call, said):
+    with pytest.raises(InvalidArgument, match=said):
+        call()
+
+
+@pytest.mark.slow
+def test_what_is_not_solved_is_flagged():
+    """A step of a hundred times its samples' rate, at which Newton's method loses its way."""
+    step = GradientStep(
+        student="sigmoid", target="he2", alpha0=0.12, eta=12, noise=0.1, readout=[1.5, -0.5]
+    )
+    point = solve(step.network(beta=5.0, reuse=1.0), alpha=0.12, lam=0.1)
+    assert not point.converged
+    assert np.isnan([point.test_error, point.train_error]).all()
