@@ -1,5 +1,7 @@
 """Simulations whose readout is trained on samples of the step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,7 @@ def test_agrees_with_theory(reuse):
     ("name", "call"),
     [
         ("alpha0", lambda: simulate(STEP.network(beta=1.0, reuse=1.0), alpha=3, **AT)),
+        ("alpha0", lambda: simulate(replace(STEP, alpha0="alpha"), alpha=[1, 2], beta=1, **AT)),
         ("beta", lambda: simulate(STEP.network(beta=1.0), alpha=1, beta=1.0, **AT)),
         ("simulated", lambda: simulate(STEP.network(beta=1.0), alpha=1, simulated="srf", **AT)),
         ("theory", lambda: compare(STEP.network(beta=1.0), alpha=1, theory="srf", **AT)),

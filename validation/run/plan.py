@@ -1,5 +1,6 @@
 """What is asked of a Monte Carlo, checked: the experiment that its cells share."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,11 @@ def _drawn(
             if value not in (None, Simulated.network):
                 raise InvalidArgument(name, value, "left out of a network, which is what is drawn")
         problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
+    if getattr(problem, "alpha0", None) == "alpha":
+        if np.size(alpha) != 1:
+            allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
+            raise InvalidArgument("alpha0", "alpha", allowed)
+        problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
     d = whole("dimension", dimension, 2, "the input dimension d")
     if alpha is None:
