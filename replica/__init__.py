@@ -26,6 +26,7 @@ from .observables import (
     learning_curve,
     optimal_eta,
     optimal_lambda,
+    sample_allocation,
     samples_needed,
     solve,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "loss",
     "optimal_eta",
     "optimal_lambda",
+    "sample_allocation",
     "samples_needed",
     "solve",
     "spectrum",

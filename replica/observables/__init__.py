@@ -15,6 +15,7 @@ from .learned import LearnedFunction, learned_function
 from .learning_curve import at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .point import Solution
+from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
 from .samples_needed import SamplesNeeded, samples_needed
 from .solution import solve
 
@@ -24,6 +25,7 @@ __all__ = [
     "LABELS_NEEDED",
     "NOTED_SHIFT",
     "SEARCHED_RANGES",
+    "SECONDS",
     "UNCENTRED",
     "BestBounds",
     "Bounds",
@@ -34,6 +36,7 @@ __all__ = [
     "LearnedFunction",
     "LocalMinimum",
     "Optimum",
+    "SampleAllocation",
     "SamplesNeeded",
     "Solution",
     "at_best",
@@ -58,6 +61,7 @@ __all__ = [
     "optimal_eta",
     "optimal_lambda",
     "places_on_grid",
+    "sample_allocation",
     "samples_needed",
     "solve",
     "sweep",

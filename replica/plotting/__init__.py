@@ -1,6 +1,7 @@
 """Figures of results: functions that draw into a matplotlib Axes, or those of a new figure, and
 return it."""
 
+from .allocation import plot_allocation
 from .axes import (
     BARS,
     REFERENCE,
@@ -47,6 +48,7 @@ __all__ = [
     "mark_optimum",
     "nudged",
     "picture",
+    "plot_allocation",
     "plot_bounds",
     "plot_comparison",
     "plot_confusion",

@@ -27,6 +27,7 @@ LINES = {  # commands, each once on an ordinary problem and where its document h
     "curve with a trained bias": f"replica curve {POINT} --train-bias",
     "bounds": f"replica bounds {STEP} --alpha 1",
     "optimum": f"replica optimum {STEP} --alpha 1",
+    "plan": "replica plan --student tanh --target sin --eta 3 --budget 2 --lam .1",
     "spectrum": f"replica spectrum {STEP} --alpha 2",
     "staircase": "replica staircase --target z1+z1*z2",
     "simulate": f"validate simulate {POINT} {SMALL}",
@@ -38,7 +39,8 @@ LINES = {  # commands, each once on an ordinary problem and where its document h
 }
 TABLES = {  # what is written to a file, and whether it may be a NetCDF file
     "curve": True, "curve of labels +-1": True, "curve over a field": True,
-    "curve with a trained bias": True, "bounds": False, "optimum": False, "spectrum": False,
+    "curve with a trained bias": True, "bounds": False, "optimum": False, "plan": False,
+    "spectrum": False,
     "staircase": False, "simulate": True, "compare": False, "alignment": False,
 }  # fmt: skip
 

@@ -37,6 +37,7 @@ CALLS = {  # what is called, with arguments that are right
     replica.activation: dict(spec="tanh"),
     replica.optimal_lambda: dict(model=MODEL, alpha=1.0),
     replica.samples_needed: dict(model=SAMPLE, lam=1.0, test_error=0.9),
+    replica.sample_allocation: dict(step=STEP, budget=1.0, lam=0.1),
     replica.optimal_eta: dict(step=STEP, alpha=1.0, beta=1.0, lam=0.1),
     replica.spectrum: dict(model=MODEL, alpha=1.0),
     replica.learned_function: dict(model=MODEL, **AT),

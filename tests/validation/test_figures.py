@@ -78,6 +78,37 @@ def test_errors_against_alpha():
     assert np.shape(drawn("cui/2", data).axes) == (4,)
 
 
+def test_reused_samples():
+    """On the samples of the step a tanh student fits better than on fresh ones, and predicts worse;
+    a relu student of noisy labels predicts better."""
+    data = values("reuse")
+    for panel in data["panels"]:
+        for error in ("test_error", "train_error"):
+            for curve in panel["curves"]:
+                lines = {"theory": curve[error], "simulated": curve[f"{error}_simulated"]}
+                close(panel | lines, data["dimension"])
+    odd, kinked, _ = (panel["curves"] for panel in data["panels"])
+    test, train = (np.array([[c[e] for c in p] for p in (odd, kinked)])
+                   for e in ("test_error", "train_error"))  # fmt: skip
+    assert (train[:, 0, 1:] < train[:, 1, 1:]).all()  # from alpha = 2 on
+    assert (test[0, 0] > test[0, 1]).all()
+    assert (test[1, 0] < test[1, 1]).all()
+    assert len(drawn("reuse", data).axes) == 6
+
+
+def test_the_use_of_samples():
+    """All samples for both layers are better than any other use, and the more the better."""
+    data = values("budget")
+    (panel,) = data["panels"]
+    errors = np.array([curve["test_error"] for curve in panel["curves"]])
+    assert (errors[0] < errors[1:]).all()
+    assert (np.diff(errors, axis=1) < 0).all()
+    for curve in panel["curves"]:
+        lines = {"theory": curve["test_error"], "simulated": curve["test_error_simulated"]}
+        close(panel | lines, data["dimension"])
+    drawn("budget", data)
+
+
 def test_bounds():
     """3: the limit's best error lies between the bounds at every rate, and they meet the linear
     predictor at none; what is simulated lies on the network's own theory."""

@@ -64,8 +64,8 @@ class Theory:
         the limit of the first of them that there is, where its dimension is finite."""
         if isinstance(self.model, Given):
             return {GIVEN: self.model}
-        own = {} if self.published is None else {NETWORK: self.model}
-        lines: dict[str, Solvable] = {**own, SRF: self.published or self.model}
+        lines: dict[str, Solvable] = {SRF if self.model.rows is None else NETWORK: self.model}
+        lines |= {} if self.published is None else {SRF: self.published}
         if np.isfinite(self.model.dimension):
             lines[LIMIT] = replace(self.model, dimension=np.inf)
         return lines
@@ -100,6 +100,11 @@ def theory_of(
                 "theory", theory, "left out of what is given, whose theory is one"
             )
         return Theory(problem, None, "theory of the readout, given what is the same in every draw")
+    if problem.rows is not None:
+        if theory not in (None, "network"):
+            raise InvalidArgument("theory", theory, "left out of a network, which has its own")
+        reused = f", a share {problem.rows.reuse:g} of samples reused" * (problem.rows.reuse > 0)
+        return Theory(problem, None, f"theory of the network itself{reused}")
     if theory == "given":
         if simulated == "gaussian":
             allowed = "srf or network: in the conditional Gaussian model no layer is drawn"

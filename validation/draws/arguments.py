@@ -92,3 +92,9 @@ def seed_sequence(rng: Any) -> SeedSequence:
     except (TypeError, ValueError):
         allowed = "None, an integer of 0 or more, a SeedSequence or a Generator"
         raise InvalidArgument("rng", rng, allowed) from None
+
+
+def streams(rng: Any) -> list[SeedSequence]:
+    """Seeds of the initial rows and of the steps' inputs and label noise: streams of their own, so
+    that the data do not depend on how they come in blocks."""
+    return seed_sequence(rng).spawn(3)

@@ -32,7 +32,7 @@ from replica.steps import GradientStep, model_of
 from solvers.results import Array
 
 from . import arrays
-from .arguments import check_array, seed_sequence, size, whole
+from .arguments import check_array, seed_sequence, size, streams, whole
 from .inputs import mixed_inputs
 
 
@@ -193,8 +193,7 @@ def trajectory(
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
     D = problem.known_dimension
     d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
-    # Streams of their own, so that the data do not depend on how they come in blocks.
-    rows, inputs, noise = map(default_rng, seed_sequence(rng).spawn(3))
+    rows, inputs, noise = map(default_rng, streams(rng))
     W = sphere_rows(size("beta", beta, d), d, rows)
     if problem.initialisation == "gaussian":
         W *= np.sqrt(rows.chisquare(d, (len(W), 1)) / d)

@@ -48,6 +48,7 @@ FIGURES = {
     "mixtures/4": Entry("mixtures", "Generalisation error over alpha_s and beta_s.", 1),
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
+    "budget": Entry("reuse", "How to spend samples on the two layers.", 10),
     "classification": Entry("losses", "Logistic, hinge and square loss on labels.", 5),
     "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
     "inputs": Entry("inputs", "What structure in the inputs buys networks.", 5),
@@ -55,6 +56,7 @@ FIGURES = {
     "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
     "network-students": Entry("networks", "relu networks beside their sRF.", 4),
+    "reuse": Entry("reuse", "Both layers on the same samples, and on fresh ones.", 20),
     "robust-losses": Entry("losses", "Ridge, Huber and absolute loss, wild labels.", 3),
     "steps": Entry("steps", "Several giant steps: test error, and the spike.", 3),
 }

@@ -3,43 +3,29 @@
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
 n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of
 given features the design is the first of the rows, in an order that is drawn, and the test set
-those after max(n).  Each stream of random numbers starts from
-a seed that is a function of the experiment's entropy, the dimension and the seed's index alone:
-cells may run in any order and on any machine, and more may be added, without a bit of the
-others changing.  With one BLAS thread a cell, neither do the errors.
+those after max(n).  Of a network that reuses samples of its step, a share of the design's are
+those, the step's first, evenly among them, so that the first n have that share.  Each stream of
+random numbers starts from a seed that is a function of the experiment's entropy, the dimension and
+the seed's index alone: cells may run in any order and on any machine, and more may be added,
+without a bit of the others changing.  With one BLAS thread a cell, neither do the errors.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.given import FeatureMoments, FeatureSample
+from replica.given import FeatureMoments
 from replica.problem import SpikedRandomFeatures, describe
 from solvers.resources import one_thread
 from solvers.results import Array
 
-from ..draws import (
-    INPUT_BLOCK,
-    Instance,
-    arrays,
-    draw,
-    draw_gaussian,
-    instance_of,
-    size,
-    spiked_model,
-)
-from ..fit import (
-    Blocks,
-    fit_convex_readout,
-    fit_readout,
-    mean_losses,
-    squared_errors,
-)
+from ..draws import Instance, draw, draw_gaussian, instance_of, size, spiked_model, streams
+from ..fit import fit_convex_readout, fit_readout, mean_losses, squared_errors
+from .samples import DrawnRows, Rows, Samples, repeatable
 
 # To be raised with every change of the method that moves the numbers of a cell: stored ones are
 # those of a method.
@@ -84,6 +70,7 @@ class Experiment:
     device: str = "cpu"
     loss: Loss = LOSSES["square"]
     samples: tuple[int, ...] = ()
+    reuse: float = 0.0  # share of the readout's samples that are the step's
 
     @property
     def model(self) -> SpikedRandomFeatures:
@@ -116,7 +103,8 @@ class Experiment:
     @property
     def described(self) -> dict[str, Any]:
         """The problem in plain values: of what is given, its sizes."""
-        return self.problem.described if self.samples else describe(self.problem)
+        reused = {"reuse": self.reuse} if self.reuse else {}
+        return reused | (self.problem.described if self.samples else describe(self.problem))
 
     @property
     def trained(self) -> dict[str, bool]:
@@ -132,6 +120,11 @@ class Experiment:
         return np.array([size("alpha", ratio, self.dimension) for ratio in self.alpha])
 
     @property
+    def step_samples(self) -> int:
+        """Samples n0 of the first step."""
+        return size("alpha0", self.problem.schedule[0][0], self.dimension)
+
+    @property
     def width(self) -> int:
         """The number of neurons p."""
         if self.samples:
@@ -142,81 +135,6 @@ class Experiment:
         """The seed of one cell."""
         key = (*self.spawn_key, self.dimension, index)
         return SeedSequence(self.entropy, spawn_key=key, pool_size=self.pool_size)
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Samples of a drawn layer, in blocks that come out the same every time they are asked for.
-
-    The seeds are those of the inputs, of features that are noisy, and of the label noise; without
-    the last, labels are noiseless.  Features and labels are put on the ``device``.
-    """
-
-    layer: Instance
-    count: int
-    inputs: SeedSequence
-    features: SeedSequence
-    noise: SeedSequence | None
-    device: str
-
-    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
-        noise = None if self.noise is None else default_rng(self.noise)
-        own = default_rng(self.features)
-        layer = self.layer
-        if self.device != "cpu":
-            layer = replace(layer, W=arrays.to_device(layer.W, self.device))
-        for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
-            if noise is None:
-                y = self.layer.targets(X, component)
-            else:
-                y = self.layer.labels(X, noise, component=component)
-            moved = arrays.to_device(X, self.device)
-            yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
-
-
-class DrawnRows(NamedTuple):
-    """``features`` (n, p) and ``labels`` (n,), drawn from their moments."""
-
-    features: Array
-    labels: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Some ``rows`` (n,) of given features, in blocks, on the ``device``."""
-
-    sample: FeatureSample | DrawnRows
-    rows: Array
-    device: str
-
-    @property
-    def count(self) -> int:
-        """n."""
-        return len(self.rows)
-
-    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
-        most = max(1, INPUT_BLOCK // self.sample.features.shape[1])
-        for start in range(0, self.count, most):
-            rows = self.rows[start : start + most]
-            parts = self.sample.features[rows], self.sample.labels[rows]
-            yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
-
-
-def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]:
-    """The blocks of samples as a function of the bias, to be gone through again and again.
-
-    Kept in memory, or else made anew each time; the numbers are the same to the last bit.
-    """
-    if not keep:
-        return lambda bias: lambda: samples.blocks(bias)
-
-    def kept(bias: float) -> Blocks:
-        blocks = list(samples.blocks(bias))
-        return lambda: blocks
-
-    return kept
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
@@ -264,15 +182,24 @@ def draw_samples(
         return split, rest, rest
     layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)
+    if experiment.reuse:
+        _, *own = streams(layer_seed(experiment, index))
+        seen = replace(train, count=experiment.step_samples, inputs=own[0], noise=own[1])
+        train = replace(train, seen=seen, reuse=experiment.reuse)
     inputs, features, noise = unseen
     test = Samples(layer, experiment.test_samples, inputs, features, None, device)
     return train, test, replace(test, noise=noise)
 
 
+def layer_seed(experiment: Experiment, index: int) -> SeedSequence:
+    """The seed of the first layer of one seed."""
+    return experiment.seed(index).spawn(1)[0]
+
+
 def draw_layer(experiment: Experiment, index: int) -> Instance:
     """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
-    rng = experiment.seed(index).spawn(1)[0]
+    rng = layer_seed(experiment, index)
     if experiment.simulated is Given.layer:
         return instance_of(problem)
     if experiment.simulated is Simulated.gaussian:

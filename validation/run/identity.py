@@ -48,8 +48,10 @@ def describe_cells(
         "key": key,
         "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
     }
+    if not experiment.reuse:
+        del shared["reuse"]  # so that cells stored before there was any are found
     if not experiment.samples:
-        del shared["samples"]  # so that cells stored before there were any are found
+        del shared["samples"]  # the same
     else:
         law = getattr(problem, "inputs", None)
         parts = [problem] if law is None else [problem, law]

@@ -64,9 +64,11 @@ def simulate(
     Parameters
     ----------
     problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        The network with its giant step, Eq. (1.1); or the sRF.  Of a given first layer every seed
-        draws fresh samples, and of given features it splits them: the first n of the rows, in a
-        random order, are to train, those after the largest n to test.  Of moments it draws rows.
+        The network with its giant step, Eq. (1.1), of which step.network(beta=..., reuse=r) trains
+        the readout on samples of the step, a share r of its own; or the sRF.  Of a given first
+        layer every seed draws fresh samples, and of given features it splits them: the first n of
+        the rows, in a random order, are to train, those after the largest n to test.  Of moments it
+        draws rows.
     alpha : float or array
         Readout samples over input dimension, n/d; n is rounded.  Not of given features.
     samples : int or array
@@ -81,7 +83,7 @@ def simulate(
     rng : None, int, SeedSequence or Generator
         The draw of seed i is a function of this, the problem, the dimension and i alone.
     beta : float
-        Width over input dimension p/d, for a GradientStep; an sRF has its own.
+        Width over input dimension p/d, for a GradientStep; a model has its own.
     simulated : {"network", "srf", "gaussian"}
         What is drawn of a GradientStep: the network itself, its sRF, or the conditional
         Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.

@@ -1,5 +1,6 @@
 """What is asked of a Monte Carlo, checked: the experiment that its cells share."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,6 @@ def plan(
         meaning = "inputs a test error is averaged over"
         known["test_samples"] = whole("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
-        problem=problem,
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root.entropy,
         spawn_key=tuple(root.spawn_key),
@@ -72,13 +72,25 @@ def plan(
 
 
 def _drawn(
-    problem: Problem,
+    problem: Any,
     alpha: ArrayLike | None,
     dimension: int | None,
     beta: float | None,
     simulated: str,
 ) -> dict[str, Any]:
-    """What an experiment is of a problem whose first layer is drawn, unless said otherwise."""
+    """What an experiment is of a problem whose first layer is drawn, unless said otherwise; of a
+    network model, its step is drawn."""
+    reuse = 0.0
+    if getattr(problem, "rows", None) is not None:
+        for name, value in (("beta", beta), ("simulated", simulated)):
+            if value not in (None, Simulated.network):
+                raise InvalidArgument(name, value, "left out of a network, which is what is drawn")
+        problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
+    if getattr(problem, "alpha0", None) == "alpha":
+        if np.size(alpha) != 1:
+            allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
+            raise InvalidArgument("alpha0", "alpha", allowed)
+        problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
     d = whole("dimension", dimension, 2, "the input dimension d")
     if alpha is None:
@@ -91,8 +103,11 @@ def _drawn(
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
     if kind is Simulated.network and not problem.schedule:
         kind = Simulated.srf
+    if reuse and reuse * ratios.max() > problem.schedule[0][0] * (1 + 1e-12):
+        allowed = "at least reuse * alpha: the step has all samples that are reused"
+        raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
     sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
-    return {"simulated": kind, "test_samples": tests, **sizes}
+    return {"problem": problem, "simulated": kind, "test_samples": tests, "reuse": reuse, **sizes}
 
 
 def _given(
@@ -125,5 +140,11 @@ def _given(
     tests = TEST_INPUTS * max(d, *counts)
     if isinstance(problem, FeatureSample):
         tests = len(problem.labels) - max(counts)
-    known = {"samples": counts, "dimension": d, "simulated": kind, "test_samples": tests}
+    known = {
+        "problem": problem,
+        "samples": counts,
+        "dimension": d,
+        "simulated": kind,
+        "test_samples": tests,
+    }
     return {"alpha": (), "beta": None} | known

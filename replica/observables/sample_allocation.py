@@ -1,0 +1,243 @@
+"""How to spend N samples on the two layers: on both at once, or each on its own.
+
+Samples that the step and the readout share are those of docs/theory.md 21, others those of 15-17.
+Test errors are the theory's at its best ridge penalty, unless one is given.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.resources import deadline
+from solvers.results import ConvergenceError
+
+from ..display import Displayed, Progress, told
+from ..documents import plain
+from ..errors import InvalidArgument
+from ..plotting import plot_allocation
+from ..problem import FINITE, axis, check_step, describe, limits, number, one_positive
+from .learning_curve import BEST
+from .optimum import optimal_lambda
+from .point import Solution
+from .solution import solve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PARTS = (0.5,)  # shares of the samples that are tried for a layer
+SPLITS = (0.02, 0.98)  # shares of the step between which the best split is searched
+SPLIT, PENALTY = 1e-2, 0.03  # to which it is known, and a best penalty's logarithm
+# Range of the penalty of reused samples over the best of as many fresh ones: where all are reused
+# the best was found .37 to .57 of that.
+RANGE = (0.02, 3.0)
+QUADRATURE = 1e-4  # of errors on reused samples
+SECONDS = 60.0  # for a use
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One use of the samples: ``alpha0`` for the step and ``alpha`` for the readout, over the input
+    dimension, of which a share ``reuse`` are the step's; the penalty ``lam``, whether the best one
+    is ``at_edge`` of the range searched, and the errors there, NaN where not solved."""
+
+    use: str
+    alpha0: float
+    alpha: float
+    reuse: float
+    lam: float
+    at_edge: bool
+    test_error: float
+    train_error: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleAllocation(Displayed):
+    """Uses of N samples for the two layers of a network, the best first.
+
+    Returned by :func:`replica.sample_allocation`.
+
+    Attributes
+    ----------
+    budget : float
+        All samples over the input dimension, N/d.
+    plans : tuple of Plan
+        Uses "all for both", "split" (samples of the step and of the readout apart), "part for the
+        step" (all for the readout) and "part for the readout" (all for the step), by test error;
+        those that could not be solved are last.
+    described : dict
+        The step and the width, in plain values.
+    """
+
+    budget: float
+    plans: tuple[Plan, ...]
+    described: dict[str, Any]
+
+    @property
+    def best(self) -> Plan:
+        """The use of the smallest test error."""
+        return self.plans[0]
+
+    @property
+    def converged(self) -> bool:
+        """Whether every use could be solved."""
+        return bool(np.isfinite([plan.test_error for plan in self.plans]).all())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is asked of, in plain values."""
+        return self.described | {"budget": self.budget}
+
+    def document(self) -> dict[str, Any]:
+        """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
+        points = [asdict(plan) for plan in self.plans]
+        return dict(plain({"problem": self.described, "budget": self.budget, "points": points}))
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """The test error against the share of the samples that are used for one layer, the others
+        or all being used for the other: :func:`replica.plotting.plot_allocation`."""
+        return plot_allocation(self._rows(), ax, described=self.settings)
+
+    def _facts(self) -> dict[str, Any]:
+        best, lost = self.best, len(self.plans) - len(self._known)
+        said = f"{best.use}: alpha0 {best.alpha0:.4g}, alpha {best.alpha:.4g}, lam {best.lam:.4g}"
+        others = {plan.use: plan.test_error for plan in reversed(self._known)}
+        return (
+            {"best": said, "test_error": best.test_error}
+            | {use: error for use, error in others.items() if use != best.use}
+            | ({"not_solved": f"{lost} of {len(self.plans)}"} if lost else {})
+        )
+
+    @property
+    def _known(self) -> list[Plan]:
+        return [plan for plan in self.plans if np.isfinite(plan.test_error)]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [asdict(plan) for plan in self.plans]
+
+
+def sample_allocation(
+    step: Any,
+    *,
+    budget: float,
+    beta: float = 1.0,
+    lam: float | str = BEST,
+    parts: Sequence[float] = PARTS,
+    time_limit: float = SECONDS,
+    progress: bool | Progress = False,
+) -> SampleAllocation:
+    """The best use of N samples: the same ones for both layers, or some for each.
+
+    Parameters
+    ----------
+    step : GradientStep
+        A single step, or a model made by one; its own alpha0 does not matter.
+    budget : float
+        All samples over the input dimension, N/d.
+    beta : float
+        Width over input dimension, p/d.
+    lam : float or "best"
+        The ridge penalty, or of every use its own best.
+    parts : sequence of float
+        Shares of the samples that are tried for a layer, between 0 and 1.  Between them the split
+        of the smallest test error is searched.
+    time_limit : float
+        Seconds for each of the uses.
+    progress : bool or callable
+        Whether to draw a bar meanwhile; a function is called with (done, total).
+
+    Returns
+    -------
+    SampleAllocation
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or the theory of reused samples does not cover the step.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, sample_allocation
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=1, eta=3.0)
+    >>> uses = sample_allocation(step, budget=4, parts=[0.5])
+    >>> [(plan.use, round(plan.test_error, 3)) for plan in uses.plans][:2]
+    [('all for both', 0.068), ('part for the readout', 0.083)]
+    """
+    from scipy.optimize import minimize_scalar
+
+    check_step(step)
+    step, total = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
+    shares = axis("parts", parts)
+    if not ((shares > 0) & (shares < 1)).all():
+        raise InvalidArgument("parts", parts, "shares between 0 and 1")
+    penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
+    seconds = limits(None, time_limit)[1]
+
+    def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
+        """A use of these shares of the samples."""
+        own, alpha = replace(step, alpha0=of_step * total), of_readout * total
+        models = (own.network(beta=beta, reuse=share) for share in (reuse, 0.0))
+        with suppress(ConvergenceError), deadline(seconds):
+            point, at_edge = _best_point(*models, alpha, penalty, seconds)
+            errors = point.test_error, point.train_error
+            return Plan(use, own.alpha0, alpha, reuse, point.lam, at_edge, *errors)
+        return Plan(use, own.alpha0, alpha, reuse, np.nan, False, np.nan, np.nan)
+
+    def split(share: float) -> float:
+        """The test error of a split, which is kept."""
+        splits.append(plan("split", float(share), 1 - float(share)))
+        return _known_or_large(splits[-1].test_error)
+
+    splits: list[Plan] = []
+
+    with told(progress, "uses of the samples") as advance:
+        plans = [plan("all for both", 1.0, 1.0, 1.0)]
+        for count, share in enumerate(shares.tolist()):
+            if advance is not None:
+                advance(count, len(shares) + 1)
+            plans.append(plan("part for the step", share, 1.0, share))
+            plans.append(plan("part for the readout", 1.0, share, 1.0))
+            split(share)
+        plans += splits
+        minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
+        best = min(splits, key=lambda one: _known_or_large(one.test_error))
+        plans += [] if best in plans else [best]
+        if advance is not None:
+            advance(len(shares) + 1, len(shares) + 1)
+    described = {name: value for name, value in describe(step).items() if name != "alpha0"}
+    plans.sort(key=lambda one: _known_or_large(one.test_error))
+    return SampleAllocation(total, tuple(plans), described | {"beta": beta})
+
+
+def _best_point(
+    model: Any, fresh: Any, alpha: float, lam: float | None, seconds: float
+) -> tuple[Solution, bool]:
+    """The point of a model at ``lam``, or its best, and whether that is at the end of the range
+    that is searched; ``fresh`` is the model on fresh samples."""
+    from scipy.optimize import minimize_scalar
+
+    reuse = bool(model.rows.reuse)
+    how: dict[str, Any] = {"time_limit": seconds} | (
+        {"quadrature_tol": QUADRATURE} if reuse else {}
+    )
+    if lam is not None:
+        return solve(model, alpha=alpha, lam=lam, **how), False
+    best = optimal_lambda(fresh, alpha=alpha, time_limit=seconds)
+    if not reuse:
+        return best.point, bool(best.at_edge)
+    ends = np.log(best.lam) + np.log(RANGE)
+    points: dict[float, Solution] = {}
+
+    def error(x: float) -> float:
+        points[x] = solve(model, alpha=alpha, lam=np.exp(x).item(), **how)
+        return _known_or_large(points[x].test_error)
+
+    x = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": PENALTY}).x
+    return points[x], bool(np.abs(ends - x).min() < 2 * PENALTY)
+
+
+def _known_or_large(error: float) -> float:
+    """An error, of which what is not known is larger than any: a search compares finite ones."""
+    return float(np.nan_to_num(error, nan=FINITE))

@@ -1,0 +1,59 @@
+"""The figure of uses of N samples: the test error against the share that a layer has."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .axes import axes, finish, from_zero
+from .names import ERROR_LABELS
+from .styles import hue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Of every use: the field that varies, the label of its line, and its style.
+LINES = {
+    "split": ("alpha0", "share for the step, the rest for the readout", "-"),
+    "part for the step": ("alpha0", "share for the step, all for the readout", "--"),
+    "part for the readout": ("alpha", "share for the readout, all for the step", ":"),
+}
+BOTH = "all for both"
+
+
+def plot_allocation(
+    plans: Sequence[Mapping[str, Any]],
+    ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
+) -> "Axes":
+    """The test error against the share of N samples that a layer is trained on.
+
+    Parameters
+    ----------
+    plans : sequence of mappings
+        "use", one of ``LINES`` or "all for both", "alpha0", "alpha" and "test_error".
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    described : mapping, optional
+        Settings to state in a title.
+
+    Examples
+    --------
+    >>> from replica.plotting import plot_allocation
+    >>> both = dict(use="all for both", alpha0=2.0, alpha=2.0, test_error=0.1)
+    >>> half = dict(use="split", alpha0=1.0, alpha=1.0, test_error=0.2)
+    >>> ax = plot_allocation([both, half])
+    """
+    ax = axes(ax)
+    both = next(plan for plan in plans if plan["use"] == BOTH)
+    for i, (use, (field, label, style)) in enumerate(LINES.items()):
+        own = [plan for plan in plans if plan["use"] == use]
+        own += [both] if own and use != "split" else []
+        at = np.array([(plan[field] / both[field], plan["test_error"]) for plan in own])
+        if own:
+            ax.plot(*at[np.argsort(at[:, 0])].T, style, color=hue(i), label=label, marker=".")
+    ax.plot(1.0, both["test_error"], "*", color="0.1", markersize=10, label=BOTH, zorder=3)
+    ax.set_xlim(0, 1.04)
+    from_zero(ax)
+    return finish(ax, "share of the samples", ERROR_LABELS["test_error"], described)

@@ -1,0 +1,120 @@
+"""Simulations whose readout is trained on samples of the step."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from replica import GradientStep, InvalidArgument
+from validation import compare, simulate
+from validation.draws import gradient_step, spread, streams
+from validation.draws.features import sphere_rows
+from validation.run.cells import draw_layer, draw_samples, layer_seed
+from validation.run.identity import describe_cells
+from validation.run.samples import Samples, reused_of
+
+STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1, noise=0.3)
+FLIPPED = GradientStep(
+    student="relu", target="sign", alpha0=1.5, eta=2, label_noise="flip:0.1", readout=[0.5, 1.5]
+)
+AT = dict(lam=0.05, dimension=60, seeds=2, rng=3)
+
+
+def experiment(step, alpha=1.5, **reuse):
+    return simulate(step.network(beta=1.0, **reuse), alpha=alpha, **AT).experiment
+
+
+def drawn(samples: Samples):
+    return tuple(np.concatenate(part) for part in zip(*samples.drawn(), strict=True))
+
+
+@pytest.mark.parametrize("step", [STEP, FLIPPED], ids=["noise", "flips"])
+def test_the_step_on_the_samples_of_the_readout_gives_its_layer(step):
+    """To the last bit; on fresh samples it gives another one."""
+    for reuse, same in ((1.0, True), (0.0, False)):
+        of = experiment(step, step.alpha0, reuse=reuse)
+        rows = np.random.default_rng(streams(layer_seed(of, 0))[0])
+        W = sphere_rows(of.width, of.dimension, rows)
+        readout = spread(step.readout, of.width)
+        batch = draw_samples(of, 0)[0].drawn()
+        after = gradient_step(W, batch, student=step.student, eta=step.eta, readout=readout)
+        assert np.array_equal(after, draw_layer(of, 0).W) == same
+
+
+@pytest.mark.parametrize("reuse", [0.3, 1 / 3, 0.5, 0.75])
+def test_any_number_of_first_samples_has_its_share_of_the_step_s(reuse):
+    part, every = (draw_samples(experiment(STEP, reuse=r), 0)[0] for r in (reuse, 1.0))
+    fresh = draw_samples(experiment(STEP), 0)[0]
+    (X, y), (X1, y1), (X0, y0) = map(drawn, (part, every, fresh))
+    n = np.arange(len(X) + 1)
+    before = reused_of(n, reuse)
+    # a sample less than its share at most, and none of what it cannot have: rounding apart
+    assert (before <= reuse * n + 1e-9).all()
+    assert (before > reuse * n - 1).all()
+    old = np.diff(before) == 1
+    np.testing.assert_array_equal(X[old], X1[: old.sum()])
+    np.testing.assert_array_equal(y[old], y1[: old.sum()])
+    np.testing.assert_array_equal(X[~old], X0[~old])
+    np.testing.assert_array_equal(y[~old], y0[~old])
+
+
+def test_samples_are_the_same_in_blocks_of_any_size(monkeypatch):
+    samples = draw_samples(experiment(STEP, reuse=0.5), 0)[0]
+    whole = drawn(samples)
+    monkeypatch.setattr("validation.draws.inputs.INPUT_BLOCK", 7 * 60)
+    for one, other in zip(
+        whole, drawn(draw_samples(experiment(STEP, reuse=0.5), 0)[0]), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_network_without_reuse_is_its_step(tmp_path):
+    """Draws and stored cells are those there were before samples could be reused."""
+    options = dict(alpha=[0.5, 1.5], store=tmp_path, **AT)
+    first = simulate(STEP, beta=0.5, **options)
+    kept = set(tmp_path.iterdir())
+    again = simulate(STEP.network(beta=0.5), **options)
+    assert set(tmp_path.iterdir()) == kept
+    np.testing.assert_array_equal(first.test_error, again.test_error)
+    assert "reuse" not in describe_cells(first.experiment, [0])[0]
+    reused = [simulate(STEP.network(beta=0.5, reuse=1.0), **options) for _ in range(2)]
+    assert len(set(tmp_path.iterdir())) == 2 * len(kept)
+    assert (reused[0].test_error != first.test_error).all()
+    np.testing.assert_array_equal(reused[0].test_error, reused[1].test_error)
+    assert reused[0].settings["reuse"] == 1.0
+
+
+@pytest.mark.parametrize("reuse", [1.0, 0.5])
+def test_agrees_with_theory(reuse):
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1)
+    at = dict(alpha=2.0, lam=0.05)
+    size = dict(dimension=200, seeds=40, rng=0)
+    found = compare(step.network(beta=1.0, reuse=reuse), **at, **size)
+    assert found.agrees, found.verdict
+    assert f"a share {reuse:g} of samples reused" in found.note
+    fresh = compare(step.network(beta=1.0), **at, **size)
+    # of the same layers: what fresh samples change has no noise of the layers
+    for name in ("test_error", "train_error"):
+        parts = [one.simulation.errors[name].ravel() for one in (found, fresh)]
+        change = parts[0] - parts[1]
+        expected = found.checks[name].theory.item() - fresh.checks[name].theory.item()
+        stderr = change.std(ddof=1) / np.sqrt(len(change))
+        assert abs(change.mean() - expected) < 4 * stderr
+        if reuse == 1.0 and name == "train_error":
+            assert change.mean() < -10 * stderr  # the layers' noise would hide it
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("alpha0", lambda: simulate(STEP.network(beta=1.0, reuse=1.0), alpha=3, **AT)),
+        ("alpha0", lambda: simulate(replace(STEP, alpha0="alpha"), alpha=[1, 2], beta=1, **AT)),
+        ("beta", lambda: simulate(STEP.network(beta=1.0), alpha=1, beta=1.0, **AT)),
+        ("simulated", lambda: simulate(STEP.network(beta=1.0), alpha=1, simulated="srf", **AT)),
+        ("theory", lambda: compare(STEP.network(beta=1.0), alpha=1, theory="srf", **AT)),
+        ("theory", lambda: compare(STEP.network(beta=1, reuse=1), alpha=1, theory="given", **AT)),
+    ],
+)
+def test_bad_arguments(name, call):
+    with pytest.raises(InvalidArgument, match=f"^{name}"):
+        call()

@@ -1,0 +1,142 @@
+"""Both layers trained on the same samples: what that costs, and how to spend samples on them.
+
+The first figure has errors against alpha = alpha0 of a readout on the samples of its step, and on
+as many fresh ones; the second the smallest test error of each use of N samples, at its own best
+penalty.  Lines: theory; points: the network itself.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from replica import GradientStep, sample_allocation, solve
+from replica.documents import plain
+from replica.plotting import (
+    COLOURS,
+    ERROR_LABELS,
+    draw_points,
+    letter_panels,
+    nudged,
+    settings,
+)
+
+from ..run import simulate
+from .computing import Progress, tracked
+from .drawing import add_legend_entry, legend_below
+
+STEPS: list[dict[str, Any]] = [
+    {"student": "tanh", "target": "sin", "eta": 1.0, "noise": 0.0},
+    {"student": "relu", "target": "relu", "eta": 1.0, "noise": 0.3},
+    {"student": "softplus", "target": "he1+he2/2", "eta": 1.0, "noise": 0.0},
+]
+PENALTY = 0.1
+READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
+WIDTH = 1e-3  # of a line, in errors
+ERRORS = ("test_error", "train_error")
+USES = ("all for both", "part for the readout", "part for the step", "split")
+LABELS = ("all for both", "half for the readout, all for the step",
+          "half for the step, all for the readout", "the best split")  # fmt: skip
+SAMPLES = r"samples per dimension $N/d$"
+
+
+def data(
+    name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
+) -> dict[str, Any]:
+    """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
+    dimension, seeds = (80, 3) if quick else (300, 16)
+    size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "store": store, "rng": 0}
+    make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if quick else 2])
+    panels = [make(of, quick, size) for of in tracked(steps, progress)]
+    return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
+
+
+def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Errors of one step over alpha = alpha0, on both kinds of samples."""
+    x = np.geomspace(0.5, 8, 3 if quick else 13)
+    at = x[:: 2 if quick else 3]
+    curves = []
+    for reuse in READOUTS.values():
+
+        def model(alpha: float, reuse: float = reuse) -> Any:
+            return GradientStep(**of, alpha0=alpha).network(
+                beta=1.0, dimension=size["dimension"], reuse=reuse
+            )
+
+        how = {"quadrature_tol": WIDTH} if reuse else {}
+        points = [solve(model(a), alpha=a, lam=PENALTY, time_limit=60, **how) for a in x]
+        found = [simulate(model(a), alpha=a, lam=PENALTY, **size) for a in at]
+        curves.append(
+            {error: [getattr(point, error) for point in points] for error in ERRORS}
+            | {f"{error}_simulated": [_mean(one, error) for one in found] for error in ERRORS}
+        )
+    return {"step": of, "x": x, "simulated_at": at, "curves": curves}
+
+
+def _budget(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Test errors of the best of every use of N samples."""
+    x = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
+    step, each = GradientStep(**of, alpha0=1.0), []
+    for budget in x:
+        plans = sample_allocation(step, budget=budget).plans
+        each.append([next(plan for plan in plans if plan.use == use) for use in USES])
+    curves = []
+    for plans in zip(*each, strict=True):
+        found = []
+        for plan in plans[:: 1 if quick else 2]:
+            own = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
+            one = simulate(own, alpha=plan.alpha, lam=plan.lam, **size)
+            found.append(_mean(one, "test_error"))
+        curves.append(
+            {"test_error": [plan.test_error for plan in plans], "test_error_simulated": found,
+             "plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]}
+        )  # fmt: skip
+    return {"step": of, "x": x, "simulated_at": x[:: 1 if quick else 2], "curves": curves}
+
+
+def _mean(found: Any, error: str) -> list[float]:
+    """The mean of an error and its standard error."""
+    return [getattr(found, name).item() for name in (error, f"{error}_stderr")]
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """A column for each step; rows of test errors and, of reuse, of training errors."""
+    reuse = data["name"] == "reuse"
+    errors, labels = (ERRORS, list(READOUTS)) if reuse else (ERRORS[:1], list(LABELS))
+    columns = len(data["panels"])
+    figure = Figure(
+        figsize=(max(3.4 * columns + 0.8, 8.0), 2.6 * len(errors) + 1.6), layout="constrained"
+    )
+    axes = figure.subplots(len(errors), columns, sharex=True, squeeze=False)
+    handles = []
+    for column, panel in enumerate(data["panels"]):
+        for row, error in enumerate(errors):
+            ax = axes[row, column]
+            for i, curve in enumerate(panel["curves"]):
+                style: dict[str, Any] = {"color": COLOURS[i]}
+                line = ax.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
+                mean, stderr = np.array(curve[f"{error}_simulated"]).T
+                style["fmt"] = "os^D"[i]
+                places = i - (len(labels) - 1) / 2
+                at = nudged(np.array(panel["simulated_at"]), places, len(labels))
+                draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
+                if not (row or column):
+                    line[0].set_label(f"theory, {labels[i]}" if reuse else labels[i])
+                    handles += line
+            ax.set_xscale("log", base=2)
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_ylim(bottom=0)
+        axes[0, column].set_title(", ".join(settings(panel["step"])), fontsize="small")
+        axes[-1, column].set_xlabel(r"$\alpha = \alpha_0 = n/d$" if reuse else SAMPLES)
+    for row, error in enumerate(errors):
+        axes[row, 0].set_ylabel(ERROR_LABELS[error])
+    of = data["dimension"], data["seeds"]
+    handles.append(add_legend_entry(axes[0, 0], *of, markerfacecolor="white"))
+    legend_below(figure, handles, ncols=len(handles) if columns > 2 else 2)
+    shared = {"beta": 1.0} | ({"lam": PENALTY} if reuse else {})
+    best = "" if reuse else r", $\lambda$ the best of each"
+    figure.suptitle(", ".join(settings(shared)) + best, fontsize="small")
+    letter_panels(axes.ravel())
+    return figure
