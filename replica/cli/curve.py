@@ -8,7 +8,7 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
-from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, sweep
+from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, solve_grid
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, command
@@ -73,7 +73,7 @@ def curve(
             assert isinstance(grid, Grid)
         else:
             known = {"loss": request.loss, "progress": advance}
-            grid = sweep(problem, **at, grids=on_axes, **known, **limits)
+            grid = solve_grid(problem, **at, grids=on_axes, **known, **limits)
             grid = grid.noted(**limits) if notes else grid
     document, swept = curve_document(grid), _swept(grid)
 

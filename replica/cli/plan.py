@@ -53,7 +53,7 @@ def plan(
         budget=total,
         beta=model.beta,
         lam=BEST if searched else single_number("lam", request.lam),
-        parts=parse_grid("parts", parts),
+        parts=parse_grid("parts", parts).tolist(),
         time_limit=time_limit,
     )
     document = found.document()

@@ -148,7 +148,7 @@ class StrataEquations:
         """n / p."""
         return self.samples / self.strata.width
 
-    def sweep(self, field: Field) -> tuple[Field, Posterior, float]:
+    def one_pass(self, field: Field) -> tuple[Field, Posterior, float]:
         """Every unknown from its own equation, at the scores of ``field``; and the variance of the
         prediction over the readout's samples, on average over strata."""
         s, V = self.scores(field), field.response[0]

@@ -162,7 +162,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     def image(x: Array) -> Array:
         nonlocal posterior, variance
-        field, posterior, variance = equations.sweep(_unpack(x))
+        field, posterior, variance = equations.one_pass(_unpack(x))
         return _pack(field)
 
     def size(x: Array) -> Array:

@@ -9,7 +9,7 @@ from .changes import NOTED_SHIFT, error_shown
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import curve_given, has_classes
 from .gradient import Gradient, gradient
-from .grid import Grid, sweep
+from .grid import Grid, solve_grid
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import at_best, learning_curve
@@ -64,5 +64,5 @@ __all__ = [
     "sample_allocation",
     "samples_needed",
     "solve",
-    "sweep",
+    "solve_grid",
 ]

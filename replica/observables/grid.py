@@ -101,7 +101,7 @@ class Grid:
 
     def noted(self, **settings: Any) -> "Grid":
         """With columns of what :class:`Solution` has as ``finite_size_shift`` and
-        ``network_difference``; ``settings`` are those of :func:`sweep`."""
+        ``network_difference``; ``settings`` are those of :func:`solve_grid`."""
         noted = {name: self._change(change, **settings) for name, change in CHANGES.items()}
         return replace(self, columns=self.columns | noted)
 
@@ -120,7 +120,7 @@ class Grid:
 OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
 
 
-def sweep(
+def solve_grid(
     problem: Problem,
     *,
     alpha: ArrayLike,

@@ -21,7 +21,7 @@ from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_g
 from .beyond_rows import notes_on
 from .changes import CHANGES, columns_shown
 from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
-from .grid import Grid, computed, sweep
+from .grid import Grid, computed, solve_grid
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def learning_curve(
             dataset = curve_given(model, alpha, samples, lam, loss, *accuracy, advance)
         else:
             limits["quadrature_tol"] = quadrature_tol
-            grid = sweep(
+            grid = solve_grid(
                 model,
                 alpha=needs_alpha(alpha, samples),
                 lam=lam,

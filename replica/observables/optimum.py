@@ -34,7 +34,7 @@ from ..problem import (
 from ..steps import GradientStep, model_of
 from .evaluate import chooses_table, errors_at_level
 from .given_layers import curve_given
-from .grid import sweep
+from .grid import solve_grid
 from .solution import solve
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Optimum(Displayed):
             curve = curve_given(self.point.model, None, self.point.samples, lam)
         else:
             at = {"alpha": self.point.alpha, "lam": lam}
-            curve = sweep(self.point.model, **at, grids=around).dataset()
+            curve = solve_grid(self.point.model, **at, grids=around).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
             mark_optimum(ax, getattr(self, varied[0]), self.test_error)

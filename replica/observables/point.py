@@ -19,7 +19,7 @@ from .beyond_rows import notes_of
 from .changes import CHANGES, columns_shown, error_shown
 from .evaluate import evaluate
 from .given_layers import curve_given, shown_of_layer
-from .grid import sweep
+from .grid import solve_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,7 +216,7 @@ class Solution(Displayed):
             curve = curve_given(self.model, None, x, self.lam, self.loss)
         else:
             at = {"alpha": x, "lam": self.lam, "loss": self.loss}
-            curve = sweep(self.model, **at, grids={}).dataset()
+            curve = solve_grid(self.model, **at, grids={}).dataset()
         ax = plot_curve(curve, ax)
         mark_optimum(ax, getattr(self, name), getattr(self, error_drawn(curve)))
         return ax

@@ -130,6 +130,9 @@ def sample_allocation(
 ) -> SampleAllocation:
     """The best use of N samples: the same ones for both layers, or some for each.
 
+    The theory is of large d: at sizes people simulate, a use that leaves a layer a few samples, as
+    the best split of few may, does worse than it says.
+
     Parameters
     ----------
     step : GradientStep
@@ -178,9 +181,9 @@ def sample_allocation(
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
         own, alpha = replace(step, alpha0=of_step * total), of_readout * total
-        models = (own.network(beta=beta, reuse=share) for share in (reuse, 0.0))
+        model, fresh = (own.network(beta=beta, reuse=share) for share in (reuse, 0.0))
         with suppress(ConvergenceError), deadline(seconds):
-            point, at_edge = _best_point(*models, alpha, penalty, seconds)
+            point, at_edge = _best_point(model, fresh, alpha, penalty, seconds)
             errors = point.test_error, point.train_error
             return Plan(use, own.alpha0, alpha, reuse, point.lam, at_edge, *errors)
         return Plan(use, own.alpha0, alpha, reuse, np.nan, False, np.nan, np.nan)

@@ -13,7 +13,6 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 
 from solvers.results import Array
 
@@ -137,6 +136,8 @@ def spaced(x: Array, count: int = 101) -> Array:
 def smooth(x: Array, y: Array) -> tuple[Array, Array]:
     """A line without corners through few points, monotone between any two; of many, or unknown
     ones, these alone."""
+    from scipy.interpolate import PchipInterpolator  # takes .3 s to import
+
     rises = np.all(np.diff(x) > 0) and np.isfinite([x, y]).all()
     if not (3 <= x.size < FEW_POINTS and rises):
         return x, y

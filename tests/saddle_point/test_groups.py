@@ -8,7 +8,7 @@ import pytest
 import replica
 from replica import MultiIndex, SpikedRandomFeatures, solve
 from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, tabulate_at
-from replica.observables import sweep
+from replica.observables import solve_grid
 from replica.problem import law
 from replica.saddle_point import groups, responses, ridge, solve_and_check
 from replica.saddle_point.groups import Groups
@@ -85,7 +85,7 @@ def test_many_groups_are_solved_to_rounding(count, target):
     readout = law("readout", "gaussian").discretise(count, 0.4)
     step = dict(student="tanh", target=target, alpha0=10, eta=3.0, readout=readout)
     model = replica.GradientStep(**step).srf(beta=1.0)
-    grid = sweep(model, alpha=np.array([0.1, 0.8, 3.0]), lam=0.1, grids={})
+    grid = solve_grid(model, alpha=np.array([0.1, 0.8, 3.0]), lam=0.1, grids={})
     assert grid.columns["residual"].max() < 5e-12
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
-from replica.observables import sweep
+from replica.observables import solve_grid
 from tests.problems import FLIPPED, OUTLIERS, PUBLISHED
 from tests.validation.test_conditional_gaussian import MODEL as TWO_GROUPS
 from validation import compare
@@ -172,7 +172,7 @@ def test_large_overlaps_cost_at_finite_size(step, points):
     model = step.srf(beta=1.0)
     found = compare(model, **points, **size)
     assert found.agrees
-    limit = sweep(model, **points, grids={}).columns["test_error"]
+    limit = solve_grid(model, **points, grids={}).columns["test_error"]
     check = found.checks["test_error"]
     wrong = check._replace(theory=limit.reshape(check.theory.shape))
     assert not wrong.agrees(found.allowance, size["seeds"]).all()

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 import replica
 from replica.documents import plain
-from replica.observables import sweep
+from replica.observables import solve_grid
 from replica.plotting import COLOURS, ERROR_LABELS, LABELS, REFERENCE
 from solvers.results import Array
 
@@ -81,7 +81,7 @@ def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
     d = panel.size["dimension"] if panel.at_dimension else np.inf
     for kind in curve.kinds:
         each = [
-            sweep(model_of(kind, problem, curve.beta, d), grids={}, **fit).columns
+            solve_grid(model_of(kind, problem, curve.beta, d), grids={}, **fit).columns
             for problem, fit in curve.points(panel.x)
         ]
         for error, lines in found.items():

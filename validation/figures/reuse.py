@@ -65,7 +65,7 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
                 beta=1.0, dimension=size["dimension"], reuse=reuse
             )
 
-        how = {"quadrature_tol": WIDTH} if reuse else {}
+        how: dict[str, Any] = {"quadrature_tol": WIDTH} if reuse else {}
         points = [solve(model(a), alpha=a, lam=PENALTY, time_limit=60, **how) for a in x]
         found = [simulate(model(a), alpha=a, lam=PENALTY, **size) for a in at]
         curves.append(

@@ -86,6 +86,8 @@ def _drawn(
             if value not in (None, Simulated.network):
                 raise InvalidArgument(name, value, "left out of a network, which is what is drawn")
         problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
+    if alpha is None:
+        raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     if getattr(problem, "alpha0", None) == "alpha":
         if np.size(alpha) != 1:
             allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
@@ -93,8 +95,6 @@ def _drawn(
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
     d = whole("dimension", dimension, 2, "the input dimension d")
-    if alpha is None:
-        raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     ratios = positive("alpha", alpha)
     tests = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
     try:
