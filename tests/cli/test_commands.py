@@ -50,6 +50,7 @@ def test_swept_fields_are_in_the_points(capsys):
     assert round(corner["r"], 7) == 1.1340555
 
 
+@pytest.mark.slow
 def test_files(tmp_path, capsys):
     """Every kind, of several groups and an intercept; tables have the numbers of one another."""
     names = [f"a.{kind}" for kind in ("csv", "json", "nc", "pdf", "png", "svg")]

@@ -111,6 +111,7 @@ def test_figures_are_listed_and_named_before_anything_else(tmp_path, capsys):
     assert "the name of a figure" in refusal(capsys, "figure", validate)
 
 
+@pytest.mark.slow
 def test_a_quick_figure_says_how_long_it_takes(tmp_path, capsys):
     assert validate(f"figure dandi/staircase --quick --plot {tmp_path / 'a.png'}") == 0
     first, _, last = capsys.readouterr().err.splitlines()

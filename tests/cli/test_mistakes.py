@@ -134,6 +134,7 @@ def test_numbers_and_letters_that_are_none(command, line, parts, capsys):
     assert all(part in message for part in parts), message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "value"),
     [("MPLBACKEND", "x"), ("NUMBA_NUM_THREADS", "0"), ("COLUMNS", "9" * 9), ("COLUMNS", "x")],

@@ -86,6 +86,7 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
     assert "--theory must be srf or network" in refusal(capsys, f"curve --config {path}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "note"),
     [

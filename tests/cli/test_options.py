@@ -101,6 +101,7 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     assert capsys.readouterr().out.strip() == replica.__version__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["replica", "replica-validate"])
 def test_tab_completion_in_a_shell(program):
     """The shell is that among the processes above, of which a test may have none: here is one."""
@@ -130,6 +131,7 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
         assert tuple(map(float, found)) == known[of].default
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["init", "curve", "bounds", "optimum", "spectrum", "staircase"])
 def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     """Those of replica; the simulations of replica-validate take their time."""

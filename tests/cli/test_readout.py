@@ -76,6 +76,7 @@ def test_a_layer_is_that_of_python(capsys):
     np.testing.assert_allclose(printed(again), printed(found), rtol=BESIDE_PYTHON)
 
 
+@pytest.mark.slow
 def test_features_are_those_of_python(capsys):
     line = f"readout {FEATURES} {POINTS} --loss logistic"
     curve = learning_curve(FeatureSample(**sample()), samples=[40, 80], lam=1, loss="logistic")
@@ -155,6 +156,7 @@ def test_classes_that_are_none_of_the_labels_are_refused(files, capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_best_penalty(capsys):
     """At every number of samples, and with the samples that an error needs."""
     few = {name: values[950:1050:4] for name, values in sample().items()}

@@ -118,6 +118,7 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", ["--alpha 1", "--alpha 1 --eta 3", "--alpha 1,2 --lam .1"])
 def test_optima_are_drawn(more, tmp_path, capsys):
     step = STEP.replace("tanh", "erf")  # of closed form: large rates take no time
@@ -156,6 +157,7 @@ def test_a_table_for_a_paper(tmp_path, capsys):
 KINDS = {"PDF": b"%PDF", "eps": b"%!PS", "Png": b"\x89PNG", "SVG": b"<?xml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", KINDS)
 def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
     plot, table = tmp_path / f"a.{suffix}", tmp_path / "a.CSV"
@@ -197,6 +199,7 @@ def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     assert not plot.exists()
 
 
+@pytest.mark.slow
 def test_a_font_that_is_missing_is_one_line(tmp_path):
     """Every text of a figure misses it, and matplotlib says so of each: 519 lines."""
     (tmp_path / "matplotlibrc").write_text("font.family: Nonesuch")

@@ -57,6 +57,7 @@ def test_too_long_a_point_is_flagged():
         solve(SIGN, alpha=2.0, lam=10.0, loss="hinge", time_limit=1e-9, raise_on_failure=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "loss", "lam"),
     [
@@ -84,6 +85,7 @@ def test_odd_problems_on_half_of_kappa(model, loss, lam):
         assert half.classification_error == pytest.approx(whole.classification_error, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_weights_of_every_shared_table_sum_to_1(name):
     """Of kappa alone, to rounding; of kappa and tau together, whose nodes beyond a radius of 8 are

@@ -21,6 +21,7 @@ def test_reference_of_the_logistic_loss():
     assert point.quadrature_error < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*REAL, "odd, two spikes"])
 def test_square_loss_is_ridge_regression(name):
     """Through the general equations, to 1e-9 of ridge's: Huber's loss past any residual."""
@@ -127,6 +128,7 @@ def test_median_is_half_the_absolute_loss():
     assert 2 * median.loss_error == pytest.approx(absolute.loss_error, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "loss", "alpha", "lam", "tol"),
     [
@@ -199,6 +201,7 @@ def test_separable_labels_are_answered_or_flagged(loss, alpha):
         assert point.status is not Status.CONVERGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
 @pytest.mark.parametrize(("gamma", "law", "limit"), [(0.8, None, np.arccos(0.8) / np.pi),
                                                      (1.0, "flip:0.1", 0.1)])  # fmt: skip

@@ -106,6 +106,7 @@ def test_hinge_close_to_the_largest_margin():
 QUIET = ["quiet", "quiet relu", "quiet outliers", "signs with outliers", "quiet student"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUIET)
 @pytest.mark.parametrize("loss", ["absolute", "huber:0.5"])
 @pytest.mark.parametrize("lam", [0.1, 10.0])

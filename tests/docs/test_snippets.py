@@ -46,6 +46,7 @@ def shell_blocks():
             yield pytest.param(page, lines, id=name, marks=[pytest.mark.slow] if slow else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "code"), list(python_blocks()))
 def test_block_stands_alone(page, code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -60,6 +61,7 @@ def test_block_stands_alone(page, code, tmp_path, monkeypatch, capsys):
         assert not claim or output == claim[1], line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "lines"), list(shell_blocks()))
 def test_lines_of_a_shell_run(page, lines, tmp_path, monkeypatch):
     """One after the other in a folder with nothing but what the page has saved; a comparison may

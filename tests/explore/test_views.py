@@ -124,6 +124,7 @@ def table(view):
     return pandas.read_csv(io.BytesIO(view.table()))
 
 
+@pytest.mark.slow
 def test_the_phase_diagram(capsys):
     state = DEFAULTS | {"theory": "srf", "noise": "0.1"}
     view = VIEWS["phase diagram"](state)
@@ -274,6 +275,7 @@ def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
     assert view.note.startswith(f"{line.get_xdata().size} of {every} {texts} are computed")
 
 
+@pytest.mark.slow
 def test_a_whole_figure_has_no_note():
     assert [VIEWS[name](FEW).note for name in VIEWS] == [""] * len(VIEWS)
 
@@ -293,6 +295,7 @@ def test_what_has_no_fewer_points_is_refused(monkeypatch):
         VIEWS["learned function"](MANY_GROUPS | {"eta": "2.9"})
 
 
+@pytest.mark.slow
 def test_a_slider_that_changes_nothing_computes_nothing():
     """What a panel shows is kept by what it depends on."""
     for name, moved in (

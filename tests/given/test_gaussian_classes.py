@@ -175,6 +175,7 @@ def layer(**change):
     return FirstLayer(**given | change)
 
 
+@pytest.mark.slow
 def test_fits_of_a_layer_of_three_classes():
     trained, samples, seeds = layer(), [60, 240], 150
     found = validation.simulate(

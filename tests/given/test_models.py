@@ -60,6 +60,7 @@ def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws):
     )
 
 
+@pytest.mark.slow
 def test_logistic_readouts_of_a_layer_have_these_errors(after_step):
     weights, direction = after_step
     rng = np.random.default_rng(5)
@@ -333,6 +334,7 @@ def test_errors_below_the_rounding_of_their_terms_are_flagged(scale):
     assert replica.solve(sample, samples=60, lam=1e-12).status is Status.ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [120, 180])
 def test_the_hinge_loss_of_separable_samples_is_not_negative(samples):
     """Its average over margins that are all above 1 is a difference of Gaussian tails."""

@@ -94,6 +94,7 @@ def agrees(sample, samples, lam, loss, seeds, parts):
         assert (off <= 3.5 * stderr / np.sqrt(seeds) + part * mean).all(), (name, off / mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "lam"), CASES)
 def test_fits_of_some_rows(loss, lam):
     """Errors of the theory are of order 1/n: 3 % from 40 samples on, 5 % of a training error,

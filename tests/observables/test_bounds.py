@@ -91,6 +91,7 @@ def test_functions_attain_the_bounds():
     assert lower == pytest.approx(found.lower, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_erf_learns_erf():
     """E erf(r kappa + sqrt(c) z) = erf(r kappa / sqrt(1 + 2c)): exact at r = sqrt(1 + 2c)."""
     best = replica.best_bounds(GradientStep(student="erf", target="erf", alpha0=np.inf, eta=1))
@@ -111,6 +112,7 @@ def test_random_features_learn_linear_functions(student, constant):
     assert replica.bounds(replace(step, intercept=True)).lower == pytest.approx(2.0, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_bounds_over_the_rate_and_its_edges():
     found = replica.bounds(STEP, eta=[1.0, 3.0, 10.0])
     assert found.lower[1] == replica.bounds(STEP).lower
@@ -146,6 +148,7 @@ def test_trained_bias_refines_the_bounds():
             assert getattr(found, name) <= bound
 
 
+@pytest.mark.slow
 def test_a_bias_at_which_an_even_student_has_no_linear_part():
     """At every bias but 0 the best linear function of the inputs is within reach, to 1/6."""
     step = GradientStep(
@@ -188,6 +191,7 @@ def test_optimum_is_stationary():
     ).lam == pytest.approx(best.lam, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_optimum_at_the_end_of_a_valley():
     """Of a relu student a larger penalty goes with a larger rate, oblique to the scan."""
     step = GradientStep(student="relu", target="sin", alpha0=3, eta=1.0)
@@ -236,6 +240,7 @@ def test_optimum_at_an_edge_is_reported():
         replica.optimal_eta(STEP, alpha=1.0)
 
 
+@pytest.mark.slow
 def test_nothing_converged_raises():
     """The best bias lies beyond those that are searched, at every one of these penalties."""
     model = SpikedRandomFeatures(

@@ -120,6 +120,7 @@ def test_a_curve_is_its_points(layer, axis):
             assert float(of_curve.test_error) == pytest.approx(point.test_error, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_classes_have_a_classification_error(sample):
     point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
     curve = replica.learning_curve(sample, samples=[100], lam=0.1, loss="logistic")
@@ -212,6 +213,7 @@ def test_what_has_no_theory_of_given_layers_says_so(layer, function):
         getattr(replica, function)(layer, **at)
 
 
+@pytest.mark.slow
 def test_calibration_and_an_optimum_of_several_samples_are_refused(sample):
     point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
     with pytest.raises(replica.InvalidArgument, match="solution must be a Solution of a limit"):
@@ -231,6 +233,7 @@ def test_a_point_of_features_is_drawn_over_samples():
     assert star.get_xydata() == pytest.approx(np.array([[50, point.classification_error]]))
 
 
+@pytest.mark.slow
 def test_the_best_penalty_of_features(sample):
     best = replica.optimal_lambda(sample, samples=50, lam=(1e-2, 1e3))
     around = replica.learning_curve(sample, samples=50, lam=best.lam * np.array([0.5, 1, 2]))

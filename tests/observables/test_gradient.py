@@ -153,6 +153,7 @@ PLAIN = SpikedRandomFeatures(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "huber:1"])
 @pytest.mark.parametrize(
     ("name", "value", "step"),
@@ -176,6 +177,7 @@ def test_beside_a_bound_a_derivative_is_right_or_flagged(name, value, step, loss
         assert found.status is Status.NO_DERIVATIVE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [1e-30, 1e-6])
 def test_rates_that_all_but_vanish(eta):
     """Of an odd student errors jump where the spike appears, and are even in eta beyond it: their
@@ -206,6 +208,7 @@ def test_a_point_without_a_solution_has_no_derivatives():
     assert np.isnan([*found.test_error.values(), *found.train_error.values()]).all()
 
 
+@pytest.mark.slow
 def test_neurons_of_equal_readouts_are_of_one_kind():
     """Two values that are the same, and a value that no neuron has."""
     step = GradientStep(student="relu", target="sin", alpha0=2, eta=1.0)

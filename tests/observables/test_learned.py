@@ -53,6 +53,7 @@ def total(function, variance, direction, law):
     return mean, weights @ (variance(t) + function(t) ** 2) - mean**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_direction_sees_the_same_whole(kind):
     """Mean and variance over all inputs do not depend on the direction that is averaged last, as

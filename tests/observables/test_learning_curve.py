@@ -249,6 +249,7 @@ OF_STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_STEPS)
 def test_a_step_with_its_width_is_its_model(name):
     """For every function, either theory; a model has a width and a theory, and is given neither."""

@@ -51,6 +51,7 @@ def test_errors_that_rise_on_the_way_count_to_their_last_fall(sample):
     assert needed.samples > 16
 
 
+@pytest.mark.slow
 def test_the_best_penalty_needs_no_more(sample):
     target = solve(sample, samples=120, lam=0.1).test_error
     best = samples_needed(sample, lam="best", test_error=target, most=200)

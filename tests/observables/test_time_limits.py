@@ -53,6 +53,7 @@ def test_derivatives_that_were_not_reached_are_flagged():
     assert found.status is Status.TIME
 
 
+@pytest.mark.slow
 def test_derivatives_of_other_losses_tell_the_time_too():
     step = replace(STEP, target="sign")
     at = {"alpha": 1.0, "lam": 0.1, "beta": 1.0, "loss": "huber:1"}

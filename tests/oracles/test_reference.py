@@ -81,6 +81,7 @@ def test_digits_mean_what_they_say():
             assert abs(a - b) < 1e-22 * abs(b), name
 
 
+@pytest.mark.slow
 def test_unsettled_is_refused(monkeypatch):
     """With steps too coarse for the problem there is no answer, rather than a wrong one; at the
     finest steps allowed it would take minutes to see."""

@@ -17,6 +17,7 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
+@pytest.mark.slow
 def test_own_points_lie_beside_the_lines():
     """Each in the colour of its line; what has none is refused."""
     curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1])
@@ -237,6 +238,7 @@ def labels(ax):
     return [text.get_text() for text in legend.get_texts()] if legend else []
 
 
+@pytest.mark.slow
 def test_more_than_eight_lines_have_a_colour_bar():
     curve = replica.learning_curve(
         MODEL, alpha=np.linspace(0.2, 3, 10), lam=np.geomspace(1e-2, 1, 9)
@@ -318,6 +320,7 @@ def covered(ax):
     return int(box.count_contains(points)), not inside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(6, 4), (3.3, 2.5)])
 @pytest.mark.parametrize("layout", ["constrained", None])
 def test_a_legend_covers_nothing_and_stays_on_the_canvas(size, layout):
@@ -393,6 +396,7 @@ def test_a_penalty_that_is_held_is_no_best_one(ax):
     assert "lambda" in ax.get_title(loc="left") + ax.get_title()
 
 
+@pytest.mark.slow
 def test_results_draw_themselves():
     """Each in axes that are given or new; a point and an optimum with a star where they are."""
     point = replica.solve(MODEL, alpha=0.9, lam=0.1)
@@ -443,6 +447,7 @@ def test_panels_have_letters():
     assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [r"$\frac$", "a$b$c", "$x"])
 def test_the_name_of_a_function_is_no_mathtext(name):
     step = replica.GradientStep(

@@ -234,6 +234,7 @@ def test_averages_over_fewer_directions_than_arguments():
     assert found.spread == pytest.approx(square - found.h**2, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "same"),
     [

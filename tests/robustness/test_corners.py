@@ -30,6 +30,7 @@ def test_bounds_of_a_target_that_vanishes():
     assert (found.lower, found.upper, found.linear) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_an_expression_is_continued_to_complex_arguments():
     """Its spectrum takes averages beside the real line: what drops an imaginary part there is
     wrong, and was said by a warning alone."""
@@ -95,6 +96,7 @@ def test_errors_above_the_rounding_of_their_terms_are_known():
     assert small < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "mean", "variance", "beta"),
     [("tanh", [1, 0], 1, 1e6), ("he2", [0, 0], 0, 1.0), ("he2", [0, 0], 0, 2e20)],

@@ -197,6 +197,7 @@ def test_damaged_files_are_read_or_refused(name, data):
             assert found.first.shape[1] == found.second.shape[1]
 
 
+@pytest.mark.slow
 def test_replaced_images_are_computed_again(tmp_path, monkeypatch):
     """A panel's cells are named by the pixels: not by the file, which may have been replaced."""
     panel = mixtures.SWEEP_PANELS["3"]

@@ -39,6 +39,7 @@ def test_a_theory_that_is_not_found_at_the_dimension_is_not_replaced_by_the_limi
         assert theory["test_error"] > 1.1 * 0.0252
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["square", "huber:0.3"])
 @pytest.mark.parametrize(("lam", "least"), [(0.1, 0.0), (1e4, 5.0)])
 def test_a_solution_says_how_far_it_is_from_dimension_1000(lam, least, loss):

@@ -36,6 +36,7 @@ def test_a_file_that_hides_validation_is_named_and_does_no_harm(tmp_path):
     assert "hides the package validation" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["replica", "validation"])
 def test_an_interrupted_start_is_one_line(module, tmp_path):
     (tmp_path / "typer.py").write_text("import time\nprint(1, flush=True)\ntime.sleep(60)\n")

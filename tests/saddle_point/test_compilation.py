@@ -39,15 +39,18 @@ def outcome(before="", cwd=None, **environment):
     return one, many
 
 
+@pytest.mark.slow
 def test_numba_is_imported_where_it_pays():
     assert outcome() == ("False", "True")
 
 
+@pytest.mark.slow
 def test_without_numba():
     """Python does all that it would have compiled."""
     assert outcome("sys.modules['numba'] = None") == ("True", "True")  # there, as None
 
 
+@pytest.mark.slow
 def test_where_numba_leaves_functions_as_they_are():
     assert outcome(NUMBA_DISABLE_JIT="1") == ("False", "True")
 

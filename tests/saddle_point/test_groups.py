@@ -78,6 +78,7 @@ def test_permuted_groups_permute_the_answer():
     assert b.theta == pytest.approx(a.theta[order], rel=1e-9)  # a small difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "target"), [(32, "he1+he3/2"), (48, "he1+he2+he3/2")])
 def test_many_groups_are_solved_to_rounding(count, target):
     """m of nearly dependent groups are 1e4 and cancel, which rounds at 1e-12; the smallest of 48

@@ -111,6 +111,7 @@ def response(model, V1_hat, V2):
     return M - V1_hat * np.outer(M[:, -1], M[-1]) / (1 + V1_hat * M[-1, -1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initialisation", ["sphere", "gaussian"])
 @pytest.mark.parametrize(
     "fields",
@@ -209,6 +210,7 @@ def test_ever_more_samples(fields):
     assert errors(**fields | dict(steps=many)) == pytest.approx(errors(**fields), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
     [  # rho vanishes along curves, which may touch lines of constant kappa

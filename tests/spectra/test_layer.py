@@ -15,6 +15,7 @@ def layer_of(weights, student="he1"):
     return FirstLayer(weights=weights, student=student, target="sin", directions=axis)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [60, 200])
 def test_orthogonal_rows_are_marchenko_pastur(samples):
     p = 100
@@ -34,6 +35,7 @@ def test_orthogonal_rows_are_marchenko_pastur(samples):
     assert found.moment(2) == pytest.approx(1 + c, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [60, 120])
 @pytest.mark.parametrize("student", ["relu", "tanh"])
 def test_eigenvalues_of_a_layer_after_a_step(p, student):
@@ -61,6 +63,7 @@ def test_eigenvalues_of_a_layer_after_a_step(p, student):
     assert np.mean((bulk > 0.8 * low) & (bulk < 1.2 * high)) > 0.99
 
 
+@pytest.mark.slow
 def test_features_that_depend_on_each_other():
     weights = np.random.default_rng(0).standard_normal((30, 20))
     found = replica.spectrum(layer_of(weights), samples=50, quadrature_tol=0.02)
@@ -68,6 +71,7 @@ def test_features_that_depend_on_each_other():
     assert found.atom == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_alpha_is_samples_over_the_input_dimension_and_an_intercept_changes_nothing():
     weights = np.random.default_rng(0).standard_normal((12, 18)) / np.sqrt(18)
     of = dict(weights=weights, student="tanh", target="sin", directions=np.eye(18)[0])

@@ -92,6 +92,7 @@ def test_network_of_several_groups(fields):
     assert found.moment(1) == pytest.approx(mean, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_size_from_which_an_outlier_stands_alone():
     """Of isotropic rows it is the sRF's.  Without noise in the gradient a row's norm follows its
     component along u, delta = k (v.u): one loading, kappa mu_1 + k d mu_0 / d c."""

@@ -172,6 +172,7 @@ def test_two_bulks_and_their_edges():
     assert (np.diff(s.real) > 0).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(["tanh", "erf", "relu", "sin"]), st.sampled_from([0.0, 0.4, 1.0, 2.5]),
        st.floats(0.3, 3), st.floats(0.3, 3), st.floats(-2, 1), st.floats(-3, 1))  # fmt: skip
@@ -238,6 +239,7 @@ def test_what_is_refused():
     assert found.quadrature_error < DENSITY_TOLERANCE
 
 
+@pytest.mark.slow
 def test_blocks_of_many_groups_are_solved_alike(monkeypatch):
     """Of 48 groups the matrices of one place are some 20 MB: of few, they are as of all at once."""
     resolvent = _resolvent(

@@ -55,6 +55,7 @@ def published(step, n, m, k, tol=1e-6):
     return point.test_error / 2, objective
 
 
+@pytest.mark.slow
 def test_one_point():
     """To what few nodes of the inputs leave of it."""
     n, m, k = 1000, 1000, 300
@@ -147,6 +148,7 @@ def test_too_many_groups():
         features_at_dimension(step, beta=1.0, dimension=100, row_nodes=7)
 
 
+@pytest.mark.slow
 def test_a_steep_target_along_one_of_two_directions():
     """The target varies within a fifth of the spike's width.  The reference is a tensor rule of 600
     nodes along it by 12, as good as 400 by 12 to 2e-10."""

@@ -13,6 +13,7 @@ from tests.problems import PUBLISHED, errors
 SMALL = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
 
 
+@pytest.mark.slow
 def test_gaussian_readout_converges():
     """In the number of groups, and to what a scipy.stats law of the same kind gives."""
     exact = replace(PUBLISHED, readout=norm()).srf(beta=1.0)

@@ -104,6 +104,7 @@ def test_tensors_and_powers():
 # Rotations
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(
     st.sampled_from([CLIMB, "z1*z2 + he3(z3)/3", "tanh(z1) + z1*z2/2 + 0*z3", "he2(z1)*z2 + z3"]),

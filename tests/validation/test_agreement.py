@@ -121,6 +121,7 @@ AT_SIZE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("problem", "options"), RUNS)
 def test_theory_and_simulation_agree(problem, options):
     """Within what is allowed: training errors that are nearly 0 vary by a quarter of themselves."""

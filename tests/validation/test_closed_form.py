@@ -16,6 +16,7 @@ def task_of(name):
     return regression(mixed, target="relu", aligned=name == "aligned", rng=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["random", "aligned", "classes"])
 def test_beside_networks(name):
     """Means of 24 draws, known to 2 to 4 %; the theory leaves out a few 1/n."""

@@ -156,6 +156,7 @@ def test_measured_values():
     assert dataset.classification_error_by_seed.dims[0] == "seed"
 
 
+@pytest.mark.slow
 def test_workers_store_and_memory_change_nothing(tmp_path):
     options = OPTIONS | dict(loss="logistic")
     expected = simulate(SIGN, **options)

@@ -54,6 +54,7 @@ def in_two_workers():
     return simulate(MODEL, workers=2, **OPTIONS), [record.getMessage() for record in kept.buffer]
 
 
+@pytest.mark.slow
 def test_a_daemonic_process_works_alone(reference):
     """Processes of ``multiprocessing.Pool`` may start no others, which a note says."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -67,6 +68,7 @@ def test_threads(reference):
         assert_same(simulate(MODEL, executor=executor, **OPTIONS), reference)
 
 
+@pytest.mark.slow
 def test_spawned_pool(reference):
     assert_same(simulate(MODEL, workers=2, **OPTIONS), reference)
 
@@ -134,6 +136,7 @@ def test_an_interrupted_pool_ends_in_silence(tmp_path):
     assert (ended.stderr, ended.returncode) == ("interrupted\n", 0)
 
 
+@pytest.mark.slow
 def test_functions_without_a_name_travel():
     model = SpikedRandomFeatures(student=lambda x: np.tanh(x), target="sin", r=1, c=1, gamma=0.8)
     options = OPTIONS | dict(dimension=30, seeds=2)
@@ -189,6 +192,7 @@ def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
         assert path.stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["fsync", "replace"])
 def test_a_kill_while_writing(tmp_path, uninterrupted, at):
     """SIGKILL before the second cell is synced, or renamed: it is not there, and not half."""
@@ -259,6 +263,7 @@ def test_shards_are_joined(tmp_path, uninterrupted, capsys):
     assert before == {path: path.stat().st_mtime_ns for path in cells(tmp_path / "store")}
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
     """The kernel refuses the third cell's bytes; the first two stay and are gone on from."""
     store, out = tmp_path / "store", tmp_path / "a.csv"

@@ -40,6 +40,7 @@ def test_gradient_step_is_that_of_half_the_mean_squared_error(name):
     np.testing.assert_allclose(found, W - eta * p * gradient, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "target", "alpha0", "eta"),
     [("tanh", "sin", 2.0, 1.0), ("tanh", "sin", 20.0, 3.0), ("relu", "tanh", 3.0, 1.0)],

@@ -47,6 +47,7 @@ def close(curve, dimension):
     assert np.all(np.abs(mean - theory) < 4 * stderr + BIAS / dimension * theory)
 
 
+@pytest.mark.slow
 def test_the_function_learned():
     """1: before the step a straight line; after it the network saturates, as its student does."""
     data = values("cui/1")
@@ -63,6 +64,7 @@ def test_the_function_learned():
     drawn("cui/1", data)
 
 
+@pytest.mark.slow
 def test_errors_against_alpha():
     """2: more samples in the step lower the whole curve; with 20 d it is below the best linear
     predictor, with d it is not."""
@@ -109,6 +111,7 @@ def test_the_use_of_samples():
     drawn("budget", data)
 
 
+@pytest.mark.slow
 def test_bounds():
     """3: the limit's best error lies between the bounds at every rate, and they meet the linear
     predictor at none; what is simulated lies on the network's own theory."""
@@ -126,6 +129,7 @@ def test_bounds():
     drawn("cui/3", data)
 
 
+@pytest.mark.slow
 def test_the_spike():
     """4: without a spike no error is below the best linear predictor's; there is a best length."""
     data = values("cui/4")
@@ -187,6 +191,7 @@ def test_readout_laws_in_the_limit(target, share):
     assert errors["gaussian"] < errors["four"]
 
 
+@pytest.mark.slow
 def test_functions_of_the_bounds():
     """7: at a large penalty networks learn the function of the upper bound, up to its cost at
     finite size, some 5 % at d = 150."""
@@ -212,6 +217,7 @@ def test_the_spectrum():
     drawn("cui/8", data)
 
 
+@pytest.mark.slow
 def test_one_step_on_d_to_the_x_samples():
     """[D]: with the linear part removed the step leaves the direction of C_1 as n nears d^2; left
     in, all neurons turn to it."""
@@ -226,6 +232,7 @@ def test_one_step_on_d_to_the_x_samples():
     drawn("dandi/sample-exponent", data)
 
 
+@pytest.mark.slow
 def test_staircase():
     """[D]: the rows lie along C_1 after the first step and leave it in the second of the target
     that has a second stair; where the connection is weak they stay."""
@@ -251,6 +258,7 @@ def test_digits_ask_for_scikit_learn():
     assert "'replica-srf[sklearn]'" in sentence
 
 
+@pytest.mark.slow
 def test_digits():
     """Fits of digits lie on the theory of all rows, up to four standard errors and the tenth that
     it is low where a class has few rows; the power law falls for good."""
@@ -263,6 +271,7 @@ def test_digits():
     drawn("digits", data)
 
 
+@pytest.mark.slow
 def test_what_is_simulated_is_kept(tmp_path):
     """A second run reads every cell and makes the same data."""
     store, picture = tmp_path / "store", tmp_path / "a.png"

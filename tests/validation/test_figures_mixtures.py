@@ -36,6 +36,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(mixtures, "SWEEP_PANELS", sweeps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", [name[9:] for name in FIGURES if name.startswith("mixtures/")])
 def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
     picture = tmp_path / "out.png"
@@ -85,6 +86,7 @@ def test_spikes_help():
     assert errors[0][0][0] > 2 * errors[-1][0][0]
 
 
+@pytest.mark.slow
 def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
     """Cells and their theory, two missing and one damaged: those three are computed, the others
     are left as they are, and the result is that of an undisturbed run."""

@@ -76,6 +76,7 @@ def test_splits_of_features_have_the_errors_of_their_theory():
         assert (np.abs(each.mean(axis=0) - expected) < 4 * stderr + 0.02 * expected).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [LAYER, features(60)], ids=["layer", "features"])
 def test_workers_stores_and_shards_change_nothing(model, tmp_path):
     options = dict(samples=[10, 30], lam=[0.1, 1.0], seeds=4, rng=3)
@@ -112,6 +113,7 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
         assert replace(found, checks={"test_error": check}).disagrees == far
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [first_layer(STEP, dimension=60, beta=1.0, rng=1),
                                    features(4000)], ids=["layer", "features"])  # fmt: skip
 def test_a_comparison_has_the_theory_of_what_is_given(model):

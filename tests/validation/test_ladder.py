@@ -47,6 +47,7 @@ def test_curvature_shows_in_the_p_value():
     assert np.isnan(two.p_value)
 
 
+@pytest.mark.slow
 def test_the_limit_is_the_theory():
     """Within 4 standard errors and (20/80)^2 = 6 %: at d = 80 the bias itself is up to 12 %."""
     found = ladder(

@@ -15,6 +15,7 @@ LOSSES = "square", "logistic"
 TINY = Scale(names=("wine",), losses=LOSSES, sizes=(30,), draws=(2, 2), hands=2)
 
 
+@pytest.mark.slow
 def test_the_page_is_written_and_goes_on_from_its_store(tmp_path):
     text = page(TINY, tmp_path, None, ["agreement", "penalties"])
     rows = [line for line in text.splitlines() if line.startswith("| wine")]

@@ -15,6 +15,7 @@ LAW = GaussianMixture(means=[[1.0, 0.5], [-1.0, 0.5]], covariances=np.diag([2.0,
 DECAY = GradientStep(student="tanh", target="sin", steps=[(2, 1), (1, 2)], decay=[0.3, 0.6])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("simulated", ["network", "srf", "gaussian"])
 def test_classes(simulated):
     step, at, beta = setting(6)
