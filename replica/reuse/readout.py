@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solvers.resources import check_time
 from solvers.results import Array
 
 from .pencil import LINKS, Seen, Unknowns, cavity_jacobian, cavity_map, classes, seen
@@ -232,6 +233,7 @@ class Readout:
         step: Array = np.zeros_like(G)
         count = 0
         while count < MOST_NEWTON:
+            check_time()
             tried, count = (g * np.exp(change), G + step), count + 1
             at = self.seen(*tried)
             off = self.off(*tried, at)
@@ -264,7 +266,9 @@ class Readout:
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
         value = float(c + v @ theta)
         terms = np.abs(M) @ np.abs(theta) + np.abs(v)
-        violation = float(np.max(np.abs(M @ theta + v) / np.where(terms > 0, terms, 1.0)))
+        # an equation whose terms all vanish, as of an even target, is one of rounding
+        terms = np.maximum(terms, 1e-6 * terms.max())
+        violation = float(np.max(np.abs(M @ theta + v) / terms))
         off = self.off(g, G, here)
 
         def slope(one: Beside) -> float:
