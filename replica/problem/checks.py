@@ -232,7 +232,8 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
     arrays = {
         name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
     }
-    N = max(len(x) if x.ndim > axes[name] else 1 for name, x in arrays.items())
+    each = ((arrays[name], count) for name, count in axes.items() if name in arrays)
+    N = next((len(x) for x, count in each if x.ndim > count), 1)
     p = arrays[first].shape[-1] if arrays[first].ndim else 1
     for name, count in axes.items():
         one = (p,) * count

@@ -200,7 +200,7 @@ class Step(Problem):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
-        if not several and self.alpha0 == "alpha":
+        if not several and isinstance(self.alpha0, str) and self.alpha0 == "alpha":
             return (("alpha", number("eta", self.eta, 0, FINITE, ETA_RANGE)),)
         try:
             return tuple(
