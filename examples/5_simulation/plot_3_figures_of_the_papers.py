@@ -14,7 +14,7 @@ from validation.figures import figure
 values = figure("cui/2").data(quick=True)  # figure("cui/2").draw(values) is the figure itself
 alpha0 = [1, 2, 5, 20]
 for at, alpha in enumerate(values["panels"][0][0]["simulated_at"]):
-    points = [curve["simulated"][at] for curve in values["panels"][0]]
+    points = [curve["test_error"]["simulated"][at] for curve in values["panels"][0]]
     mean, stderr = zip(*points, strict=True)
     label = rf"networks, $d = {values['dimension']}$, $\alpha = {alpha:g}$"
     plt.errorbar(alpha0, mean, stderr, fmt="o", color=f"C{at}", label=label)

@@ -157,6 +157,6 @@ def solve_on_growing_tables(
                 for half in np.array_split(rows, 2):
                     solve_on_growing_tables(found, half, table_for, solve_on, level, last)
             else:
-                found.flag(rows, status)
+                found.flag(rows[found.open[rows]], status)
             return
         level, last = level + 1, table

@@ -8,7 +8,7 @@ from solvers.minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
-from ..problem import Problem, check_step, limits, logarithms, tolerance
+from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
 from .evaluate import QUADRATURE_TOLERANCE
@@ -81,6 +81,8 @@ def best_bounds(
     (True, 1.7321, False)
     """
     check_step(step, "problem")
+    check_alone(step)
+    step.refuse_reuse()
     quadrature_tol = tolerance(quadrature_tol)
     model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
 

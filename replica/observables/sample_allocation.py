@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from solvers.quadrature import QuadratureError
 from solvers.resources import deadline
 from solvers.results import ConvergenceError
 
@@ -171,6 +172,8 @@ def sample_allocation(
     from scipy.optimize import minimize_scalar
 
     check_step(step)
+    if step.step.steps:
+        raise InvalidArgument("steps", step.step.steps, "a single step")
     step, total = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
     shares = axis("parts", parts)
     if not ((shares > 0) & (shares < 1)).all():
@@ -182,7 +185,7 @@ def sample_allocation(
         """A use of these shares of the samples."""
         own, alpha = replace(step, alpha0=of_step * total), of_readout * total
         model, fresh = (own.network(beta=beta, reuse=share) for share in (reuse, 0.0))
-        with suppress(ConvergenceError), deadline(seconds):
+        with suppress(ConvergenceError, QuadratureError), deadline(seconds):
             point, at_edge = _best_point(model, fresh, alpha, penalty, seconds)
             errors = point.test_error, point.train_error
             return Plan(use, own.alpha0, alpha, reuse, point.lam, at_edge, *errors)

@@ -57,7 +57,7 @@ def evaluate_reused(
         return strata(rows.step, rows.kinds, shares, level, norms)
 
     def solve_on(table: Strata, points: Rows, _: Any) -> Rows:
-        last = None
+        last, noise = None, float(table.weights @ (table.y - table.target) ** 2)
         for i in points:
             check_time()
             reused = rows.reuse * alpha[i]
@@ -72,12 +72,12 @@ def evaluate_reused(
                 continue
             change = _change(before[i], errors)
             before[i] = errors
-            lost = errors.test < LOST * float(table.weights @ table.y**2)
+            lost = errors.test < LOST * float(table.weights @ table.y**2) or errors.train < 0
             found.store(
                 i,
                 test_error=errors.test,
                 train_error=errors.train,
-                loss_error=(errors.test + model.labels.variance) / 2,
+                loss_error=(errors.test + noise) / 2,
                 train_loss=errors.train / 2,
                 residual=errors.residual,
                 quadrature_error=change,
@@ -91,7 +91,7 @@ def evaluate_reused(
                 found.flag(i, Status.ROUNDING)
         return points[found.open[points] & found.converged[points]]
 
-    with deadline(time_limit * count):
+    with deadline(time_limit * count), np.errstate(all="ignore"):  # what is not finite is flagged
         solve_on_growing_tables(found, np.arange(count), strata_at, solve_on)
     found.close(RESIDUAL_TOLERANCE)
     found.overlaps, found.conjugates = _records(before, found.converged, len(shares))
@@ -116,5 +116,5 @@ def _change(before: Errors | None, now: Errors) -> float:
     """Largest relative change of an error from coarser strata."""
     if before is None:
         return np.inf
-    pairs = (before.test, now.test), (before.train, now.train)
-    return max(abs(old / new - 1) for old, new in pairs)
+    old, new = np.array([before.test, before.train]), np.array([now.test, now.train])
+    return float(np.abs(old / new - 1).max())

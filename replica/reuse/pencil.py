@@ -1,5 +1,5 @@
 """The readout as Gaussian-process regression on the samples: a pencil of three fields per kind.
-docs/theory.md 21.2
+docs/theory.md 21
 
 A sample adds a quadratic form in its fields: z, V and the multiplier of V for each kind of neurons,
 and two scalars of the row for each kind.  Its form is T_s + u u^T / V_N: T_s depends on the

@@ -1,4 +1,4 @@
-"""The ridge readout on samples that trained the first layer: its errors.  docs/theory.md 21.2-21.4
+"""The ridge readout on samples that trained the first layer: its errors.  docs/theory.md 21
 
 ``solve_cavity`` iterates; all that follows is linear, with derivatives by complex steps of one
 Newton step each.

@@ -1,5 +1,5 @@
 """Features of a neuron on samples that trained it, and on fresh ones, as moments at nodes.
-docs/theory.md 21.1
+docs/theory.md 21
 
 A node is a stratum of samples: the target's directions s, the label y, and the sample's component q
 along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's projection
@@ -12,23 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.chebyshev import interpolated
-from solvers.resources import check_time
-from solvers.results import Array
+from solvers.resources import GivenUp, check_time
+from solvers.results import Array, Status
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
 from ..problem import Activation
 from ..steps import Kinds, Step, batches_of_steps, mean_output
 
-# numbers of nodes: along s, q, z and the label's noise, coarse to fine
+# numbers of nodes: along s, q, z and the label's noise, coarse to fine, and so that two levels tell
+# what either is off by, all of them more from one to the next
 LEVELS = (
     (24, 8, 48, 5),
     (36, 12, 64, 7),
     (54, 18, 96, 9),
-    (80, 28, 96, 12),
-    (120, 40, 140, 18),
-    (180, 56, 140, 18),
+    (80, 28, 140, 12),
+    (120, 40, 200, 18),
+    (180, 56, 280, 24),
 )
 BLOCK = 2**11  # nodes at once: 2 MB for every function of z
+MOST = 1e6  # nodes, of all kinds of neurons: 1 GB
 SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
 
@@ -77,7 +79,7 @@ class Neurons(NamedTuple):
     fresh_initial: Array
 
     def without_norms(self) -> "Neurons":
-        """The same neurons with scalars that do not fluctuate."""
+        """Neurons whose row scalars are the same in all rows."""
         names = (
             "scalars",
             "linear",
@@ -85,6 +87,8 @@ class Neurons(NamedTuple):
             "by_scalars",
             "scalar_noise",
             "fresh_norm",
+            "initial",
+            "fresh_initial",
         )
         return self._replace(**{name: np.zeros_like(getattr(self, name)) for name in names})
 
@@ -100,7 +104,7 @@ class Strata(NamedTuple):
     q : (N,)
         Component along the part e_n of the gradient that is orthogonal to them.
     y, target : (N,)
-        Label, and noiseless target.
+        Label, and its mean given the input.
     push : (N,)
         Own part e / sqrt(alpha0 E e^2) of the e_n coordinate of a sample of the step.
     gamma, rho : (D,), float
@@ -151,6 +155,9 @@ def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = Tr
 
 def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
     along_s, along_q, along_z, along_noise = LEVELS[level]
+    D, each_noise = step.directions, along_noise * len(step.labels_at(0).gaussians)
+    if _nodes_along(along_s, D) ** D * each_noise * along_q * len(shares) > MOST:
+        raise GivenUp(Status.MEMORY)
     inputs, y, weights = _samples(step, along_s, along_noise)
     q, q_weights = gauss_hermite(along_q)
     count = len(q)
@@ -169,7 +176,7 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
     )
     if not norms:
         neurons = tuple(one.without_norms() for one in neurons)
-    target, push = step.target(*s), e / np.sqrt(step.alpha0 * power)
+    target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
     return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons, count)
 
 
@@ -177,11 +184,11 @@ def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Ar
     """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,)."""
     labels, D = step.labels_at(0), step.directions
     kinks: list[list[float]] = [[] for _ in range(D)]
-    for v, t in labels.target.planes:  # of a kink across an axis
+    for v, t in labels.mean.planes:  # of a kink across an axis
         if np.count_nonzero(v) == 1:
             axis = int(np.flatnonzero(v)[0])
             kinks[axis].append(t / v[axis])
-    grid = tensor_rule(*(_rule(nodes if D == 1 else 2 * nodes // 3, each) for each in kinks))
+    grid = tensor_rule(*(_rule(_nodes_along(nodes, D), each) for each in kinks))
     s, target = grid.nodes.T, labels.target(*grid.nodes.T)
     if labels.channel and labels.added is not None:
         up = labels.added.probability(target)
@@ -198,11 +205,16 @@ def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Ar
     return np.tile(s, len(y)), y.ravel(), weights
 
 
+def _nodes_along(nodes: int, directions: int) -> int:
+    """Nodes along each of several ``directions``, of the number along a single one."""
+    return nodes if directions == 1 else 2 * nodes // 3
+
+
 def _rule(nodes: int, kinks: list[float]) -> Rule:
     """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
     if not kinks:
         return gauss_hermite(nodes)
-    rule = gauss_legendre(max(nodes // (2 * (len(kinks) + 1)), 4), kinks, 8.6, 4.3)
+    rule = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
     counted = rule.weights > 0
     return Rule(rule.nodes[counted], rule.weights[counted])
 

@@ -24,7 +24,14 @@ from solvers.settle import largest_change, settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument
-from ..problem import Activation, GaussianMixture, LabelLaw, SpikedRandomFeatures, complement_root
+from ..problem import (
+    Activation,
+    GaussianMixture,
+    LabelLaw,
+    SpikedRandomFeatures,
+    check_alone,
+    complement_root,
+)
 from .one_step import GROUPS, features_after_one_step
 from .step import Step, check_is_step
 
@@ -94,6 +101,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     0.7848 0.8997 0.9538
     """
     check_is_step(step)
+    check_alone(step)
     for name in ("readout", "bias"):
         if len(getattr(step, name).values) != 1:
             raise InvalidArgument(

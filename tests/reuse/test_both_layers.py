@@ -95,10 +95,13 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
         (lambda: GradientStep(**STEP).network(beta=1.0, reuse=1.5), "from 0 to 1"),
         (lambda: gradient(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
         (lambda: replica.bounds(at(2.0)), "reused samples"),
+        (lambda: replica.best_bounds(at(2.0)), "reused samples"),
         (lambda: replica.spectrum(at(2.0), 1.0), "reused samples"),
         (lambda: replica.learned_function(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
         (lambda: gradient(FOLLOWING, alpha=1.0, lam=0.1, beta=1.0), "a number here"),
         (lambda: replica.bounds(FOLLOWING), "a number here"),
+        (lambda: replica.best_bounds(FOLLOWING), "a number here"),
+        (lambda: replica.after_each_step(FOLLOWING), "a number here"),
         (lambda: replica.spectrum(FOLLOWING, 1.0, beta=1.0), "a number here"),
         (lambda: GradientStep(**STEP | {"alpha0": "alfa"}), "positive or inf"),
         (lambda: GradientStep(student="tanh", target="sin", steps=[("alpha", 1)] * 2), "pairs"),
@@ -107,6 +110,40 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
 def test_what_is_asked_in_vain_is_refused_in_a_sentence(call, said):
     with pytest.raises(InvalidArgument, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target": "sign", "label_noise": "flip:0.2"},
+        {"target": "sin", "label_noise": "flip:0.1"},
+        {"target": "sign", "label_noise": "logistic"},
+        {"noise": 0.3, "initialisation": "gaussian"},
+    ],
+)
+@pytest.mark.parametrize("row_norms", [True, False])
+def test_hardly_any_reused_samples_give_the_errors_of_fresh_ones(changes, row_norms):
+    """Labels +-1 at random, whose test error is that of their mean, and laws of the rows."""
+    step = GradientStep(**STEP | changes)
+    fresh, reused = (
+        solve(step.network(beta=1.0, row_norms=row_norms, reuse=share), alpha=2.0, lam=0.1)
+        for share in (0.0, 1e-12)
+    )
+    for name in ("test_error", "train_error", "loss_error"):
+        # both are known to their quadrature tolerance, 1e-5
+        assert getattr(reused, name) == pytest.approx(getattr(fresh, name), rel=2e-5), name
+
+
+def test_an_even_target_is_solved():
+    """No neuron learns it in a step, so that equations along the spike are 0 = 0."""
+    point = solve(
+        GradientStep(student="abs", target="he2", alpha0=2, eta=1).network(beta=1.0, reuse=1.0),
+        alpha=2.0, lam=0.1,
+    )  # fmt: skip
+    assert point.converged
+    # simulated at d = 300 and 1 000 (benchmarks/REUSE.md): 2.83 and 2.98, training .726 and .738
+    assert 2.9 < point.test_error < 3.3
+    assert point.train_error == pytest.approx(0.7914, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from replica.problem import (
     Problem,
     SpikedRandomFeatures,
     Target,
+    check_alone,
     check_problem,
     complement_root,
 )
@@ -191,6 +192,7 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
+    check_alone(problem)
     D = problem.known_dimension
     d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
     rows, inputs, noise = map(default_rng, streams(rng))
