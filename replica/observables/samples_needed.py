@@ -87,7 +87,7 @@ class SamplesNeeded(Displayed):
         n, noted = self.curve.samples.values, {"note": self.note} if self.note else {}
         if np.isnan(self.samples):
             least = float(self.curve[self.error].min())
-            best = f"at best {least:.4g}: try a larger most= or another penalty"
+            best = f"at best {least:.4g} of those: try a larger most= or another penalty"
             return {"samples": f"more than {n[-1]:g}, the largest tried ({best})"} | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
