@@ -85,8 +85,8 @@ class HalfLine(NamedTuple):
 
 
 def interpolated(function: Callable[[Array], Array], at: Array, points: int = 16) -> Array:
-    """Values (k, *shape) of k functions of one variable at many places ``at``, through Chebyshev
-    series on panels.
+    """Values ``(k, *shape)`` of k functions of one variable at many places ``at``, through
+    Chebyshev series on panels.
 
     Panels are halved until the last coefficients are below 1e-12 of the largest; where that takes
     as many evaluations, ``function`` itself is called at all places.
