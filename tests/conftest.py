@@ -35,4 +35,5 @@ def patience(request, monkeypatch):
     """Give calls in slow tests four times their ``time_limit``: these pin answers, which a server
     at a third of the speed is to find, too.  What calls may take is asked in tests/robustness."""
     if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
-        monkeypatch.setattr("solvers.resources.monotonic", lambda: time.monotonic() / 4)
+        for module in ("solvers.resources", "replica.observables.evaluate"):
+            monkeypatch.setattr(f"{module}.monotonic", lambda: time.monotonic() / 4)

@@ -155,7 +155,8 @@ def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = Tr
 
 def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
     along_s, along_q, along_z, along_noise = LEVELS[level]
-    D, each_noise = step.directions, along_noise * len(step.labels_at(0).gaussians)
+    D, labels = step.directions, step.labels_at(0)
+    each_noise = 2 if labels.channel else sum(along_noise if v else 1 for v, _ in labels.gaussians)
     if _nodes_along(along_s, D) ** D * each_noise * along_q * len(shares) > MOST:
         raise GivenUp(Status.MEMORY)
     inputs, y, weights = _samples(step, along_s, along_noise)

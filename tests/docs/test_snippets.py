@@ -68,6 +68,7 @@ def test_lines_of_a_shell_run(page, lines, tmp_path, monkeypatch):
     find that it does not agree."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # that of another page
     for of, code, _ in blocks("python"):
         if of == page and "__main__" in code:  # a file that is imported
             (tmp_path / "mine.py").write_text(code)

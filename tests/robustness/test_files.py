@@ -127,7 +127,7 @@ def test_a_terminated_command_sweeps_its_files(tmp_path):
 @pytest.mark.slow
 def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
     """It keeps what it has compiled on the disk, the first time that it has."""
-    many = POINT.replace("alpha 1", "alpha 1:2:200").split()
+    many = POINT.replace("alpha 1", "alpha 1:2:60000").split()
     done = subprocess.run(
         [sys.executable, "-m", "replica", *many, "--json"],
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
@@ -141,7 +141,7 @@ def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
 @pytest.mark.slow
 def test_what_numba_kept_is_compiled_anew_where_it_is_damaged(tmp_path):
     """By a machine that went down, for one: numba alone would raise in every process."""
-    many = POINT.replace("alpha 1", "alpha 1:2:200").split()
+    many = POINT.replace("alpha 1", "alpha 1:2:60000").split()
     given = dict(env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True)
     command = [sys.executable, "-m", "replica", *many, "--json"]
     first = subprocess.run(command, **given)
@@ -165,7 +165,7 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
         "import numpy, replica\n"
         "model = replica.SpikedRandomFeatures(student='tanh', target='sin', r=1, c=1, gamma=0.9)\n"
         "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)\n"  # by Python
-        "curve = replica.learning_curve(model, alpha=numpy.linspace(1, 2, 200), lam=0.1)\n"
+        "curve = replica.learning_curve(model, alpha=numpy.linspace(1, 2, 60000), lam=0.1)\n"
         "print(float(curve.test_error[0]))"
     )
 
