@@ -29,7 +29,7 @@ from ..equivalence import Table, average_components, flat_kappa, table_at_kappa,
 from ..errors import InvalidArgument
 from ..given import FirstLayer, Posterior, needs_alpha
 from ..plotting import plot_learned
-from ..problem import Components, SpikedRandomFeatures, model_at_alpha, unit_vector
+from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .point import Solution
@@ -293,7 +293,7 @@ def learned_function(
         layer_point, points = solve_given(model, *at)
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
-    model = model_at_alpha(model, alpha)
+    model = check_model(model, alpha)
     model.refuse_channel()
     model.refuse_reuse()
     how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}

@@ -25,10 +25,10 @@ from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    check_model,
     check_step,
     limits,
     logarithms,
-    model_at_alpha,
     one_positive,
 )
 from ..steps import GradientStep, model_of
@@ -179,7 +179,7 @@ def optimal_lambda(
         with deadline(seconds):
             return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3])
     alpha = needs_alpha(alpha, samples)
-    limit = model_at_alpha(model, alpha)
+    limit = check_model(model, alpha)
     with deadline(seconds):
         return _search(lambda _: limit, alpha, {"lam": axis})
 
@@ -261,7 +261,7 @@ def optimal_eta(
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     with deadline(limits(None, time_limit)[1]):
-        return _search(lambda rate: model_at_alpha(own.model_at(eta=rate), alpha), alpha, axes, lam)
+        return _search(lambda rate: check_model(own.model_at(eta=rate), alpha), alpha, axes, lam)
 
 
 def _search(

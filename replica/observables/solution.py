@@ -8,7 +8,7 @@ from solvers.results import ConvergenceError
 
 from ..convex import loss as as_loss
 from ..given import Given, ReadoutPoints, asked, needs_alpha, samples_of
-from ..problem import SpikedRandomFeatures, flag, model_at_alpha, one_positive
+from ..problem import SpikedRandomFeatures, check_model, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate import evaluate
@@ -83,7 +83,7 @@ def solve(
         if alpha is None or samples is not None:
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None
-        problem = model_at_alpha(problem, alpha)
+        problem = check_model(problem, alpha)
         evaluated = evaluate(
             problem,
             one_positive("alpha", alpha),

@@ -37,7 +37,7 @@ from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_alone, check_problem, check_readout, check_step
-from .srf import Model, Origin, SpikedRandomFeatures, check_model, model_at_alpha
+from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, parse_target, target
 
 __all__ = [
@@ -94,7 +94,6 @@ __all__ = [
     "laws_by_name",
     "limits",
     "logarithms",
-    "model_at_alpha",
     "multi_index",
     "netcdf_attributes",
     "number",

@@ -137,7 +137,7 @@ class Problem(ABC):
             "dataclasses.replace(step, ...) for other values"
         )
 
-    @property
+    @cached_property
     def follows_alpha(self) -> bool:
         """Whether the step is trained on as many samples as the readout, alpha0 = "alpha"."""
         return self.step is not None and self.step.alpha0 == "alpha"

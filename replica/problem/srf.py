@@ -211,7 +211,7 @@ class SpikedRandomFeatures(Problem):
         """Law of the inputs along the spikes and the target's directions."""
         return Components.from_law(self.inputs, self.geometry.gamma, self.labels.combinations)
 
-    @property
+    @cached_property
     def rows(self) -> RowLaw | None:
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
@@ -277,20 +277,16 @@ class SpikedRandomFeatures(Problem):
         return replace(self, bias=np.asarray(self.bias) + bias, train_bias=train_bias)
 
 
-def model_at_alpha(model: Any, alpha: Any) -> SpikedRandomFeatures:
-    """``model`` if it is a SpikedRandomFeatures, at ``alpha`` readout samples over dimension; else
-    InvalidArgument."""
-    if getattr(model, "follows_alpha", False):
-        model = model.at_alpha(one_positive("alpha", alpha).item())
-    return check_model(model)
-
-
 Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
-def check_model(model: Any) -> SpikedRandomFeatures:
-    """``model`` if it is a SpikedRandomFeatures; else InvalidArgument."""
+def check_model(model: Any, alpha: Any = None) -> SpikedRandomFeatures:
+    """``model`` if it is a SpikedRandomFeatures, at ``alpha`` readout samples over dimension where
+    its step follows that; else InvalidArgument."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
-    check_alone(model)
-    return model
+    if not model.follows_alpha:
+        return model
+    if alpha is None:
+        check_alone(model)
+    return model.at_alpha(one_positive("alpha", alpha).item())
