@@ -86,7 +86,7 @@ def evaluate(
     settings = minimised, tol, seconds
     if model.follows_alpha:
         return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
-    if model.rows is not None and model.rows.reuse:
+    if model.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
@@ -131,8 +131,7 @@ def chooses_table(model: SpikedRandomFeatures) -> bool:
     """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
     or labels are +-1 at random or samples reused, which ridge regression's equations do not
     cover."""
-    reused = model.rows is not None and model.rows.reuse > 0
-    return model.train_bias or model.labels.channel or reused
+    return model.train_bias or model.labels.channel or model.reuse > 0
 
 
 def _with_trained_bias(

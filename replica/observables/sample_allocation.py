@@ -224,14 +224,12 @@ def _best_point(
     that is searched; ``fresh`` is the model on fresh samples."""
     from scipy.optimize import minimize_scalar
 
-    reuse = bool(model.rows.reuse)
-    how: dict[str, Any] = {"time_limit": seconds} | (
-        {"quadrature_tol": QUADRATURE} if reuse else {}
-    )
+    how: dict[str, Any] = {"time_limit": seconds}
+    how |= {"quadrature_tol": QUADRATURE} if model.reuse else {}
     if lam is not None:
         return solve(model, alpha=alpha, lam=lam, **how), False
     best = optimal_lambda(fresh, alpha=alpha, time_limit=seconds)
-    if not reuse:
+    if not model.reuse:
         return best.point, bool(best.at_edge)
     ends = np.log(best.lam) + np.log(RANGE)
     points: dict[float, Solution] = {}

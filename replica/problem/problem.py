@@ -142,13 +142,18 @@ class Problem(ABC):
         """Whether the step is trained on as many samples as the readout, alpha0 = "alpha"."""
         return self.step is not None and self.step.alpha0 == "alpha"
 
+    @cached_property
+    def reuse(self) -> float:
+        """Share of the readout's samples that the step has been trained on."""
+        return 0.0 if self.rows is None else self.rows.reuse
+
     def refuse_reuse(self) -> None:
         """Raise InvalidArgument for reused samples, in functions of features that are given."""
-        if self.rows is not None and self.rows.reuse:
+        if self.reuse:
             allowed = (
                 "0 here: solve, learning_curve, optimal_lambda and optimal_eta cover reused samples"
             )
-            raise InvalidArgument("reuse", self.rows.reuse, allowed)
+            raise InvalidArgument("reuse", self.reuse, allowed)
 
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""

@@ -13,7 +13,8 @@ from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import Conjugates, Overlaps
-from .readout import Cavity, Errors, Readout
+from .cavity import Cavity
+from .readout import Errors, Readout
 from .strata import LEVELS, Strata, strata
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9

@@ -14,10 +14,11 @@ import numpy as np
 from solvers.chebyshev import interpolated
 from solvers.resources import GivenUp, check_time
 from solvers.results import Array, Status
-from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
+from solvers.rules import gauss_hermite
 
 from ..problem import Activation
 from ..steps import Kinds, Step, batches_of_steps, mean_output
+from .nodes import count_nodes, gaussian_rule, sample_nodes
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine, and so that two levels tell
 # what either is off by, all of them more from one to the next
@@ -155,11 +156,9 @@ def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = Tr
 
 def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
     along_s, along_q, along_z, along_noise = LEVELS[level]
-    D, labels = step.directions, step.labels_at(0)
-    each_noise = 2 if labels.channel else sum(along_noise if v else 1 for v, _ in labels.gaussians)
-    if _nodes_along(along_s, D) ** D * each_noise * along_q * len(shares) > MOST:
+    if count_nodes(step, along_s, along_noise) * along_q * len(shares) > MOST:
         raise GivenUp(Status.MEMORY)
-    inputs, y, weights = _samples(step, along_s, along_noise)
+    inputs, y, weights = sample_nodes(step, along_s, along_noise)
     q, q_weights = gauss_hermite(along_q)
     count = len(q)
     s, y = np.repeat(inputs, count, axis=1), np.repeat(y, count)
@@ -179,45 +178,6 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
         neurons = tuple(one.without_norms() for one in neurons)
     target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
     return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons, count)
-
-
-def _samples(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Array]:
-    """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,)."""
-    labels, D = step.labels_at(0), step.directions
-    kinks: list[list[float]] = [[] for _ in range(D)]
-    for v, t in labels.mean.planes:  # of a kink across an axis
-        if np.count_nonzero(v) == 1:
-            axis = int(np.flatnonzero(v)[0])
-            kinks[axis].append(t / v[axis])
-    grid = tensor_rule(*(_rule(_nodes_along(nodes, D), each) for each in kinks))
-    s, target = grid.nodes.T, labels.target(*grid.nodes.T)
-    if labels.channel and labels.added is not None:
-        up = labels.added.probability(target)
-        y, w = np.array([np.ones_like(up), -np.ones_like(up)]), np.array([up, 1 - up])
-    else:
-        xi, weights = gauss_hermite(noise_nodes)
-        parts = [
-            (np.sqrt(v) * xi, share * weights) if v else (np.zeros(1), np.array([share]))
-            for v, share in labels.gaussians
-        ]
-        noise, w = (np.concatenate(each) for each in zip(*parts, strict=True))
-        y, w = target + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(target)))
-    weights = (w * grid.weights).ravel()
-    return np.tile(s, len(y)), y.ravel(), weights
-
-
-def _nodes_along(nodes: int, directions: int) -> int:
-    """Nodes along each of several ``directions``, of the number along a single one."""
-    return nodes if directions == 1 else 2 * nodes // 3
-
-
-def _rule(nodes: int, kinks: list[float]) -> Rule:
-    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
-    if not kinks:
-        return gauss_hermite(nodes)
-    rule = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
-    counted = rule.weights > 0
-    return Rule(rule.nodes[counted], rule.weights[counted])
 
 
 def _neurons(
@@ -242,7 +202,7 @@ def _neurons(
     c, r = pi1**2 + variance, eta * h1 * N
     own = b * e
 
-    z, wz = _rule(nodes, [kink - bias for kink in student.kinks])
+    z, wz = gaussian_rule(nodes, [kink - bias for kink in student.kinks])
     slope = student.slope(z + bias)
     psi, rest = slope - h1, slope - h1 - h2 * z
     of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz

@@ -125,7 +125,9 @@ def draw_calibration(ax: Any, data: dict[str, Any]) -> None:
     for lam, predicted, color in shown:
         ax.plot(data["kappa"], predicted, color=color, label=f"stated, {setting('lam', lam)}")
     ax.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
-    ax.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}", fontsize="medium")
+    # the last of three panels
+    title = rf"$\mathbf{{(c)}}$ logistic output, {setting('alpha', FIXED_ALPHA)}"
+    ax.set_title(title, loc="left", fontsize="small")
     ax.set_xlabel(r"projection on the spike $\kappa$")
     ax.set_ylabel(r"probability of $y = 1$")
     add_legend(ax)
