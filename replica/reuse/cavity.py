@@ -1,0 +1,176 @@
+"""The responses of a ridge readout on samples that trained the first layer.  docs/theory.md 21
+
+The response factors g and the covariance G of the fields without a sample solve (21.7) and (21.10),
+by Newton's method.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from solvers.resources import check_time
+from solvers.results import Array
+
+from .pencil import LINKS, Seen, cavity_jacobian, cavity_map, classes, seen
+from .strata import Strata
+
+STEP = 1e-20j  # imaginary: derivatives have no rounding from differences
+MOST_NEWTON, LONGEST = 60, 2.0  # iterations, and the longest step in log g
+NEAR, TOLERANCE = 0.1, 1e-10  # relative steps of G: below which g moves, too, and the last one
+
+
+class Cavity(NamedTuple):
+    """Solution of (21.7) and (21.10): response factors g (A,), covariance G (3A, 3A), and the
+    number of evaluations."""
+
+    g: Array
+    G: Array
+    iterations: int
+
+
+class Off(NamedTuple):
+    """Violations of the equations at a point: of (21.7) and, in log g, of (21.10), with k_b + beta;
+    the largest violation of either, and that of (21.7), both relative."""
+
+    of_G: Array
+    of_g: Array
+    total: Array
+    worst: float
+    worst_G: float
+
+
+class Near(NamedTuple):
+    """Derivatives at a point.
+
+    Attributes
+    ----------
+    jacobian : (F^2, F^2)
+        Of the right-hand side of (21.7) in G, less the identity.
+    by_g : (A, F, F)
+        Of the right-hand side in g.
+    explicit, by_G : (A, A), (A, F, F)
+        Of k_b in g at fixed G, and in G.
+    """
+
+    jacobian: Array
+    by_g: Array
+    explicit: Array
+    by_G: Array
+
+    def moved(self, steps: Array) -> Array:
+        """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
+        found = np.linalg.solve(self.jacobian, -steps.reshape(-1, len(self.jacobian)).T)
+        return np.asarray(found.T.reshape(steps.shape))
+
+    def responses(self, changes: Array) -> Array:
+        """Changes (A, ...) of k_b through ``changes`` (..., F, F) of G."""
+        return np.tensordot(self.by_G, changes, ((1, 2), (-2, -1)))
+
+    @property
+    def stability(self) -> Array:
+        """Derivatives k_bc = d k_b / d g_c, (A, A)."""
+        return self.explicit + self.responses(self.moved(self.by_g))
+
+
+class Beside(NamedTuple):
+    """A complex step away from a point: response factors, covariance, and the samples there."""
+
+    g: Array
+    G: Array
+    at: list[Seen]
+
+
+class CavityEquations:
+    """Equations (21.7) and (21.10) of a readout of width ``beta`` at the penalty ``lam`` on so many
+    samples of each class, ``counts`` over dimension: of the step and the readout, of the step
+    alone, of the readout alone."""
+
+    def __init__(
+        self,
+        strata: Strata,
+        counts: tuple[float, float, float],
+        beta: float,
+        lam: float,
+        dimension: float = np.inf,
+    ) -> None:
+        self.strata, self.counts, self.beta, self.lam = strata, counts, beta, lam
+        self.samples = classes(strata, counts)
+        self.price = 1 / dimension  # of m^2
+        self.kinds = len(strata.neurons)
+        self.links = np.kron(np.eye(self.kinds), LINKS)
+
+    def seen(self, g: Array, G: Array, lam: Any = None) -> list[Seen]:
+        """Each class of samples at response factors ``g``, covariance ``G`` and a penalty."""
+        return [seen(one, g, self.lam if lam is None else lam, G) for one in self.samples]
+
+    def response(self, at: list[Seen]) -> Array:
+        """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
+        return np.asarray(
+            sum(
+                np.tensordot(there.slopes / there.D, one.weights, 2)
+                for one, there in zip(self.samples, at, strict=True)
+            )
+        )
+
+    def near(self, g: Array, G: Array, at: list[Seen]) -> Near:
+        """How both equations change with g and G, from the samples there."""
+        mapped = cavity_map(self.samples, at, self.links)
+        jacobian = cavity_jacobian(self.samples, at, mapped)
+        each = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
+        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in each])
+        explicit = np.array([self.response(one).imag for one in each]).T / STEP.imag
+        inverse = np.linalg.inv(mapped)
+        return Near(jacobian, by_g / STEP.imag, explicit, -inverse @ by_g @ inverse / STEP.imag)
+
+    def beside(
+        self, g: Array, G: Array, near: Near, moved: Array, step: Array, lam: Any = None
+    ) -> Beside:
+        """A complex step away: the response factors ``moved``, and where the right-hand side of
+        (21.7) takes the ``step``, or the penalty is ``lam``."""
+        after = G + STEP * near.moved(step)
+        return Beside(moved, after, self.seen(moved, after, lam))
+
+    def off(self, g: Array, G: Array, at: list[Seen]) -> Off:
+        """What is left of (21.7) and (21.10); NaN where a variance D is negative."""
+        of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
+        ratio = total * g / (self.beta * self.strata.shares)
+        possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()
+        of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
+        worst_G = float(np.abs(of_G).max() / np.abs(G).max())
+        return Off(of_G, of_g, total, float(np.max([worst_G, *np.abs(of_g)])), worst_G)
+
+    def solve_cavity(self, start: Cavity | None = None) -> Cavity:
+        """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and
+        from a large effective penalty lam / g on unless there is a ``start``."""
+        if start is None:
+            sizes = [one.noise + (one.residual**2).sum(axis=-1) for one in self.samples if one.read]
+            scale = max(float(size.max()) for size in sizes)
+            g, G = self.strata.shares * min(0.5, self.lam / scale), np.linalg.inv(self.links)
+        else:
+            g, G, _ = start
+        change: Array = np.zeros_like(g)
+        step: Array = np.zeros_like(G)
+        count = 0
+        while count < MOST_NEWTON:
+            check_time()
+            tried, count = (g * np.exp(change), G + step), count + 1
+            at = self.seen(*tried)
+            off = self.off(*tried, at)
+            if not np.isfinite(off.worst):
+                change, step = change / 2, step / 2
+                continue
+            g, G = tried
+            if off.worst <= TOLERANCE:
+                break
+            if off.worst_G > NEAR:
+                jacobian = cavity_jacobian(self.samples, at, G + off.of_G)
+                step = np.linalg.solve(jacobian, -off.of_G.ravel()).reshape(G.shape)
+                change = np.zeros_like(g)
+                continue
+            near = self.near(g, G, at)
+            step = near.moved(off.of_G)
+            slopes = np.eye(len(g)) + near.stability * g / off.total[:, None]
+            change = -np.linalg.solve(slopes, off.of_g + near.responses(step) / off.total)
+            change *= min(1.0, LONGEST / float(np.abs(change).max()))
+            step = step + np.tensordot(change * g, near.moved(near.by_g), 1)
+        return Cavity(g, G, count)
