@@ -56,9 +56,6 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = "those of the labels, each once and of their type (left out they are found)"
             raise InvalidArgument("classes", classes, allowed)
         found = named
-    elif count < 2 and len(array) > 1:
-        allowed = f"of two classes or more ({NUMBERS})"
-        raise InvalidArgument("labels", f"{found[0]} in all rows", allowed)
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
         few = 2 <= count <= MOST_CLASSES and found.tolist() != [-1, 1]
         if few and (found == np.rint(found)).all():
@@ -66,6 +63,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
+    elif count < 2:
+        raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
     elif count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"

@@ -180,8 +180,7 @@ def test_classes_are_names_in_their_order():
         (dict(labels=["a", None] * 30), "leave out rows without labels, got 'None in row 1"),
         (dict(labels=["a", np.nan] * 30), "leave out rows without labels, got 'nan in row 1"),
         (dict(labels=["a", 1] * 30), "labels must be all text or all numbers"),
-        (dict(labels=["a"] * 60), "labels must be of two classes or more"),
-        (dict(labels=[1.0] * 60), "got '1.0 in all rows'"),
+        (dict(labels=["a"] * 60), "labels must be of two classes or more, got 'a in all rows'"),
         (dict(labels=[2] * 60), "labels must be of two classes or more"),
     ],
 )
