@@ -21,7 +21,7 @@ from .pages import file_of, kept, mean_and_error, paragraphs, shares, table
 
 PAGE = Path(__file__).with_name("REUSE.md")
 SIZES = (300, 1000)  # dimensions
-DRAWS, FEW = (64, 16), (25, 6)  # at each
+DRAWS, FEW = (128, 64), (50, 16)  # at each
 TEST_SAMPLES = 4  # over dimension
 ERRORS = ("test_error", "train_error")
 # Of the theory on reused samples: its quadrature error is below a tenth of the standard errors.
