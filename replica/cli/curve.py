@@ -74,7 +74,7 @@ def curve(
         else:
             known = {"loss": request.loss, "progress": advance}
             grid = solve_grid(problem, **at, grids=on_axes, **known, **limits)
-            grid = grid.noted(**limits) if notes else grid
+            grid = grid.with_changes(**limits) if notes else grid
     document, swept = curve_document(grid), _swept(grid)
 
     def show() -> None:

@@ -14,16 +14,16 @@ from ..convex import Loss
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
-NOTED_SHIFT = 0.02  # of the test error: what simulations of that size do show
+NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 
 
 def error_shown(model: SpikedRandomFeatures) -> str:
-    """The name of the error that matters most: of the classification where labels are +-1."""
+    """Name of the headline error: the classification error where labels are +-1."""
     return "classification_error" if model.labels.binary else "test_error"
 
 
 def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
-    """The names of what tables show of a point."""
+    """Names of the columns of tables, for a model and a loss."""
     bias = ["trained_bias"] if model.train_bias else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     binary = ["classification_error"] if model.labels.binary else []

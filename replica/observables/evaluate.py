@@ -218,7 +218,7 @@ def evaluate_at_bias(
 
 
 def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> Array:
-    """Whether errors are below the rounding of what they are the difference of."""
+    """Whether errors are below the rounding of the terms that they are the difference of."""
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
@@ -226,7 +226,7 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
-    """Overlaps and conjugates of points of which nothing is known: NaN."""
+    """NaN overlaps and conjugates for points that were never solved."""
     table = tabulate(model, next(rules(model)), target=False)
     A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
     shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
@@ -236,7 +236,7 @@ def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
 
 
 def is_ridge(model: Model, loss: Loss) -> bool:
-    """Whether the loss is the square, of labels that E[y | z] and a variance tell all about."""
+    """Whether the readout is ridge regression: the square loss on labels without a channel."""
     return loss.is_square and not model.labels.channel
 
 

@@ -129,10 +129,10 @@ def gradient(
     with deadline(seconds):
         accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": seconds}
         point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
-        return _beside(problem if model.rows is None else model, point, tol)
+        return _derivatives_at(problem if model.rows is None else model, point, tol)
 
 
-def _beside(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
+def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
@@ -211,7 +211,7 @@ def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
         else:
             model = problem.model_at(**{"beta": point.model.beta, name: value})
             near = tabulate_at(model, table.places, table.weights)
-        if not _alike(table, near):
+        if not _same_structure(table, near):
             return np.full(2, np.nan)
         found = ridge.solve_points(near, np.array([at["alpha"]]), np.array([at["lam"]]))
         return np.where(found.status == Status.CONVERGED, found.errors, np.nan)[:, 0]
@@ -234,7 +234,7 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
     return errors
 
 
-def _alike(table: Table, other: Table) -> bool:
+def _same_structure(table: Table, other: Table) -> bool:
     """Whether two tables have as many kinds of neurons, and whether of both the same mu_0 vanish:
     the readout may multiply any by any number, and errors jump where one appears."""
     alike = table.mu1.shape == other.mu1.shape

@@ -1,7 +1,7 @@
 """The theory on a grid: all combinations of values of what a problem, its loss and a point have.
 
-A grid is solved in blocks, one for every model and loss, of which a ``progress`` is told and among
-which ``workers`` divide it.
+A grid is solved in blocks, one for every model and loss: ``workers`` share them, and ``progress``
+is called after each.
 """
 
 import logging
@@ -49,9 +49,9 @@ class Grid:
     models : list of SpikedRandomFeatures
         One per combination of the model fields, the last varying fastest.
     columns : dict of name -> (points,) array
-        What is known of every point, the last axis varying fastest.
+        Results at every point, the last axis varying fastest.
     losses : list of Loss
-        What the readout minimises.
+        Losses that the readout minimises.
     single : tuple of str
         The axes of one value that was given as a number, not as a list.
     """
@@ -99,14 +99,14 @@ class Grid:
             axes = [axis for axis in self.axes if axis not in OF_POINTS]
             variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
-    def noted(self, **settings: Any) -> "Grid":
-        """With columns of what :class:`Solution` has as ``finite_size_shift`` and
-        ``network_difference``; ``settings`` are those of :func:`solve_grid`."""
-        noted = {name: self._change(change, **settings) for name, change in CHANGES.items()}
-        return replace(self, columns=self.columns | noted)
+    def with_changes(self, **settings: Any) -> "Grid":
+        """The grid with columns ``finite_size_shift`` and ``network_difference`` of
+        :class:`Solution`; ``settings`` as of :func:`solve_grid`."""
+        changes = {name: self._change(change, **settings) for name, change in CHANGES.items()}
+        return replace(self, columns=self.columns | changes)
 
     def _change(self, change: Change, **settings: Any) -> Array:
-        """Change of the error that matters most, (points,), of each model."""
+        """Relative change of the headline error at every point, (points,)."""
         name, at = error_shown(self.models[0]), (self.axes["alpha"], self.axes["lam"], self.losses)
 
         def errors(model: SpikedRandomFeatures) -> Array:

@@ -6,8 +6,8 @@ the rest of the input, with
     mean      C(kappa) = mu_0.m + sum_b mu_1^b kappa.theta_b,                      (4.5)
     variance  m_1^T Q_1 m_1 + m_2.q_2,                                             (4.7)
 
-while the target has the mean h(kappa) and the variance k - h^2 (3.3): what of it the spikes do
-not tell.
+while the target has the mean h(kappa) and the variance k - h^2 (3.3), which the spikes do not
+explain.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-5  # of averages along a direction, relative: finer than any line that is drawn
 BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
 
-# What averages over all that kappa does not tell, and mean and variance of each part of it, (M N,).
+# Average over the components given kappa, and mean and variance in each of them, (M N,).
 Conditional = tuple[Callable[[Array], Array], Array, Array]
 
 
@@ -78,7 +78,7 @@ class LearnedFunction:
 
     def moments(self, kappa: ArrayLike) -> Array:
         """Mean and variance, (2, ...)."""
-        return self._average(kappa, _mixed)
+        return self._average(kappa, _mixture_moments)
 
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
         """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
@@ -94,11 +94,11 @@ class LearnedFunction:
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
-        return _mixed(*self._target(kappa))[0]
+        return _mixture_moments(*self._target(kappa))[0]
 
     def target_variance(self, kappa: ArrayLike) -> Array:
         """k - h^2, without the label noise.  Eq. (3.3)"""
-        return _mixed(*self._target(kappa))[1]
+        return _mixture_moments(*self._target(kappa))[1]
 
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
         """Values of the function ``of`` the law of the output, (..., *shape of kappa)."""
@@ -118,7 +118,7 @@ class LearnedFunction:
 
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table."""
-        # what groups contribute, summed over those of a kind
+        # contributions of groups, summed over each kind
         member = np.equal.outer(np.arange(len(table.c)), table.classes)
         o, kinds = self.point.overlaps, np.where(self.point.converged, member, np.nan)
         special = kinds @ (table.signs * o.special)
@@ -145,9 +145,9 @@ class LearnedAlong(LearnedFunction):
 
     def moments(self, kappa: ArrayLike) -> Array:
         """Mean and variance, (2, ...); a variance with fewer than three digits left is NaN."""
-        mean, variance, told = self._average(kappa, _mixed)
-        known = variance > 1e3 * 4 * np.finfo(float).eps * told
-        return np.stack([mean, np.where(known | (told == 0), variance, np.nan)])
+        mean, variance, explained = self._average(kappa, _mixture_moments)
+        known = variance > 1e3 * 4 * np.finfo(float).eps * explained
+        return np.stack([mean, np.where(known | (explained == 0), variance, np.nan)])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -189,20 +189,20 @@ class LearnedAlong(LearnedFunction):
         weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
         pull = (field.tau_slope[0] * unit).sum(axis=1)
-        centre, told = field.centre[0] + pull * depth, pull**2
-        rest = np.maximum(field.variance[0] - told, 0.0)
-        return of(partial(average_components, weights, t.shape), centre, rest, told)
+        centre, explained = field.centre[0] + pull * depth, pull**2
+        rest = np.maximum(field.variance[0] - explained, 0.0)
+        return of(partial(average_components, weights, t.shape), centre, rest, explained)
 
 
-def _mixed(
-    averaged: Callable[[Array], Array], mean: Array, variance: Array, told: Array | None = None
+def _mixture_moments(
+    averaged: Callable[[Array], Array], mean: Array, variance: Array, explained: Array | None = None
 ) -> Array:
-    """Mean and variance of a mixture whose parts have these, (M N,), and the average of what kappa
-    has ``told`` of the variances: (2, ...) or (3, ...)."""
-    whole = averaged(mean)
-    apart = mean - np.tile(whole.ravel(), mean.size // max(whole.size, 1))
-    moments = [whole, averaged(variance + apart**2)]
-    return np.stack(moments if told is None else [*moments, averaged(told)])
+    """Mean and variance of a mixture of parts with ``mean`` and ``variance`` (M N,), (2, ...); and
+    the average of the variances that kappa has ``explained``, (3, ...)."""
+    centre = averaged(mean)
+    deviation = mean - np.tile(centre.ravel(), mean.size // max(centre.size, 1))
+    moments = [centre, averaged(variance + deviation**2)]
+    return np.stack(moments if explained is None else [*moments, averaged(explained)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,7 @@ def learning_curve(
                 **limits,
             )
             if flag("notes", notes):
-                grid = grid.noted(progress=advance, **limits)
+                grid = grid.with_changes(progress=advance, **limits)
             dataset = grid.dataset()
     if isinstance(model, Given):
         for note in notes_on(model, dataset):
@@ -205,7 +205,7 @@ def at_best(
 def _best_row(
     names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
 ) -> dict[str, Any]:
-    """What is known, by its ``names``, of the point that a ``search`` finds."""
+    """Results at the point that a ``search`` finds, by their ``names``."""
     try:
         best = search(model, **at)
     except ConvergenceError as error:

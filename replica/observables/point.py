@@ -148,23 +148,21 @@ class Solution(Displayed):
 
     @cached_property
     def finite_size_shift(self) -> float:
-        """How far this limit is from a network of ordinary size: the relative change of the test
-        error, or where labels are +-1 of the classification error, from here to ``dimension`` 1000,
-        where the overlaps m have their price.
+        """Relative change of the test error, or where labels are +-1 of the classification error,
+        from this limit to ``dimension`` 1000, where the overlaps m have their price.
 
-        Computed when asked for, in about the time of the point itself; NaN where either did not
-        converge or it takes more than some seconds, 0 of what has a finite dimension.
+        Computed on first access, in about the time of the point itself; NaN where either did not
+        converge or it takes more than some seconds, 0 for a model of finite dimension.
         Other corrections, of order 1 / d, are not in it.  docs/readout.md
         """
         return self._change("finite_size_shift")
 
     @cached_property
     def network_difference(self) -> float:
-        """How far the network itself is from this sRF after the same step: the relative change of
-        the same error.
+        """Relative change of the same error from this sRF to the network after the same step.
 
-        Computed when asked for; NaN where either did not converge, or the network's own theory
-        does not cover it or takes more than some seconds, 0 of what is no sRF of a step.
+        Computed on first access; NaN where either did not converge, or the network's own theory
+        does not cover it or takes more than some seconds, 0 for a model that is no sRF of a step.
         docs/network.md
         """
         return self._change("network_difference")
@@ -183,8 +181,8 @@ class Solution(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """What this point may be off by, and why: the size of a network, an sRF in its place, few
-        samples, or more of them than rows."""
+        """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
+        place, few samples, or more of them than rows."""
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self._given:
@@ -205,7 +203,7 @@ class Solution(Displayed):
 
     @property
     def _place(self) -> list[str]:
-        """Names of what the point is at."""
+        """Names of the coordinates of the point."""
         return ["samples" if self._given else "alpha", "lam"]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
