@@ -230,7 +230,7 @@ def spectrum(
         find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
-        with deadline(time_limit):
+        with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end
             return find()
     except GivenUp:
         message += (

@@ -17,6 +17,7 @@ import numpy as np
 import replica
 from benchmarks.random_points import BIASES, READOUTS, STUDENTS, TARGETS
 from replica.errors import InvalidArgument
+from replica.steps.row_steps import LONGEST
 from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError, Status
 from tests.given.drawn import drawn_layer
@@ -261,14 +262,16 @@ def apart(number):
 
 def allowed(number):
     """Seconds that the call of that number may take: its ``time_limit``, as often as it is asked
-    for, what it needs before it can look at the clock, and an import."""
+    for, what it needs before it can look at the clock, and an import; a network's batches have a
+    limit of their own, before it."""
     question = drawn(number)
+    extra = 15 + LONGEST * (question.kind == "network")
     each = question.kind in ("layer", "features") or question.fields.get("train_bias")
     if each and question.action == "curve":
-        return 10 * 20 + 15  # each of its points has the limit
+        return 10 * 20 + extra  # each of its points has the limit
     action = question.action
     one = {"spectrum": 30, "best bounds": 60, "optimal lambda": 80, "optimal eta": 80}
-    return one.get(action, 7 * 20 if action == "over eta" else 20) + 15
+    return one.get(action, 7 * 20 if action == "over eta" else 20) + extra
 
 
 def summary(question):
