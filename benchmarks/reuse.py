@@ -98,6 +98,7 @@ def compared(name, size, store):
 
 def main(store: Annotated[Path, Option(help="Folder of finished cells.")] = Path("results/reuse")):
     """Compute what the store lacks, the theory (theory_*.json) too, and write REUSE.md."""
+    store.mkdir(parents=True, exist_ok=True)
     rows, every = [], []
     for size, dimension in enumerate(SIZES):
         for name in SETTINGS:
