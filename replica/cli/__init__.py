@@ -9,36 +9,3 @@ from .options import Request, parse_request
 from .output import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import TimeLimit, spectrum_document, warn_unless_converged
 from .values import Options, parse_grid, parse_law, parse_steps, single_number
-
-__all__ = [
-    "ALONE",
-    "DATASETS",
-    "HELP",
-    "OPEN",
-    "SRF_FIELDS",
-    "Guard",
-    "Interrupted",
-    "Options",
-    "Output",
-    "Request",
-    "TimeLimit",
-    "answer",
-    "application",
-    "asks_for_given",
-    "command",
-    "main",
-    "note_worse_than_zero",
-    "option",
-    "parse_given",
-    "parse_grid",
-    "parse_law",
-    "parse_request",
-    "parse_steps",
-    "progress",
-    "run",
-    "say",
-    "single_number",
-    "spectrum_document",
-    "warn_unless_converged",
-    "written",
-]

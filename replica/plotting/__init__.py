@@ -27,27 +27,8 @@ from .spectrum import plot_spectrum
 from .staircase import plot_staircase
 from .styles import COLOURS, style
 
+# Functions for users; others are shared with packages above.
 __all__ = [
-    "BARS",
-    "COLOURS",
-    "ERROR_LABELS",
-    "LABELS",
-    "LIMIT",
-    "REFERENCE",
-    "abscissa_of",
-    "add_legend",
-    "axes",
-    "check_latex",
-    "colours",
-    "draw_heat_map",
-    "draw_points",
-    "error_drawn",
-    "finish",
-    "in_words",
-    "letter_panels",
-    "mark_optimum",
-    "nudged",
-    "picture",
     "plot_allocation",
     "plot_bounds",
     "plot_comparison",
@@ -60,10 +41,5 @@ __all__ = [
     "plot_optima",
     "plot_spectrum",
     "plot_staircase",
-    "setting",
-    "settings",
-    "spaced",
     "style",
-    "symbol",
-    "with_all_axes",
 ]
