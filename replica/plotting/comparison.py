@@ -24,13 +24,13 @@ from .curve import (
     Line,
     abscissa_of,
     draw_line,
-    error_drawn,
     finish_lines,
     in_words,
     label_kinds,
     lines_of,
 )
 from .heat_map import with_all_axes
+from .names import error_drawn
 from .styles import hue
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidArgument
+
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",
     "samples": r"readout samples $n$",
@@ -33,6 +35,17 @@ ERROR_LABELS = {
 }
 SEARCHED = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
 DRAWN = ERROR_LABELS | SEARCHED  # what a figure has as its ordinate
+
+
+def error_drawn(known: Container[Any], error: str | None = None) -> str:
+    """The error to draw: the one asked for, or that of the ``known`` which matters most; one that
+    is not known is refused."""
+    usual = "classification_error" if "classification_error" in known else "test_error"
+    name = usual if error is None else error
+    if name not in DRAWN or name not in known:
+        allowed = ", ".join(one for one in DRAWN if one in known)
+        raise InvalidArgument("error", error, f"one of {allowed}")
+    return name
 
 
 def symbol(name: str) -> str:

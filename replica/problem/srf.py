@@ -20,7 +20,7 @@ from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, check_alone, check_readout
+from .problem import Problem, check_alone, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -40,7 +40,7 @@ class Origin:
 
     step: Problem
     features: "SpikedRandomFeatures" = field(repr=False, compare=False)
-    rows: RowLaw | None = None
+    rows: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -212,7 +212,7 @@ class SpikedRandomFeatures(Problem):
         return Components.from_law(self.inputs, self.geometry.gamma, self.labels.combinations)
 
     @cached_property
-    def rows(self) -> RowLaw | None:
+    def rows(self) -> Any:
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
 
