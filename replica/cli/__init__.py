@@ -1,8 +1,8 @@
 """The command ``replica``, and what ``replica-validate`` is made of, too."""
 
 from .common import DATASETS, Interrupted, application, command, option, run, written
+from .explore import ALONE, OPEN, Guard
 from .given import asks_for_given, parse_given
-from .guard import ALONE, OPEN, Guard
 from .main import main
 from .option_table import HELP, SRF_FIELDS
 from .options import Request, parse_request
