@@ -37,6 +37,7 @@ TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for
+TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
 
@@ -135,10 +136,10 @@ def command(
             if known is not None and not known:
                 raise typer.Exit(1)
 
-        _, _, *own = signature(function).parameters.values()
-        left = {"told", *(one.name for one in also)}
-        own = [*also, *(one for one in own if one.name not in left)]
-        flat.__signature__ = Signature([*map(_described, names), *own, *last])  # type: ignore[attr-defined]
+        _, _, *parameters = signature(function).parameters.values()
+        left_out = {"told", *(parameter.name for parameter in also)}
+        others = [parameter for parameter in parameters if parameter.name not in left_out]
+        flat.__signature__ = Signature([*map(_described, names), *also, *others, *last])  # type: ignore[attr-defined]
         return flat
 
     return decorate

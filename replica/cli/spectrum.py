@@ -11,14 +11,10 @@ from ..plotting import plot_spectrum
 from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
-from .common import command
+from .common import TimeLimit, command
 from .options import parse_request
 from .output import Output, answer, rows_of, say
 from .values import LARGEST_DOCUMENT, Options, single_number
-
-TimeLimit = Annotated[
-    float, typer.Option(help="Seconds, after which the search for the density is given up.")
-]
 
 
 @command(without=("lam", "loss"), tabular=False)

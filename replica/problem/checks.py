@@ -316,18 +316,15 @@ def check_order(
 ) -> None:
     """Refuse a function, called ``name``, whose ``values`` at x (T, ...) are others when it is
     called again, or depend on which of its points comes first."""
-    points = x.reshape(len(x), -1)
-
-    def check(values: Array, expected: Array, allowed: str) -> None:
-        if not (np.abs(values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
-            raise InvalidArgument(argument, name, f"of one value at each point, {allowed}")
-
-    with np.errstate(all="ignore"):
-        check(function(*x), values, "and this does not return the same twice")
-        for k in range(points.shape[1]):
-            turned = function(*np.roll(points, k, axis=1))
-            allowed = (
-                "whichever is the first of an array: np.vectorize returns whole numbers where its "
-                "first value is one (otypes=[float] mends that)"
-            )
-            check(turned, np.roll(values.ravel(), k), allowed)
+    points, values = x.reshape(len(x), -1), values.ravel()
+    for k in range(points.shape[1]):
+        with np.errstate(all="ignore"):
+            again, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
+        if not (np.abs(again - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            reason = "and this does not return the same twice"
+            if k:
+                reason = (
+                    "whichever is the first of an array: np.vectorize returns whole numbers where "
+                    "its first value is one (otypes=[float] mends that)"
+                )
+            raise InvalidArgument(argument, name, f"of one value at each point, {reason}")

@@ -203,7 +203,7 @@ class SpikedRandomFeatures(Problem):
             fractions=self.fractions,
             gamma=self.gamma if self.rows is None else self.rows.gamma,
             directions=self.directions,
-            key=0.0 if self.rows is None else self.rows.merge_key,
+            key=0.0 if self.rows is None else self.rows.kinds.readout,
         )
 
     @cached_property
