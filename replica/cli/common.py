@@ -48,17 +48,12 @@ def file_name(text: str) -> Path:
     return Path(text)
 
 
-def inches(text: str) -> tuple[float, float]:
-    """Width and height as typed."""
-    try:
-        width, height = map(float, text.lower().split("x"))
-    except ValueError:
-        allowed = f"width and height in inches, as in 3.4x2.6, not {text!r}"
-        raise typer.BadParameter(allowed) from None
-    return width, height
+def sides(text: str) -> list[str]:
+    """Width and height as typed, which the style of figures checks."""
+    return text.lower().split("x")
 
 
-SIZE: dict[str, Any] = {"parser": inches, "metavar": "WxH"}
+SIZE: dict[str, Any] = {"parser": sides, "metavar": "WxH"}
 WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
 
 
@@ -146,14 +141,14 @@ def command(
 
 
 def _described(name: str) -> Parameter:
-    """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
+    """Option that describes a problem: text or, of a flag, a bool; None unless typed."""
     panel = next(title for title, names in PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
-class Said(logging.Handler):
-    """Says on standard error what the library logs, above a bar of progress if there is one; that a
-    font is missing, which every text in it misses, once."""
+class StderrHandler(logging.Handler):
+    """Handler that writes what the library logs to standard error; that a font is missing, which
+    matplotlib logs of every text, once."""
 
     fonts = False
 
@@ -211,7 +206,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
     if os.environ.get("COLUMNS", "").isdecimal():
         os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), MOST_COLUMNS))
-    logging.basicConfig(handlers=[Said()], level=logging.WARNING)
+    logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:

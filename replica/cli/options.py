@@ -90,9 +90,9 @@ def parse_request(
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
         raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
     if not is_step:
-        own = {f.name for f in fields(SpikedRandomFeatures)}
+        model_fields = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:
-            if name in options and name not in own:
+            if name in options and name not in model_fields:
                 raise InvalidArgument(name, options[name], "given with a step (--alpha0, --eta)")
     groups = options.get("groups", {})
     if "bias" in groups and "bias" in options:
@@ -170,8 +170,8 @@ def _way(options: Options) -> str:
 def with_kinks(options: Options) -> dict[str, Activation]:
     """The student and the target as far as they are a user's functions, with the kinks given: one
     too many does no harm."""
-    own = [name for name in ("student", "target") if is_import_path(options[name])]
-    if not own:
+    imported = [name for name in ("student", "target") if is_import_path(options[name])]
+    if not imported:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
     kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
-    return {name: activation(options[name], name, kinks) for name in own}
+    return {name: activation(options[name], name, kinks) for name in imported}

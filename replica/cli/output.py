@@ -150,7 +150,7 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
 
 
 def errors_first(known: Container[Any]) -> list[str]:
-    """Of the columns that are ``known`` those that a table shows, in its order."""
+    """Columns that a table shows, in its order, as far as they are ``known``."""
     errors = ("classification_error", "test_error", "train_error")
     others = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
     return [one for one in (*errors, "converged", *others) if one in known]
@@ -252,13 +252,13 @@ def progress(what: str) -> AbstractContextManager[Progress]:
 
 
 def _lines(what: str) -> Progress:
-    """The callback that says how far the work is, when a minute has gone since it last did."""
-    start = said = time.monotonic()
+    """Callback that writes a line on the progress of the work at most once a minute."""
+    start = last = time.monotonic()
 
     def advance(done: int, total: int) -> None:
-        nonlocal said
-        if (now := time.monotonic()) - said >= 60:
-            said = now
+        nonlocal last
+        if (now := time.monotonic()) - last >= 60:
+            last = now
             say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min")
 
     return advance

@@ -26,7 +26,7 @@ def single_number(name: str, grid: Array) -> float:
 
 
 def one_or_axis(values: Array) -> Any:
-    """One value as a number, as Python would be given it, several as an axis."""
+    """Number of an array of one value, as Python would be given it; the array of several."""
     return values.item() if values.size == 1 else values
 
 

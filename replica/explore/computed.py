@@ -103,13 +103,15 @@ def some(grid: Array, count: int) -> Array:
 
 
 def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
-    """What is computed at as many points of a grid as there is time for, or so many times
-    ``longer``, by the seconds that fewer take: one, and a few, as many at once cost less each."""
+    """Results at as many points of a grid as DRAWN seconds, or ``longer`` times these, allow.
+
+    The seconds of one point, then of at most five, tell how many that are.
+    """
     count = 1
     for most in (1, 5, grid.size):
         size, start = min(count, most), thread_time()
-        found = compute(some(grid, size))
+        results = compute(some(grid, size))
         count = int(size * longer * DRAWN / (thread_time() - start))
         if count <= size:
             break
-    return found
+    return results

@@ -46,8 +46,8 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
     finally:
         ALONE.release()
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise InvalidArgument("the simulation", said[-1], "possible")
+        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise InvalidArgument("the simulation", messages[-1], "possible")
     points = json.loads(done.stdout)["points"]
     columns = {name: np.array([one[name] for one in points], float) for name in points[0]}
     alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
@@ -64,8 +64,8 @@ def finished(arguments: list[str], session: str | None) -> subprocess.CompletedP
         try:
             while time.monotonic() < end and (session is None or session in OPEN):
                 with suppress(subprocess.TimeoutExpired):
-                    said = process.communicate(timeout=0.2)
-                    return subprocess.CompletedProcess(program, process.returncode, *said)
+                    output = process.communicate(timeout=0.2)
+                    return subprocess.CompletedProcess(program, process.returncode, *output)
         finally:
             process.kill()
     raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")

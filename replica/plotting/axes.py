@@ -121,11 +121,11 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
         getattr(ax, f"set_{axis}scale")("log")
         from matplotlib.ticker import LogLocator, NullFormatter
 
-        own, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
+        drawn, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
         if known.max() < 50 * known.min():  # powers of ten would label it too rarely
-            own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            own.set_major_formatter("{x:g}")
-        own.set_minor_formatter(NullFormatter())
+            drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            drawn.set_major_formatter("{x:g}")
+        drawn.set_minor_formatter(NullFormatter())
 
 
 def spaced(x: Array, count: int = 101) -> Array:
@@ -158,8 +158,8 @@ def nudged(x: Array, places: float, among: int = 1) -> Array:
     at = np.log(x) if is_logarithmic(x) else x
     if at.size < 2:
         return x
-    apart = np.diff(np.unique(at)).min(initial=np.ptp(at))
-    at = at + min(0.012 * np.ptp(at), 0.7 * apart / among) * places
+    gap = np.diff(np.unique(at)).min(initial=np.ptp(at))
+    at = at + min(0.012 * np.ptp(at), 0.7 * gap / among) * places
     return np.asarray(np.exp(at) if is_logarithmic(x) else at)
 
 

@@ -100,14 +100,14 @@ def plot_comparison(
         for kind in kinds:
             for label, theory in theories.items():
                 style = styles.get(label, {})
-                own = line.label if kind == name and not style else ""
+                label_shown = line.label if kind == name and not style else ""
                 few = theory.sizes[abscissa] < 3  # what a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
-                draw_line(ax, theory, abscissa, line, kind, label=own, **mark, **style)
+                draw_line(ax, theory, abscissa, line, kind, label=label_shown, **mark, **style)
             at = points.sel(line.at)
             x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
-            own = line.label if kind == name and not theories else ""  # else a line has it
-            style = {"color": line.colour, "label": own} | MARKERS.get(kind, {})
+            label_shown = line.label if kind == name and not theories else ""  # else of a line
+            style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
             draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)

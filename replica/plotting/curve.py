@@ -154,8 +154,8 @@ def _light(colour: Any) -> Any:
 def _draw_measured(
     ax: "Axes", points: Any, abscissa: str, kinds: Sequence[str], lines: Sequence[Line]
 ) -> None:
-    """A user's points, each set in the colour of its line: errors of the first of the ``kinds``,
-    and of the others as far as they are there."""
+    """Draw measured points in the colours of their lines: errors of the first of the ``kinds``, and
+    of the others as far as they are given."""
     try:
         columns = {str(name): np.asarray(points[name]) for name in points}
     except (TypeError, KeyError, IndexError):

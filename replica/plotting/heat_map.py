@@ -106,12 +106,12 @@ def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
     either."""
     tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    kept: list[Any] = []
+    extents: list[Any] = []
     places = []
     for text in [*tried]:
         extent = text.get_window_extent()
-        if not any(extent.overlaps(other) for other in kept):
-            kept.append(extent)
+        if not any(extent.overlaps(other) for other in extents):
+            extents.append(extent)
             places.append(text.get_position())
         text.remove()
     if places:

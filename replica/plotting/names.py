@@ -71,9 +71,9 @@ def setting(name: str, value: Any) -> str:
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
-    own = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
+    stated = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
     single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
-    return own | {name: value for name, value in single.items() if name not in varying}
+    return stated | {name: value for name, value in single.items() if name not in varying}
 
 
 def number_text(value: float) -> str:

@@ -136,8 +136,8 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     array that it keeps.  Functions of the library and of numpy do neither.
     """
     module = str(getattr(function, "__module__", None))
-    own = isinstance(function, np.ufunc) or module.startswith("replica.")
-    copied = np.asarray if own else np.array
+    trusted = isinstance(function, np.ufunc) or module.startswith("replica.")
+    copied = np.asarray if trusted else np.array
     values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
@@ -300,10 +300,10 @@ def check_elementwise(
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        seen = f"{type(error).__name__}: {error}"
+        raised = f"{type(error).__name__}: {error}"
         arrays = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
-        raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
+        raise InvalidArgument(argument, f"{name} ({raised})", allowed) from error
     if not (np.abs(y) <= FINITE).all():  # NaN too
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(y).all() else "inf or nan"
