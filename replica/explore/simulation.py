@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
+import pandas
 import xarray as xr
 
 from ..cli import ALONE, OPEN, parse_grid
@@ -48,11 +48,8 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
     if done.returncode:
         messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
-    points = json.loads(done.stdout)["points"]
-    columns = {name: np.array([one[name] for one in points], float) for name in points[0]}
-    alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
-    errors = {name: (("alpha", "lam"), column[:, None]) for name, column in columns.items()}
-    return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
+    points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
+    return SimulatedCurve(points.set_index(["alpha", "lam"]).to_xarray(), typed)
 
 
 def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:

@@ -130,8 +130,8 @@ def contour_levels(low: float, high: float) -> list[float]:
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    decades, locator = np.log10(high / low) if low > 0 else 0.0, MaxNLocator(MOST_LEVELS)
-    if decades > 1:
+    locator: Any = MaxNLocator(MOST_LEVELS)
+    if low > 0 and (decades := np.log10(high / low)) > 1:
         subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0, 3.0) if decades < 4 else (1.0,)
         locator = LogLocator(subs=subs, numticks=MOST_LEVELS)
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
