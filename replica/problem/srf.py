@@ -253,10 +253,7 @@ class SpikedRandomFeatures(Problem):
         base, beta = self, self.beta if beta is None else beta
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
-            if self.rows is not None:
-                rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
-                step_values = {"theory": "network"} | rows | step_values
-            base = self.step.model_at(beta=beta, **step_values)
+            base = self._after_step(beta, step_values)
         new_values = {"beta": beta, "dimension": self.dimension, **values}
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
@@ -266,11 +263,16 @@ class SpikedRandomFeatures(Problem):
         it."""
         if not self.follows_alpha:
             return self
-        step = replace(self.step, alpha0=float(alpha))
-        how: dict[str, Any] = {"beta": self.beta, "dimension": self.dimension}
-        if self.rows is None:
-            return step.srf(**how)
-        return step.network(**how, row_norms=self.rows.row_norms, reuse=self.rows.reuse)
+        model = self._after_step(self.beta, {"alpha0": float(alpha)})
+        return replace(model, dimension=self.dimension)
+
+    def _after_step(self, beta: float, values: dict[str, Any]) -> "SpikedRandomFeatures":
+        """The model after the same step with other ``values`` of its fields."""
+        if self.rows is not None:
+            rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
+            values = {"theory": "network"} | rows | values
+        model: SpikedRandomFeatures = self.step.model_at(beta=beta, **values)
+        return model
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """The model with ``bias`` added to all neurons, and by default no trained bias."""
