@@ -1,4 +1,4 @@
-"""The command ``replica``, and what ``replica-validate`` is made of, too."""
+"""The command ``replica``, and the parts of it that ``replica-validate`` shares."""
 
 from .common import DATASETS, Interrupted, TimeLimit, application, command, option, run, written
 from .explore import ALONE, OPEN, Guard

@@ -22,11 +22,10 @@ ALONE = Lock()  # held while one of them simulates
 
 
 class Guard:
-    """An ASGI application before another, which only requests to one of the ``hosts`` reach, and of
-    other pages' scripts only those of pages from there.
+    """An ASGI application that passes only requests to one of the ``hosts``, from its own pages.
 
-    A browser names in ``Host`` whom it means to talk to, which another name for this machine gives
-    away, and in ``Origin`` whose page it is that talks.  Neither can be set by a page.
+    A browser names in ``Host`` the server that it addresses, and in ``Origin`` the page that sends
+    the request.  Neither can be set by a page.
     """
 
     def __init__(self, app: Any, hosts: set[str]) -> None:

@@ -68,7 +68,7 @@ def _show(result: Spectrum) -> None:
 
 
 def warn_unless_converged(result: Spectrum) -> None:
-    """Say what failed."""
+    """Write a warning with the errors of a spectrum that did not converge."""
     if not result.converged:
         errors = f"{result.quadrature_error:.1e}; the mass is off by {result.mass_error:.1e}"
         say(f"WARNING: {result.status.value}: {errors}")

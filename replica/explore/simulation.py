@@ -28,8 +28,9 @@ class SimulatedCurve(NamedTuple):
 
 
 def simulate(state: State, session: str | None = None) -> SimulatedCurve:
-    """A small Monte Carlo of the network, by the command that is shown for it: one at a time, which
-    ends with the page of its ``session``, if the explorer's server knows of any.
+    """Simulate a few small networks, by the command that is shown for it.
+
+    One simulation runs at a time, and ends when the page of its ``session`` is closed.
 
     Raises
     ------

@@ -22,7 +22,7 @@ DEFAULTS = {
 
 
 def request_of(state: State) -> Request:
-    """The problem, with one value of everything but alpha; several, and code, are refused."""
+    """Problem of a state, with one value of everything but alpha; code to import is refused."""
     for name, text in state.items():
         if is_import_path(text):
             raise InvalidArgument(name, text, "no code to import, which is for the command line")

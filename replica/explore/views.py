@@ -217,7 +217,7 @@ def _csv(found: Any) -> bytes:
 
 
 def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:
-    """The sentence on points of a grid that are not drawn, if any."""
+    """Sentence on points of a grid that are not drawn; empty if there are none."""
     sentences = []
     if computed < asked:
         of = f"{computed} of {asked} {what}"
@@ -228,12 +228,12 @@ def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str
 
 
 def _show_points(ax: Axes) -> None:
-    """Mark what is computed of lines that have few points."""
+    """Mark the computed points of lines that have few."""
     for line in ax.lines:
         if line.get_linestyle() in ("-", "--"):
             line.set_marker(".")
 
 
 def _mark(ax: Axes, x: float) -> None:
-    """A thin line where the one point is."""
+    """Draw a thin line at the point of the state."""
     ax.axvline(x, color="0.7", linewidth=0.8, zorder=0)

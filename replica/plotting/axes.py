@@ -61,7 +61,7 @@ def check_latex() -> None:
 
 
 def axes(ax: "Axes | None") -> "Axes":
-    """``ax``, or those of a new figure."""
+    """``ax``, or the Axes of a new figure."""
     check_latex()
     if ax is None:
         from matplotlib.figure import Figure
@@ -106,8 +106,7 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 
 def is_logarithmic(x: Array) -> bool:
-    """Whether the finite ones of the points span a decade, in steps that are more even in the
-    logarithm."""
+    """True if the finite points span a decade, and their steps are more even in the logarithm."""
     x = np.unique(x[np.isfinite(x)])
     if x.size < 2 or x[0] <= 0 or x[-1] < 9.99 * x[0]:
         return False
@@ -116,7 +115,7 @@ def is_logarithmic(x: Array) -> bool:
 
 
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
-    """Let an axis be logarithmic where the points ``x`` along it are spaced so."""
+    """Make an axis logarithmic if the points ``x`` along it are spaced so."""
     if is_logarithmic(x):
         getattr(ax, f"set_{axis}scale")("log")
         from matplotlib.ticker import LogLocator, NullFormatter
@@ -135,8 +134,10 @@ def spaced(x: Array, count: int = 101) -> Array:
 
 
 def smooth(x: Array, y: Array) -> tuple[Array, Array]:
-    """A line without corners through few points, monotone between any two; of many, or unknown
-    ones, these alone."""
+    """Points of a smooth line through few points, monotone between any two.
+
+    Many points, or points that are not all known, are returned unchanged.
+    """
     from scipy.interpolate import PchipInterpolator  # takes .3 s to import
 
     rises = np.all(np.diff(x) > 0) and np.isfinite([x, y]).all()
@@ -153,8 +154,10 @@ def from_zero(ax: "Axes") -> None:
 
 
 def nudged(x: Array, places: float, among: int = 1) -> Array:
-    """``x`` moved to the side by 0.012 of its range, ``places`` times; of so many side by side by
-    less, so that all together take at most 0.7 of the way to the next ``x``."""
+    """``x`` moved to the side by ``places`` times 0.012 of its range.
+
+    ``among`` such sets, side by side, take at most 0.7 of the distance to the next ``x``.
+    """
     at = np.log(x) if is_logarithmic(x) else x
     if at.size < 2:
         return x
@@ -191,7 +194,7 @@ def finish(
 
 
 def in_lines(pieces: Sequence[str], between: str, fits: float) -> str:
-    """The pieces with what is ``between`` them, in lines of as many characters as ``fits``."""
+    """Text of the pieces, joined by ``between``, in lines of at most ``fits`` characters."""
     lines = [""]
     for piece in pieces:
         longer = lines[-1] + between + piece if lines[-1] else piece

@@ -200,7 +200,7 @@ def _draw_measured(
 
 
 def _same(value: Any, at: Any) -> bool:
-    """Whether a value of a point is that of a line, as far as its digits may differ."""
+    """True if a value of a point is the value of a line, up to its digits."""
     both = isinstance(value, (int, float)) and isinstance(at, (int, float))
     return isclose(value, at, rel_tol=1e-6) if both else bool(value == at)
 
@@ -246,7 +246,7 @@ def in_words(kind: str) -> str:
 
 
 def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
-    """Say in the legend which error is drawn how, and after it what is ``drawn`` so."""
+    """Label the line style of each error in the legend, with the name of what is ``drawn``."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
         label = ", ".join(filter(None, [in_words(kind), drawn]))

@@ -102,8 +102,7 @@ def draw_heat_map(
 
 
 def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
-    """The values of contours beside them, but those that would lie on others, which leave no gap
-    either."""
+    """Label contours by their values, without labels that would overlap others."""
     tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extents: list[Any] = []

@@ -38,8 +38,7 @@ DRAWN = ERROR_LABELS | SEARCHED  # what a figure has as its ordinate
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
-    """The error to draw: the one asked for, or that of the ``known`` which matters most; one that
-    is not known is refused."""
+    """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
     usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
     if name not in DRAWN or name not in known:
@@ -90,7 +89,7 @@ def number_text(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """The name of a function as it is to be read: a power with one sign, and no mathtext."""
+    """Name of a function without mathtext, with ^ for a power."""
     return text.replace("**", "^").replace("$", r"\$")
 
 
@@ -131,7 +130,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
 
 
 def visible(text: str) -> int:
-    """About how many characters wide a text is once its mathtext is drawn."""
+    """Approximate width of a text, in characters, once its mathtext is drawn."""
     for long, short in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
         text = text.replace(long, short)
     for name in ("alpha", "beta", "gamma", "lambda", "Delta", "eta"):

@@ -180,7 +180,7 @@ def plot_spectrum(
 
 
 def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:
-    """The density y at x with its zeros at the sharp ends of an interval."""
+    """Points of a density, with zeros added at the sharp ends of its interval."""
     ends = spectrum.edges[interval][spectrum.sharp[interval]]
     x, y = np.append(x, ends), np.append(y, np.zeros(ends.size))
     order = np.argsort(x)
