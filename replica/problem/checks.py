@@ -226,8 +226,11 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
 
 
 def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
-    """Arrays of N cases with so many ``axes`` of one length beside that of the cases: of each where
-    that is left out, and 0 where None is given.  The first, which is given, has the length."""
+    """Arrays (N, p, ..., p) of N cases, each with its number of ``axes`` of length p.
+
+    The first array has p as the length of its last axis.  Arrays without the axis of the cases are
+    repeated; arrays given as None are 0.
+    """
     first = next(iter(axes))
     arrays = {
         name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
@@ -314,8 +317,8 @@ def check_elementwise(
 def check_order(
     argument: str, name: str, function: Callable[..., Array], x: Array, values: Array
 ) -> None:
-    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) are others when it is
-    called again, or depend on which of its points comes first."""
+    """Refuse a function whose ``values`` at x (T, ...) change when it is called again, or when
+    another point comes first."""
     points, values = x.reshape(len(x), -1), values.ravel()
     for k in range(points.shape[1]):
         with np.errstate(all="ignore"):

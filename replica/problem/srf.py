@@ -283,8 +283,7 @@ Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
 def check_model(model: Any, alpha: Any = None) -> SpikedRandomFeatures:
-    """``model`` if it is a SpikedRandomFeatures, at ``alpha`` readout samples over dimension where
-    its step follows that; else InvalidArgument."""
+    """Checked ``model``, at ``alpha`` readout samples over dimension if its step follows alpha."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
     if not model.follows_alpha:
