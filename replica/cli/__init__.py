@@ -1,44 +1,11 @@
-"""The command ``replica``, and what ``replica-validate`` is made of, too."""
+"""The command ``replica``, and the parts of it that ``replica-validate`` shares."""
 
-from .common import DATASETS, Interrupted, application, command, option, run, written
+from .common import DATASETS, Interrupted, TimeLimit, application, command, option, run, written
+from .explore import ALONE, OPEN, Guard
 from .given import asks_for_given, parse_given
-from .guard import ALONE, OPEN, Guard
 from .main import main
 from .option_table import HELP, SRF_FIELDS
 from .options import Request, parse_request
 from .output import Output, answer, note_worse_than_zero, progress, say
-from .spectrum import TimeLimit, spectrum_document, warn_unless_converged
+from .spectrum import spectrum_document, warn_unless_converged
 from .values import Options, parse_grid, parse_law, parse_steps, single_number
-
-__all__ = [
-    "ALONE",
-    "DATASETS",
-    "HELP",
-    "OPEN",
-    "SRF_FIELDS",
-    "Guard",
-    "Interrupted",
-    "Options",
-    "Output",
-    "Request",
-    "TimeLimit",
-    "answer",
-    "application",
-    "asks_for_given",
-    "command",
-    "main",
-    "note_worse_than_zero",
-    "option",
-    "parse_given",
-    "parse_grid",
-    "parse_law",
-    "parse_request",
-    "parse_steps",
-    "progress",
-    "run",
-    "say",
-    "single_number",
-    "spectrum_document",
-    "warn_unless_converged",
-    "written",
-]

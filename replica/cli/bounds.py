@@ -8,8 +8,7 @@ from ..observables import bounds as bounds_of
 from ..observables import models_on_grid, optimal_lambda
 from ..plotting import plot_bounds, plot_functions
 from ..problem import describe
-from .common import command
-from .curve import TimeLimit
+from .common import TimeLimit, command
 from .options import parse_request
 from .output import Output, answer
 from .values import Options

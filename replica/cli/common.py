@@ -37,39 +37,35 @@ TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for
+TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
 
 def file_name(text: str) -> Path:
-    """Path of a file to write; text that ends in a slash names a folder, and is refused."""
+    """Path of a file to write; a folder, which ends in a slash, is refused."""
     if text.endswith(("/", os.sep)):
         raise typer.BadParameter(f"a file is written there, and {text!r} is a folder")
     return Path(text)
 
 
-def inches(text: str) -> tuple[float, float]:
-    """Width and height as typed."""
-    try:
-        width, height = map(float, text.lower().split("x"))
-    except ValueError:
-        allowed = f"width and height in inches, as in 3.4x2.6, not {text!r}"
-        raise typer.BadParameter(allowed) from None
-    return width, height
+def sides(text: str) -> list[str]:
+    """Width and height as typed, which the style of figures checks."""
+    return text.lower().split("x")
 
 
-SIZE: dict[str, Any] = {"parser": inches, "metavar": "WxH"}
+SIZE: dict[str, Any] = {"parser": sides, "metavar": "WxH"}
 WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
 
 
 def written(help_text: str) -> Any:
-    """The option of a file to write."""
+    """Option of a file to write."""
     return typer.Option(help=help_text, rich_help_panel=FILES, **WRITTEN)
 
 
 def option(
     name: str, kind: Any, default: Any, help_text: str, panel: str = FILES, **how: Any
 ) -> Parameter:
-    """The option --name of a command, as typer reads it off a signature."""
+    """Option --name of a command, as a parameter of a signature that typer reads."""
     spelling = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
     annotation = Annotated[
         kind, typer.Option(spelling, help=help_text, rich_help_panel=panel, **how)
@@ -81,7 +77,7 @@ Command = Callable[Concatenate[Options, Output, ...], bool | None]
 
 
 class Interrupted(Exception):
-    """Ctrl-C, with a sentence that says what is kept."""
+    """Ctrl-C in a command that says which of its results are stored."""
 
 
 def command(
@@ -93,14 +89,14 @@ def command(
     drawn: bool = True,
     tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
-    """Let a command take the options that describe a problem, --config, and those of its output.
+    """Decorator of a command: options that describe a problem, --config, and those of its output.
 
-    The command is written with Options and Output as its first parameters.  It is called with
-    what is typed, completed from the file, and may return whether all of its answer is known, which
-    decides on the exit status.  Typer, which makes options of the parameters in a
-    signature, is shown one for every option in their place: those ``offered`` but for ``without``,
-    what it ``also`` takes, by name or as ``**told``, --out for the given kinds of ``files``, --plot
-    where something can be ``drawn``, and --wide where the answer is ``tabular``.
+    The first two parameters of the command are Options, as typed or read from the file, and Output.
+    It may return whether its answer is known completely, which decides on the exit status.
+
+    Typer makes options of the parameters of a signature.  It is shown the options ``offered``, but
+    for those ``without``; what the command ``also`` takes, by name or as ``**told``; --out for the
+    suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is ``tabular``.
     """
     names = [name for name in offered if name not in without]
     files_and_forms = [
@@ -135,24 +131,24 @@ def command(
             if known is not None and not known:
                 raise typer.Exit(1)
 
-        _, _, *own = signature(function).parameters.values()
-        left = {"told", *(one.name for one in also)}
-        own = [*also, *(one for one in own if one.name not in left)]
-        flat.__signature__ = Signature([*map(_described, names), *own, *last])  # type: ignore[attr-defined]
+        _, _, *parameters = signature(function).parameters.values()
+        left_out = {"told", *(parameter.name for parameter in also)}
+        others = [parameter for parameter in parameters if parameter.name not in left_out]
+        flat.__signature__ = Signature([*map(_described, names), *also, *others, *last])  # type: ignore[attr-defined]
         return flat
 
     return decorate
 
 
 def _described(name: str) -> Parameter:
-    """An option that describes a problem: text or, of a flag, a bool; None unless typed."""
+    """Option that describes a problem: text or, of a flag, a bool; None unless typed."""
     panel = next(title for title, names in PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
-class Said(logging.Handler):
-    """Says on standard error what the library logs, above a bar of progress if there is one; that a
-    font is missing, which every text in it misses, once."""
+class StderrHandler(logging.Handler):
+    """Handler that writes what the library logs to standard error; that a font is missing, which
+    matplotlib logs of every text, once."""
 
     fonts = False
 
@@ -165,10 +161,10 @@ class Said(logging.Handler):
 
 
 class OnceEach(TyperCommand):
-    """A command that refuses an option given twice, where the last would count silently."""
+    """Command that refuses an option given twice; click would take the last one silently."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words that are no option."""
+        """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
             given = self.make_parser(ctx).parse_args(list(args))[2]
             for option in given:
@@ -178,15 +174,17 @@ class OnceEach(TyperCommand):
 
 
 def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -> typer.Typer:
-    """A program of ``commands``, with --version and tab completion.  What stands under Examples in
-    the docstring of a command is the end of its help."""
+    """A program of ``commands``, with --version and tab completion.
+
+    The section Examples in the docstring of a command is the end of its help.
+    """
     app = typer.Typer(name=name, no_args_is_help=True, help=text)
 
     @app.callback(invoke_without_command=True)
     def _version(
         version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
-        """Print the version and leave, where that is asked for before any command."""
+        """Print the version and leave."""
         if version:
             typer.echo(__version__)
             raise typer.Exit
@@ -201,16 +199,16 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
 
 
 def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; whatever goes wrong becomes one line and an exit status.
+    """Run a command line and return its exit status; an error is printed as one line.
 
-    With the variable REPLICA_TRACEBACK set, what was not foreseen is raised instead.
+    With the variable REPLICA_TRACEBACK set, unexpected errors are raised instead.
     """
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
     if os.environ.get("COLUMNS", "").isdecimal():
         os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), MOST_COLUMNS))
-    logging.basicConfig(handlers=[Said()], level=logging.WARNING)
+    logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:
@@ -261,6 +259,6 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
 
 def _fail(message: str, status: int) -> int:
-    """Write the message to standard error as one line; the exit status."""
+    """Write the message to standard error as one line, and return the exit status."""
     say(f"error: {message}")
     return status

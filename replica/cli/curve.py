@@ -11,7 +11,7 @@ from solvers.resources import TIME_LIMIT
 from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, solve_grid
 from ..plotting import plot_curve
 from ..steps import after_each_step
-from .common import DATASETS, command
+from .common import DATASETS, TimeLimit, command
 from .option_table import SRF_FIELDS
 from .options import parse_request
 from .output import (
@@ -29,7 +29,6 @@ from .output import (
 from .values import BEST, SEARCHED, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
-TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
 @command(files=DATASETS)

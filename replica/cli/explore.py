@@ -1,4 +1,7 @@
-"""``replica explore``: sliders and figures in a browser, served to this machine alone."""
+"""``replica explore``: sliders and figures in a browser, served to this machine alone.
+
+Only its own pages reach it, opened by their address with its token.
+"""
 
 import os
 import secrets
@@ -6,12 +9,59 @@ import socket
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from threading import Lock
+from typing import Annotated, Any
+from urllib.parse import parse_qs
 
 import typer
 
 from ..errors import InvalidArgument
-from .guard import ALONE, OPEN, Guard
+
+OPEN: set[str] = set()  # sessions that have a socket: a page each
+ALONE = Lock()  # held while one of them simulates
+
+
+class Guard:
+    """An ASGI application that passes only requests to one of the ``hosts``, from its own pages.
+
+    A browser names in ``Host`` the server that it addresses, and in ``Origin`` the page that sends
+    the request.  Neither can be set by a page.
+    """
+
+    def __init__(self, app: Any, hosts: set[str]) -> None:
+        self.app, self.hosts = app, hosts
+        self.origins = {f"http://{host}" for host in hosts}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan" and not self.admits(scope):
+            await refuse(scope, receive, send)
+        elif scope["type"] == "websocket":
+            session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
+            OPEN.add(session)
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                OPEN.discard(session)
+        else:
+            await self.app(scope, receive, send)
+
+    def admits(self, scope: Any) -> bool:
+        """Whether Host and Origin are those of this server; pages are asked for without Origin."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host"), headers.get(b"origin")
+        return host in self.hosts and (origin is None or origin in self.origins)
+
+
+async def refuse(scope: Any, receive: Any, send: Any) -> None:
+    """Answer 403, or close a socket before it opens."""
+    from starlette.responses import PlainTextResponse
+    from starlette.websockets import WebSocketClose
+
+    if scope["type"] == "websocket":
+        await receive()
+        await WebSocketClose(code=1008)(scope, receive, send)
+    else:
+        await PlainTextResponse("not from this page\n", status_code=403)(scope, receive, send)
 
 
 def explore(

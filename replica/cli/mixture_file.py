@@ -20,8 +20,10 @@ MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": 
 
 
 def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
-    """The Gaussian mixture in a TOML file, or in a table of one, whose keys hold lists, or names of
-    files beside it; what is wrong with it is an InvalidArgument of the option --inputs."""
+    """Gaussian mixture of a TOML file, or of a table of one.
+
+    Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
+    """
     path = Path(given) if isinstance(given, str) else Path("[inputs]")
     content = read_toml("inputs", path) if isinstance(given, str) else given
     for name in content:
@@ -52,7 +54,7 @@ def read_numbers(name: str, value: Any) -> Array:
 
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:
-    """The TOML in a file of reasonable size that the option ``name`` names, or a refusal."""
+    """Content of the TOML file that the option ``name`` names, of a reasonable size."""
     most = 2**20  # bytes: a thousand times a long problem file, read in seconds
     # a key of many parts, a.b.c..., takes the reader a time of their square
     deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""

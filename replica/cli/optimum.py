@@ -15,8 +15,7 @@ from ..observables import (
 )
 from ..plotting import plot_optima
 from ..problem import describe
-from .common import command
-from .curve import TimeLimit
+from .common import TimeLimit, command
 from .options import parse_request
 from .output import NOTED, Notes, Output, note_edges, note_farthest, say
 from .values import BEST, SEARCHED, Options, single_number

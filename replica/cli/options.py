@@ -75,9 +75,16 @@ def parse_request(
     required: Sequence[str] = ("alpha", "lam"),
     searched: Container[str] = (),
 ) -> Request:
-    """The problem and grids that ``options`` describe; what is missing, contradictory or out of
-    range is refused.  Of alpha and lam, what is not ``required`` may be missing: an empty grid.
-    Of what is ``searched`` the best is asked for: it is 1, which is as good as any other."""
+    """The problem and the grids that ``options`` describe.
+
+    Grids of alpha and lam that are not ``required`` are empty if they are missing.  Parameters that
+    are ``searched`` for their best value are 1 here.
+
+    Raises
+    ------
+    InvalidArgument
+        If an option is missing, out of range, or contradicts another.
+    """
     for name in options:
         if name not in (*OF_PROBLEMS, "groups"):
             allowed = "left out here (replica readout takes it)"
@@ -90,9 +97,9 @@ def parse_request(
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
         raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
     if not is_step:
-        own = {f.name for f in fields(SpikedRandomFeatures)}
+        model_fields = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:
-            if name in options and name not in own:
+            if name in options and name not in model_fields:
                 raise InvalidArgument(name, options[name], "given with a step (--alpha0, --eta)")
     groups = options.get("groups", {})
     if "bias" in groups and "bias" in options:
@@ -168,10 +175,9 @@ def _way(options: Options) -> str:
 
 
 def with_kinks(options: Options) -> dict[str, Activation]:
-    """The student and the target as far as they are a user's functions, with the kinks given: one
-    too many does no harm."""
-    own = [name for name in ("student", "target") if is_import_path(options[name])]
-    if not own:
+    """Student and target with the given kinks, as far as they are imported functions."""
+    imported = [name for name in ("student", "target") if is_import_path(options[name])]
+    if not imported:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
     kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
-    return {name: activation(options[name], name, kinks) for name in own}
+    return {name: activation(options[name], name, kinks) for name in imported}

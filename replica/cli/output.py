@@ -40,8 +40,10 @@ ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 @dataclass(frozen=True)
 class Output:
-    """Destination of a result: the files --out and --plot, and whether --json was asked for; of a
-    table, whether it may be ``wide``; of a figure without a title, its ``size`` in inches."""
+    """Destination of a result: the files --out and --plot, or JSON on standard output.
+
+    A table may be ``wide``; a figure of a given ``size`` in inches has no title.
+    """
 
     out: Path | None = None
     plot: Path | None = None
@@ -50,8 +52,10 @@ class Output:
     size: tuple[float, float] | None = None
 
     def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
-        """Refuse unusable files and figures before anything is computed, and files that are
-        ``read``, or twice the same, also through links."""
+        """Refuse unusable files and figures before anything is computed.
+
+        A file that is ``read``, or named by both options, also through links, is refused, too.
+        """
         with style(size=self.size):
             if self.plot is not None:
                 check_latex()
@@ -108,9 +112,11 @@ class Output:
         columns: Sequence[str],
         tested: str = "targets without noise",
     ) -> None:
-        """The points as an aligned table on standard output, floats to seven digits: as many of
-        the names of the ``columns`` as 100 characters have room for, and of more than 60 points 20
-        at each end, unless it is to be wide; what the test error is ``tested`` on stands below."""
+        """Print the points as an aligned table, floats to seven digits.
+
+        Unless it is to be wide, it has as many of the ``columns`` as fit into 100 characters and,
+        of more than 60 points, 20 at each end.  A note says what the test error is ``tested`` on.
+        """
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
@@ -142,15 +148,17 @@ class Output:
 
 
 def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for every point of a grid: its place on the ``axes``, of which the last varies fastest,
-    and its value in each of the ``columns``."""
+    """Rows of the points of a grid, with the values of the ``axes`` and of the ``columns``.
+
+    The last axis varies fastest.
+    """
     places = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
     known: dict[str, Any] = {**dict(zip(axes, places, strict=True)), **columns}
     return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
 
 
 def errors_first(known: Container[Any]) -> list[str]:
-    """Of the columns that are ``known`` those that a table shows, in its order."""
+    """Columns of a table in their order, errors first, as far as they are ``known``."""
     errors = ("classification_error", "test_error", "train_error")
     others = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
     return [one for one in (*errors, "converged", *others) if one in known]
@@ -175,8 +183,10 @@ def say(message: str) -> None:
 
 @contextmanager
 def answers_only() -> Iterator[None]:
-    """Send elsewhere, to standard error, what users' functions and modules print: on standard
-    output there is what a command answers, so that it can be read as JSON."""
+    """Redirect to standard error whatever users' functions and modules print.
+
+    Standard output then has the answer of the command alone, and can be read as JSON.
+    """
     token = ANSWERS.set(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
@@ -188,9 +198,11 @@ def answers_only() -> Iterator[None]:
 def note_farthest(
     points: Sequence[dict[str, Any]], axes: Sequence[str], error: str, least: float = 0.0
 ) -> None:
-    """Say on standard error how far off the ``error`` of that name is at the farthest of the
-    points, which have columns of NOTED and, to tell which it is, of ``axes``; unless that is below
-    ``least``."""
+    """Write a note on the largest relative change of the ``error`` over the points.
+
+    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes below
+    ``least`` are not noted.
+    """
     for name, note in NOTED.items():
         changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
         far, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
@@ -203,13 +215,15 @@ def note_farthest(
 
 
 def farthest(changes: ArrayLike) -> int:
-    """The index of the largest relative change, of those that are known."""
+    """Index of the largest of the relative changes that are known."""
     return int(np.abs(np.nan_to_num(changes)).argmax())
 
 
 def note_edges(at_edge: ArrayLike) -> None:
-    """Say on standard error where the best of a parameter is at an end of the range searched, by
-    the names of these at every point."""
+    """Write a note where the best value of a parameter is at an end of the range searched.
+
+    ``at_edge`` has the names of these parameters at every point.
+    """
     each = [str(one) for one in np.ravel(at_edge)]
     named = sorted({name for one in each for name in one.split()})
     if named:
@@ -230,8 +244,7 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
-    """Say on standard error where a test error is larger than E sigma_*^2, that of an output of
-    zero, and what to try."""
+    """Write a note where the test error exceeds E sigma_*^2, the error of an output of zero."""
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
@@ -246,19 +259,18 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
 
 
 def progress(what: str) -> AbstractContextManager[Progress]:
-    """A callback (done, total): it draws a bar on standard error for a person who watches, and
-    writes a line a minute to a log."""
+    """Callback (done, total) for a computation: a bar in a terminal, a line a minute in a log."""
     return bar(what) if sys.stderr.isatty() else nullcontext(_lines(what))
 
 
 def _lines(what: str) -> Progress:
-    """The callback that says how far the work is, when a minute has gone since it last did."""
-    start = said = time.monotonic()
+    """Callback that writes a line on the progress of the work at most once a minute."""
+    start = last = time.monotonic()
 
     def advance(done: int, total: int) -> None:
-        nonlocal said
-        if (now := time.monotonic()) - said >= 60:
-            said = now
+        nonlocal last
+        if (now := time.monotonic()) - last >= 60:
+            last = now
             say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min")
 
     return advance

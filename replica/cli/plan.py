@@ -6,8 +6,7 @@ import typer
 
 from ..errors import InvalidArgument
 from ..observables import SECONDS, sample_allocation
-from .common import command
-from .curve import TimeLimit
+from .common import TimeLimit, command
 from .options import parse_request
 from .output import Output, answer, say
 from .values import BEST, Options, parse_grid, single_number

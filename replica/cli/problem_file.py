@@ -26,7 +26,7 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
 
 
 def as_typed(options: Options) -> Options:
-    """The options, of which those that name code import it."""
+    """The options, with text that names code as ``Code``, which may be imported."""
     return {
         name: Code(value) if is_import_path(value) else value for name, value in options.items()
     }
@@ -52,7 +52,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
 
 
 def _form(value: Any, depth: int = 0) -> str:
-    """Kind of a value, as ``KEYS`` names it: a truth value is no number."""
+    """Kind of a value, as ``KEYS`` names it; a bool is no number."""
     if isinstance(value, list) and depth < 2:
         forms = {_form(one, depth + 1) for one in value}
         return f"list of {forms.pop() if len(forms) == 1 else 'several'}"

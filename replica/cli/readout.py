@@ -19,8 +19,7 @@ from ..observables import (
 )
 from ..plotting import plot_curve
 from ..problem import FINITE, number
-from .common import DATASETS, command
-from .curve import TimeLimit
+from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
 from .output import (
     Output,

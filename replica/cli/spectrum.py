@@ -11,14 +11,10 @@ from ..plotting import plot_spectrum
 from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
-from .common import command
+from .common import TimeLimit, command
 from .options import parse_request
 from .output import Output, answer, rows_of, say
 from .values import LARGEST_DOCUMENT, Options, single_number
-
-TimeLimit = Annotated[
-    float, typer.Option(help="Seconds, after which the search for the density is given up.")
-]
 
 
 @command(without=("lam", "loss"), tabular=False)
@@ -72,7 +68,7 @@ def _show(result: Spectrum) -> None:
 
 
 def warn_unless_converged(result: Spectrum) -> None:
-    """Say what failed."""
+    """Write a warning with the errors of a spectrum that did not converge."""
     if not result.converged:
         errors = f"{result.quadrature_error:.1e}; the mass is off by {result.mass_error:.1e}"
         say(f"WARNING: {result.status.value}: {errors}")

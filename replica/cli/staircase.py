@@ -99,21 +99,20 @@ def summary(result: Staircase) -> str:
             f"(above {result.resolution:.1g} of the variance): try a higher --degree"
         )
     first = "information exponent" if r == 1 else "leap index"
-    steps = _counted(result.linear_stages, "step")
     text = f"{first} {result.leap}; batches of n ~ d samples learn "
+    steps = _counted(result.linear_stages, "step")
     text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
     several = any(len(stage.directions) > 1 for stage in result.stages[: result.linear_stages])
     if several or result.inputs is not None:
         text += " or more"  # one network may take more than all do
-    later = [_power(stage.leap) for stage in result.stages[result.linear_stages :]]
-    if later:
+    if later := [_power(stage.leap) for stage in result.stages[result.linear_stages :]]:
         text += f"; then steps of n ~ {', '.join(later)}"
     if missing := r - len(result.directions):
-        text += (
-            f"; {_counted(missing, 'direction')} not met up to degree {result.degree}: irrelevant, "
-            f"{'or ' if result.student is None else ''}of a higher degree"
-            f"{'' if result.student is None else ', or not seen by this student'}"
-        )
+        reasons = "or of a higher degree"
+        if result.student is not None:
+            reasons = "of a higher degree, or not seen by this student"
+        directions = _counted(missing, "direction")
+        text += f"; {directions} not met up to degree {result.degree}: irrelevant, {reasons}"
     kind = ", a student that sees every degree" if result.student is None else ""
     return text + f" (fresh batches{kind}; strengths above {result.resolution:.1g} of the variance)"
 

@@ -26,7 +26,7 @@ def single_number(name: str, grid: Array) -> float:
 
 
 def one_or_axis(values: Array) -> Any:
-    """One value as a number, as Python would be given it, several as an axis."""
+    """Number of an array of one value, as Python would be given it; the array of several."""
     return values.item() if values.size == 1 else values
 
 
@@ -62,8 +62,10 @@ def parse_grid(name: str, text: Any) -> Array:
 
 
 def parse_law(text: Any) -> Any:
-    """A law as typed: numbers, or names, separated by commas as a list; anything else as it is, for
-    the constructor to understand or refuse."""
+    """Law as typed: numbers or names, separated by commas, as a list.
+
+    Anything else is returned as it is, for the constructor to check.
+    """
     if not isinstance(text, str):
         return text
     parts = text.split(",")

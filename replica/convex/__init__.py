@@ -10,23 +10,3 @@ from .label_tables import ConditionalLabels
 from .losses import Loss
 from .named_losses import LOSSES, loss
 from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
-
-__all__ = [
-    "LOSSES",
-    "LOSS_QUADRATURE_TOLERANCE",
-    "LOSS_RESIDUAL_TOLERANCE",
-    "ConditionalLabels",
-    "Evaluation",
-    "Loss",
-    "Task",
-    "classification_error",
-    "error_at_nodes",
-    "errors_on_fixed_nodes",
-    "loss",
-    "losses",
-    "scores",
-    "slope_in_bias",
-    "solve_convex",
-    "solve_on_growing_tables",
-    "training_objective",
-]

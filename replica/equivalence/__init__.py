@@ -17,20 +17,3 @@ from .tabulate import (
     tabulate,
     tabulate_at,
 )
-
-__all__ = [
-    "Batch",
-    "Table",
-    "average_components",
-    "flat_kappa",
-    "group_kinds",
-    "known_layers",
-    "rules",
-    "table_at",
-    "table_at_kappa",
-    "table_of_size",
-    "tables",
-    "tabulate",
-    "tabulate_at",
-    "target_jumps",
-]

@@ -9,16 +9,3 @@ from .computed import point
 from .simulation import SimulatedCurve, simulate, simulation_command
 from .texts import DEFAULTS, State
 from .views import REFUSALS, VIEWS, curve_view
-
-__all__ = [
-    "DEFAULTS",
-    "REFUSALS",
-    "VIEWS",
-    "SimulatedCurve",
-    "State",
-    "curve_view",
-    "picture",
-    "point",
-    "simulate",
-    "simulation_command",
-]

@@ -58,8 +58,10 @@ with app.setup:
     }  # fmt: skip
 
     def control(name, text):
-        """Control of one entry of the state: a menu, a slider with its box, or a box for text,
-        where the value is none that a slider has."""
+        """Control of one entry of the state: a menu, a slider with its box, or a box for text.
+
+        Values that a slider does not have are text.
+        """
         try:
             value = float(text)
         except ValueError:
@@ -82,7 +84,7 @@ with app.setup:
         return mo.ui.text(text, label=LABELS[name])
 
     def headline(solution):
-        """The number that matters, in words."""
+        """Errors of a solution, in words."""
         if not solution.converged:
             return f"test error at α = {solution.alpha:g}: {solution.status.value}"
         squared = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
@@ -92,7 +94,7 @@ with app.setup:
         return f"classification error at α = {solution.alpha:g}: {share} ({squared})"
 
     def embedded(figure):
-        """The address of a figure that is in the page itself."""
+        """Data URL of a figure."""
         return f"data:image/svg+xml;base64,{base64.b64encode(picture(figure, 'svg')).decode()}"
 
     def download(figure, kind):

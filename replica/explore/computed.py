@@ -1,5 +1,7 @@
-"""Computations of the explorer, kept by all that they depend on: a slider that changes none of it
-costs a drawing."""
+"""Computations of the explorer, cached by their arguments.
+
+A slider that changes none of them costs a drawing.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,7 +29,7 @@ WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
 def point(state: State) -> Solution:
-    """The theory at the one point."""
+    """Theory at the point of a state."""
     request = request_of(state)
     at, lam = number_of(state, "at"), number_of(state, "lam")
     solution = _point(request.single_model(), at, lam, request.loss)
@@ -96,20 +98,22 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
 
 
 def some(grid: Array, count: int) -> Array:
-    """A number of points of a grid, from one end to the other; its middle, if the number is 1."""
+    """Evenly chosen points of a grid, ``count`` of them; its middle if that is 1."""
     count = min(grid.size, count)
     places = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
     return grid[places.round().astype(int)]
 
 
 def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
-    """What is computed at as many points of a grid as there is time for, or so many times
-    ``longer``, by the seconds that fewer take: one, and a few, as many at once cost less each."""
+    """Results at as many points of a grid as DRAWN seconds, or ``longer`` times these, allow.
+
+    The seconds of one point, then of at most five, tell how many that are.
+    """
     count = 1
     for most in (1, 5, grid.size):
         size, start = min(count, most), thread_time()
-        found = compute(some(grid, size))
+        results = compute(some(grid, size))
         count = int(size * longer * DRAWN / (thread_time() - start))
         if count <= size:
             break
-    return found
+    return results

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
+import pandas
 import xarray as xr
 
 from ..cli import ALONE, OPEN, parse_grid
@@ -28,8 +28,9 @@ class SimulatedCurve(NamedTuple):
 
 
 def simulate(state: State, session: str | None = None) -> SimulatedCurve:
-    """A small Monte Carlo of the network, by the command that is shown for it: one at a time, which
-    ends with the page of its ``session``, if the explorer's server knows of any.
+    """Simulate a few small networks, by the command that is shown for it.
+
+    One simulation runs at a time, and ends when the page of its ``session`` is closed.
 
     Raises
     ------
@@ -46,13 +47,10 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
     finally:
         ALONE.release()
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise InvalidArgument("the simulation", said[-1], "possible")
-    points = json.loads(done.stdout)["points"]
-    columns = {name: np.array([one[name] for one in points], float) for name in points[0]}
-    alpha, lam = columns.pop("alpha"), columns.pop("lam")[:1]
-    errors = {name: (("alpha", "lam"), column[:, None]) for name, column in columns.items()}
-    return SimulatedCurve(xr.Dataset(errors, {"alpha": alpha, "lam": lam}), typed)
+        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise InvalidArgument("the simulation", messages[-1], "possible")
+    points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
+    return SimulatedCurve(points.set_index(["alpha", "lam"]).to_xarray(), typed)
 
 
 def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:
@@ -64,8 +62,8 @@ def finished(arguments: list[str], session: str | None) -> subprocess.CompletedP
         try:
             while time.monotonic() < end and (session is None or session in OPEN):
                 with suppress(subprocess.TimeoutExpired):
-                    said = process.communicate(timeout=0.2)
-                    return subprocess.CompletedProcess(program, process.returncode, *said)
+                    output = process.communicate(timeout=0.2)
+                    return subprocess.CompletedProcess(program, process.returncode, *output)
         finally:
             process.kill()
     raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")

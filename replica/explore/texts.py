@@ -1,4 +1,4 @@
-"""A state of the explorer, and what it means: a problem, a Python program, a command line.
+"""States of the explorer as a problem, a Python program and a command line.
 
 A state is text by name: the options of ``replica curve``, where ``alpha`` is the grid of the
 learning curve; ``at``, the alpha of the one point that everything else is shown of; and ``view``,
@@ -9,17 +9,7 @@ never names code to import.
 import shlex
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from ..cli import (
-    Options,
-    Request,
-    parse_grid,
-    parse_law,
-    parse_request,
-    parse_steps,
-    single_number,
-)
+from ..cli import Options, Request, parse_grid, parse_request, single_number
 from ..errors import InvalidArgument
 from ..problem import is_import_path
 
@@ -32,7 +22,7 @@ DEFAULTS = {
 
 
 def request_of(state: State) -> Request:
-    """The problem, with one value of everything but alpha; several, and code, are refused."""
+    """Problem of a state, with one value of everything but alpha; code to import is refused."""
     for name, text in state.items():
         if is_import_path(text):
             raise InvalidArgument(name, text, "no code to import, which is for the command line")
@@ -52,9 +42,9 @@ def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
     """The options of ``replica curve``, as typed, without those that have their own values."""
     left_out = {"at", "view", *without}
     left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
-    unsaid = {"theory": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
-    said = {name: text for name, text in state.items() if unsaid.get(name) != text}
-    return {name: text for name, text in said.items() if name not in left_out}
+    usual = {"theory": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
+    left_out |= {name for name, text in usual.items() if state.get(name) == text}
+    return {name: text for name, text in state.items() if name not in left_out}
 
 
 def command(program: str, options: Options) -> str:
@@ -78,29 +68,15 @@ def grid_code(text: str) -> str:
 
 
 def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
-    """A program that makes the model of a state, does what the lines say, and saves a picture of
-    what they have ``drawn``: of a curve, or of what draws itself."""
-    options = options_of(state)
-    step = {name: repr(options[name]) for name in ("student", "target")}
-    for name in ("alpha0", "eta", "noise"):
-        if name in options:
-            value = number_of(state, name)
-            step[name] = repr(value) if np.isfinite(value) else "np.inf"
-    for name in ("readout", "bias"):
-        if name in options:
-            step[name] = repr(parse_law(options[name]))
-    if "steps" in options:
-        pairs = parse_steps(options["steps"])
-        step["steps"] = repr([(alpha0, eta) for alpha0, eta in pairs]).replace("inf", "np.inf")
-    given = ", ".join(f"{name}={value}" for name, value in step.items())
+    """A program that makes the model of a state, runs the lines, and saves a picture of what they
+    have ``drawn``: of a curve, or of what draws itself."""
     plots = f"{drawn}.plot()"
     if drawn == "curve":
         lines, plots = [*lines, "from replica.plotting import plot_curve"], "plot_curve(curve)"
     program = [
         "import replica",
         "",
-        f"step = replica.GradientStep({given})",
-        f"model = step.{state['theory']}(beta={number_of(state, 'beta')})",
+        f"model = replica.{request_of(state).single_model()!r}",
         *lines,
         f"{plots}.figure.savefig({picture + '.png'!r})",
     ]

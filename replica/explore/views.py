@@ -56,9 +56,9 @@ class View(NamedTuple):
 
 
 def curve_view(
-    state: State, simulated: SimulatedCurve | None = None, kept: State | None = None
+    state: State, simulated: SimulatedCurve | None = None, earlier: State | None = None
 ) -> View:
-    """Errors over alpha, with what was simulated, over the curve of a state that was ``kept``."""
+    """Errors over alpha, with simulated ones, over the curve of an ``earlier`` state."""
     found = _curve(state)
     request, lam = request_of(state), number_of(state, "lam")
     typed = command("replica curve", options_of(state))
@@ -71,7 +71,7 @@ def curve_view(
         typed += f"\n{simulated.command}"
     if found.alpha.size < request.alpha.size:
         _show_points(ax)
-    unlike = "" if kept is None else _draw_kept(ax, state, kept, found)
+    refusal = "" if earlier is None else _draw_earlier(ax, state, earlier, found)
     _mark(ax, number_of(state, "at"))
     grid = grid_code(state["alpha"])
     lines = [
@@ -81,7 +81,7 @@ def curve_view(
     ]
     converged = found.converged.values
     note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
-    note = "; ".join(filter(None, [note, unlike]))
+    note = "; ".join(filter(None, [note, refusal]))
     program = python(state, lines, "curve", "curve")
     return View(ax.figure, program, typed, note, partial(_csv, found))
 
@@ -92,13 +92,13 @@ def _curve(state: State) -> xr.Dataset:
     return curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
 
 
-def _draw_kept(ax: Axes, state: State, kept: State, now: xr.Dataset) -> str:
-    """The test error of another state, dotted, by what it differs in; why it is not drawn."""
-    found = _curve(kept)
+def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> str:
+    """Draw the test error of an earlier state, dotted; the reason why it is not drawn, if any."""
+    found = _curve(earlier)
     if ("classification_error" in found) != ("classification_error" in now):
         return "the curve that was kept is of another error, and not drawn"
-    unlike = [f"{name} {text}" for name, text in kept.items() if text != state.get(name)]
-    label = f"kept: {', '.join(unlike)}" if unlike else "kept"
+    changes = [f"{name} {text}" for name, text in earlier.items() if text != state.get(name)]
+    label = f"kept: {', '.join(changes)}" if changes else "kept"
     shown = "classification_error" if "classification_error" in found else "test_error"
     style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
     style["marker"] = "." if found.alpha.size < 3 else ""
@@ -217,7 +217,7 @@ def _csv(found: Any) -> bytes:
 
 
 def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:
-    """The sentence on points of a grid that are not drawn, if any."""
+    """Sentence on points of a grid that are not drawn; empty if there are none."""
     sentences = []
     if computed < asked:
         of = f"{computed} of {asked} {what}"
@@ -228,12 +228,12 @@ def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str
 
 
 def _show_points(ax: Axes) -> None:
-    """Mark what is computed of lines that have few points."""
+    """Mark the computed points of lines that have few."""
     for line in ax.lines:
         if line.get_linestyle() in ("-", "--"):
             line.set_marker(".")
 
 
 def _mark(ax: Axes, x: float) -> None:
-    """A thin line where the one point is."""
+    """Draw a thin line at the point of the state."""
     ax.axvline(x, color="0.7", linewidth=0.8, zorder=0)

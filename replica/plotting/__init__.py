@@ -5,6 +5,7 @@ from .allocation import plot_allocation
 from .axes import (
     BARS,
     REFERENCE,
+    add_legend,
     axes,
     check_latex,
     colours,
@@ -17,37 +18,14 @@ from .axes import (
 )
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
-from .confusion import plot_confusion
-from .curve import abscissa_of, error_drawn, in_words, plot_curve
+from .curve import abscissa_of, in_words, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map, with_all_axes
-from .legend import add_legend
-from .names import ERROR_LABELS, LABELS, setting, settings, symbol
-from .optimum import plot_optima
-from .spectrum import plot_spectrum
-from .staircase import plot_staircase
+from .names import ERROR_LABELS, LABELS, error_drawn, setting, settings, symbol
+from .results import plot_confusion, plot_optima, plot_spectrum, plot_staircase
 from .styles import COLOURS, style
 
+# Functions for users; others are shared with packages above.
 __all__ = [
-    "BARS",
-    "COLOURS",
-    "ERROR_LABELS",
-    "LABELS",
-    "LIMIT",
-    "REFERENCE",
-    "abscissa_of",
-    "add_legend",
-    "axes",
-    "check_latex",
-    "colours",
-    "draw_heat_map",
-    "draw_points",
-    "error_drawn",
-    "finish",
-    "in_words",
-    "letter_panels",
-    "mark_optimum",
-    "nudged",
-    "picture",
     "plot_allocation",
     "plot_bounds",
     "plot_comparison",
@@ -60,10 +38,5 @@ __all__ = [
     "plot_optima",
     "plot_spectrum",
     "plot_staircase",
-    "setting",
-    "settings",
-    "spaced",
     "style",
-    "symbol",
-    "with_all_axes",
 ]

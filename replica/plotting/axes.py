@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .legend import SMALL, add_legend
 from .names import settings, visible
 from .styles import COLOURS, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
 LIGHTEST = 0.85  # of the map, of what a line on white can be
@@ -34,6 +34,7 @@ NAMED = {
     "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
     "relu": 0, "tanh": 1, "sigmoid": 2, "erf": 3,  # students
 }  # fmt: skip
+SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
 FEW_POINTS = 41  # from which on lines have no corners that are seen
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
@@ -60,7 +61,7 @@ def check_latex() -> None:
 
 
 def axes(ax: "Axes | None") -> "Axes":
-    """``ax``, or those of a new figure."""
+    """``ax``, or the Axes of a new figure."""
     check_latex()
     if ax is None:
         from matplotlib.figure import Figure
@@ -105,8 +106,7 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 
 def is_logarithmic(x: Array) -> bool:
-    """Whether the finite ones of the points span a decade, in steps that are more even in the
-    logarithm."""
+    """True if the finite points span a decade, and their steps are more even in the logarithm."""
     x = np.unique(x[np.isfinite(x)])
     if x.size < 2 or x[0] <= 0 or x[-1] < 9.99 * x[0]:
         return False
@@ -115,16 +115,16 @@ def is_logarithmic(x: Array) -> bool:
 
 
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
-    """Let an axis be logarithmic where the points ``x`` along it are spaced so."""
+    """Make an axis logarithmic if the points ``x`` along it are spaced so."""
     if is_logarithmic(x):
         getattr(ax, f"set_{axis}scale")("log")
         from matplotlib.ticker import LogLocator, NullFormatter
 
-        own, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
+        drawn, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
         if known.max() < 50 * known.min():  # powers of ten would label it too rarely
-            own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            own.set_major_formatter("{x:g}")
-        own.set_minor_formatter(NullFormatter())
+            drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            drawn.set_major_formatter("{x:g}")
+        drawn.set_minor_formatter(NullFormatter())
 
 
 def spaced(x: Array, count: int = 101) -> Array:
@@ -134,8 +134,10 @@ def spaced(x: Array, count: int = 101) -> Array:
 
 
 def smooth(x: Array, y: Array) -> tuple[Array, Array]:
-    """A line without corners through few points, monotone between any two; of many, or unknown
-    ones, these alone."""
+    """Points of a smooth line through few points, monotone between any two.
+
+    Many points, or points that are not all known, are returned unchanged.
+    """
     from scipy.interpolate import PchipInterpolator  # takes .3 s to import
 
     rises = np.all(np.diff(x) > 0) and np.isfinite([x, y]).all()
@@ -152,13 +154,15 @@ def from_zero(ax: "Axes") -> None:
 
 
 def nudged(x: Array, places: float, among: int = 1) -> Array:
-    """``x`` moved to the side by 0.012 of its range, ``places`` times; of so many side by side by
-    less, so that all together take at most 0.7 of the way to the next ``x``."""
+    """``x`` moved to the side by ``places`` times 0.012 of its range.
+
+    ``among`` such sets, side by side, take at most 0.7 of the distance to the next ``x``.
+    """
     at = np.log(x) if is_logarithmic(x) else x
     if at.size < 2:
         return x
-    apart = np.diff(np.unique(at)).min(initial=np.ptp(at))
-    at = at + min(0.012 * np.ptp(at), 0.7 * apart / among) * places
+    gap = np.diff(np.unique(at)).min(initial=np.ptp(at))
+    at = at + min(0.012 * np.ptp(at), 0.7 * gap / among) * places
     return np.asarray(np.exp(at) if is_logarithmic(x) else at)
 
 
@@ -190,7 +194,7 @@ def finish(
 
 
 def in_lines(pieces: Sequence[str], between: str, fits: float) -> str:
-    """The pieces with what is ``between`` them, in lines of as many characters as ``fits``."""
+    """Text of the pieces, joined by ``between``, in lines of at most ``fits`` characters."""
     lines = [""]
     for piece in pieces:
         longer = lines[-1] + between + piece if lines[-1] else piece
@@ -227,3 +231,45 @@ def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
         below = figure.add_subplot(parts[1], sharex=ax)
     ax.tick_params(labelbottom=False)
     return below
+
+
+def add_legend(ax: "Axes") -> "Axes":
+    """``ax`` with a legend inside it that covers nothing: where there is no place, one is made
+    above what is drawn."""
+    if not any(ax.get_legend_handles_labels()):
+        return ax
+    options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
+    box = ax.legend(loc="best", **options)
+    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
+    extent = box.get_window_extent()
+    fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
+    if fits and not _covers(ax, extent):
+        left, low = ax.transAxes.inverted().transform(extent.min).tolist()
+        box.set_loc((left, low))  # so that it stays there
+        return ax
+    for columns in (4, 3, 2, 1):
+        box = ax.legend(loc="upper center", ncols=columns, **options)
+        extent = box.get_window_extent()
+        if extent.width <= ax.bbox.width:
+            break
+    share = min(extent.height / ax.bbox.height + 0.04, 0.8)
+    scale = ax.yaxis.get_transform()
+    low, high = scale.transform(ax.get_ylim())
+    data = scale.transform(ax.dataLim.intervaly)[1]
+    room = low + (max(data, low) - low if np.isfinite(data) else high - low) / (1 - share)
+    ax.set_ylim(top=float(scale.inverted().transform(max(room, high))))
+    return ax
+
+
+def _covers(ax: "Axes", extent: "Bbox") -> bool:
+    """Whether a box on the canvas lies on a line, a point, an error bar or a text."""
+    drawn = [(line.get_transform(), line.get_path()) for line in ax.lines]
+    drawn += [(one.get_transform(), path) for one in ax.collections for path in one.get_paths()]
+    paths = [transform.transform_path(path) for transform, path in drawn if np.size(path.vertices)]
+    filled = [patch.get_transform().transform_path(patch.get_path()) for patch in ax.patches]
+    texts = [text.get_window_extent() for text in ax.texts]
+    return (
+        any(path.intersects_bbox(extent, filled=False) for path in paths)
+        or any(path.intersects_bbox(extent, filled=True) for path in filled)
+        or any(extent.overlaps(text) for text in texts)
+    )

@@ -24,13 +24,13 @@ from .curve import (
     Line,
     abscissa_of,
     draw_line,
-    error_drawn,
     finish_lines,
     in_words,
     label_kinds,
     lines_of,
 )
 from .heat_map import with_all_axes
+from .names import error_drawn
 from .styles import hue
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def plot_comparison(
         for kind in kinds:
             for label, theory in theories.items():
                 style = styles.get(label, {})
-                own = line.label if kind == name and not style else ""
+                label_shown = line.label if kind == name and not style else ""
                 few = theory.sizes[abscissa] < 3  # what a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
-                draw_line(ax, theory, abscissa, line, kind, label=own, **mark, **style)
+                draw_line(ax, theory, abscissa, line, kind, label=label_shown, **mark, **style)
             at = points.sel(line.at)
             x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
-            own = line.label if kind == name and not theories else ""  # else a line has it
-            style = {"color": line.colour, "label": own} | MARKERS.get(kind, {})
+            label_shown = line.label if kind == name and not theories else ""  # else of a line
+            style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
             draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)

@@ -1,6 +1,6 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,16 @@ from .axes import (
     smooth,
 )
 from .heat_map import LONG, plot_heat_map, with_all_axes
-from .names import DRAWN, ERROR_LABELS, LABELS, SEARCHED, setting, shared_settings, symbol
+from .names import (
+    DRAWN,
+    ERROR_LABELS,
+    LABELS,
+    SEARCHED,
+    error_drawn,
+    setting,
+    shared_settings,
+    symbol,
+)
 from .styles import COLOURS, hue
 
 if TYPE_CHECKING:
@@ -145,10 +154,10 @@ def _light(colour: Any) -> Any:
 def _draw_measured(
     ax: "Axes", points: Any, abscissa: str, kinds: Sequence[str], lines: Sequence[Line]
 ) -> None:
-    """A user's points, each set in the colour of its line: errors of the first of the ``kinds``,
-    and of the others as far as they are there."""
+    """Draw measured points in the colours of their lines: errors of the first of the ``kinds``, and
+    of the others as far as they are given."""
     try:
-        columns = {str(one): np.asarray(points[one]) for one in points}
+        columns = {str(name): np.asarray(points[name]) for name in points}
     except (TypeError, KeyError, IndexError):
         columns = {}
     shapes = {column.shape for column in columns.values()}
@@ -159,56 +168,41 @@ def _draw_measured(
         allowed = "an error's name and _stderr, such as test_error_stderr"
         raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
-    if lacking := [one for one in (abscissa, kinds[0], *differing) if one not in columns]:
+    if lacking := [name for name in (abscissa, kinds[0], *differing) if name not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
-    measured = {kind: f"{kind}_stderr" for kind in kinds}
-    numbers: dict[str, Array] = {}
-    for one in (abscissa, *measured, *measured.values()):
-        if one not in columns:
-            continue
-        try:
-            numbers[one] = columns[one].astype(float)
-        except (TypeError, ValueError):
-            raise InvalidArgument("points", one, "of numbers") from None
-        if one in measured.values() and np.any(numbers[one] < 0):
-            allowed = f"of a {one} that is 0 or more"
-            raise InvalidArgument("points", float(numbers[one].min()), allowed)
-    x = numbers[abscissa]
-    told_apart = [dim for dim in lines[0].at if dim in columns]
-    left = np.ones(len(x), dtype=bool)
+    stderrs = [f"{kind}_stderr" for kind in kinds if f"{kind}_stderr" in columns]
+    names = [abscissa, *(kind for kind in kinds if kind in columns), *stderrs]
+    try:
+        numbers = {name: columns[name].astype(float) for name in names}
+    except (TypeError, ValueError):
+        raise InvalidArgument("points", ", ".join(names), "of numbers") from None
+    for name in stderrs:
+        if (numbers[name] < 0).any():
+            allowed = f"of a {name} that is 0 or more"
+            raise InvalidArgument("points", float(numbers[name].min()), allowed)
+    x, no_bars = numbers[abscissa], np.zeros(len(columns[abscissa]))
+    dims = [dim for dim in lines[0].at if dim in columns]
+    drawn = np.zeros(len(x), dtype=bool)
     for line in lines:
-        own = np.ones(len(x), dtype=bool)
-        for dim in told_apart:
-            own &= [_same(value, line.at[dim]) for value in columns[dim].tolist()]
-        left &= ~own
-        for kind, stderr in measured.items():
-            if own.any() and kind in columns:
+        matches = [[_same(v, line.at[dim]) for v in columns[dim].tolist()] for dim in dims]
+        on_line = np.broadcast_to(np.all(matches, axis=0), x.shape)
+        drawn |= on_line
+        for kind in kinds if on_line.any() else ():
+            if kind in columns:
                 face = line.colour if kind == kinds[0] else "white"
-                bars = numbers.get(stderr, np.zeros(len(x)))[own]
+                bars = numbers.get(f"{kind}_stderr", no_bars)[on_line]
                 style = {"color": line.colour, "markerfacecolor": face}
-                draw_points(ax, x[own], numbers[kind][own], bars, **style)
-    known = not numbers.keys().isdisjoint(measured.values())
-    draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' if known else ''}")
-    if left.any():
-        where = ", ".join(f"{dim} {columns[dim][left].tolist()[0]}" for dim in told_apart)
+                draw_points(ax, x[on_line], numbers[kind][on_line], bars, **style)
+    draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' * bool(stderrs)}")
+    if not drawn.all():
+        where = ", ".join(f"{dim} {columns[dim][~drawn].tolist()[0]}" for dim in dims)
         raise InvalidArgument("points", where, "on the lines that the curve has")
 
 
 def _same(value: Any, at: Any) -> bool:
-    """Whether a value of a point is that of a line, as far as its digits may differ."""
+    """True if a value of a point is the value of a line, up to its digits."""
     both = isinstance(value, (int, float)) and isinstance(at, (int, float))
     return isclose(value, at, rel_tol=1e-6) if both else bool(value == at)
-
-
-def error_drawn(known: Container[Any], error: str | None = None) -> str:
-    """The error to draw: the one asked for, or that of the ``known`` which matters most; one that
-    is not known is refused."""
-    usual = "classification_error" if "classification_error" in known else "test_error"
-    name = usual if error is None else error
-    if name not in DRAWN or name not in known:
-        allowed = ", ".join(one for one in DRAWN if one in known)
-        raise InvalidArgument("error", error, f"one of {allowed}")
-    return name
 
 
 def abscissa_of(curve: "xarray.Dataset", name: str) -> str:
@@ -252,7 +246,7 @@ def in_words(kind: str) -> str:
 
 
 def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
-    """Say in the legend which error is drawn how, and after it what is ``drawn`` so."""
+    """Label the line style of each error in the legend, with the name of what is ``drawn``."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
         label = ", ".join(filter(None, [in_words(kind), drawn]))

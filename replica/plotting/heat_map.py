@@ -7,9 +7,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, axes, finish, set_scale
-from .legend import SMALL
-from .names import DRAWN, LABELS, SEARCHED, number_text, setting, shared_settings
+from .axes import COLOUR_MAP, SMALL, axes, finish, set_scale
+from .names import DRAWN, LABELS, SEARCHED, error_drawn, number_text, setting, shared_settings
 
 if TYPE_CHECKING:
     import xarray
@@ -47,10 +46,7 @@ def plot_heat_map(
     >>> ax = plot_heat_map(grid)
     """
     curve = with_all_axes(curve)
-    if error not in DRAWN or error not in curve.data_vars:
-        allowed = f"one of {', '.join(one for one in DRAWN if one in curve.data_vars)}"
-        raise InvalidArgument("error", error, allowed)
-    grid = curve[error]
+    grid = curve[error_drawn(curve.data_vars, error)]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
         raise InvalidArgument(
@@ -93,7 +89,7 @@ def draw_heat_map(
     mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
     bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
     if known.size and known.max() > known.min():
-        levels = round_values(float(known.min()), float(known.max()), logarithmic=wide)
+        levels = contour_levels(float(known.min()), float(known.max()))
         of = values if contours is None else contours
         drawn = ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7)
         bar.add_lines(drawn)
@@ -106,44 +102,38 @@ def draw_heat_map(
 
 
 def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
-    """The values of contours beside them, but those that would lie on others, which leave no gap
-    either."""
+    """Label contours by their values, without labels that would overlap others."""
     tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    kept: list[Any] = []
+    extents: list[Any] = []
     places = []
     for text in [*tried]:
         extent = text.get_window_extent()
-        if not any(extent.overlaps(other) for other in kept):
-            kept.append(extent)
+        if not any(extent.overlaps(other) for other in extents):
+            extents.append(extent)
             places.append(text.get_position())
         text.remove()
     if places:
         ax.clabel(drawn, fmt=texts, fontsize=SMALL, manual=places)
 
 
-def round_values(low: float, high: float, *, logarithmic: bool = False) -> list[float]:
-    """Some values of few digits between ``low`` and ``high``, MOST_LEVELS at most.
+def contour_levels(low: float, high: float) -> list[float]:
+    """Some values of few digits between ``low`` and ``high``, spaced by factors over a decade.
 
     Examples
     --------
-    >>> [round(one, 9) for one in round_values(0.142, 0.208)]
+    >>> [round(level, 9) for level in contour_levels(0.142, 0.208)]
     [0.15, 0.16, 0.17, 0.18, 0.19, 0.2]
-    >>> [round(one, 9) for one in round_values(0.02, 0.9, logarithmic=True)]
-    [0.03, 0.05, 0.1, 0.2, 0.3, 0.5]
+    >>> [round(level, 9) for level in contour_levels(0.02, 0.9)]
+    [0.05, 0.1, 0.2, 0.5]
     """
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
-    if not logarithmic:
-        ticks = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low, high)
-        return [float(one) for one in ticks if low < one < high]
-    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)))
-    for digits in (1, 1.5, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,):
-        values = np.outer(decades, digits).ravel()
-        values = values[(low < values) & (values < high)]
-        if values.size <= MOST_LEVELS:
-            break
-    return [float(one) for one in values[:: -(-values.size // MOST_LEVELS) or 1]]
+    locator: Any = MaxNLocator(MOST_LEVELS)
+    if low > 0 and (decades := np.log10(high / low)) > 1:
+        subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0, 3.0) if decades < 4 else (1.0,)
+        locator = LogLocator(subs=subs, numticks=MOST_LEVELS)
+    return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
 def mark_optimum(ax: "Axes", x: float, y: float) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidArgument
+
 LABELS = {
     "alpha": r"readout samples per dimension $\alpha = n/d$",
     "samples": r"readout samples $n$",
@@ -35,6 +37,16 @@ SEARCHED = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
 DRAWN = ERROR_LABELS | SEARCHED  # what a figure has as its ordinate
 
 
+def error_drawn(known: Container[Any], error: str | None = None) -> str:
+    """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
+    usual = "classification_error" if "classification_error" in known else "test_error"
+    name = usual if error is None else error
+    if name not in DRAWN or name not in known:
+        allowed = ", ".join(one for one in DRAWN if one in known)
+        raise InvalidArgument("error", error, f"one of {allowed}")
+    return name
+
+
 def symbol(name: str) -> str:
     """The symbol of a parameter, out of its label; the name of one that has no label."""
     label = LABELS.get(name, name)
@@ -58,9 +70,9 @@ def setting(name: str, value: Any) -> str:
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
-    own = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
+    stated = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
     single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
-    return own | {name: value for name, value in single.items() if name not in varying}
+    return stated | {name: value for name, value in single.items() if name not in varying}
 
 
 def number_text(value: float) -> str:
@@ -77,7 +89,7 @@ def number_text(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """The name of a function as it is to be read: a power with one sign, and no mathtext."""
+    """Name of a function without mathtext, with ^ for a power."""
     return text.replace("**", "^").replace("$", r"\$")
 
 
@@ -118,7 +130,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
 
 
 def visible(text: str) -> int:
-    """About how many characters wide a text is once its mathtext is drawn."""
+    """Approximate width of a text, in characters, once its mathtext is drawn."""
     for long, short in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
         text = text.replace(long, short)
     for name in ("alpha", "beta", "gamma", "lambda", "Delta", "eta"):

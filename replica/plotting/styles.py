@@ -30,7 +30,7 @@ _style = ContextVar("style", default=USUAL)
 
 
 def current() -> Style:
-    """The style of figures drawn here."""
+    """Style in effect."""
     return _style.get()
 
 
@@ -104,5 +104,5 @@ def style(
 
 
 def hue(place: int) -> str:
-    """A colour of the style, by its place in their order."""
+    """Colour number ``place`` of the style."""
     return COLOURS[place % len(COLOURS)] if current().colours else f"C{place}"

@@ -136,8 +136,8 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     array that it keeps.  Functions of the library and of numpy do neither.
     """
     module = str(getattr(function, "__module__", None))
-    own = isinstance(function, np.ufunc) or module.startswith("replica.")
-    copied = np.asarray if own else np.array
+    trusted = isinstance(function, np.ufunc) or module.startswith("replica.")
+    copied = np.asarray if trusted else np.array
     values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
@@ -226,8 +226,11 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
 
 
 def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
-    """Arrays of N cases with so many ``axes`` of one length beside that of the cases: of each where
-    that is left out, and 0 where None is given.  The first, which is given, has the length."""
+    """Arrays (N, p, ..., p) of N cases, each with its number of ``axes`` of length p.
+
+    The first array has p as the length of its last axis.  Arrays without the axis of the cases are
+    repeated; arrays given as None are 0.
+    """
     first = next(iter(axes))
     arrays = {
         name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
@@ -300,10 +303,10 @@ def check_elementwise(
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        seen = f"{type(error).__name__}: {error}"
+        raised = f"{type(error).__name__}: {error}"
         arrays = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
-        raise InvalidArgument(argument, f"{name} ({seen})", allowed) from error
+        raise InvalidArgument(argument, f"{name} ({raised})", allowed) from error
     if not (np.abs(y) <= FINITE).all():  # NaN too
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(y).all() else "inf or nan"
@@ -314,20 +317,17 @@ def check_elementwise(
 def check_order(
     argument: str, name: str, function: Callable[..., Array], x: Array, values: Array
 ) -> None:
-    """Refuse a function, called ``name``, whose ``values`` at x (T, ...) are others when it is
-    called again, or depend on which of its points comes first."""
-    points = x.reshape(len(x), -1)
-
-    def check(values: Array, expected: Array, allowed: str) -> None:
-        if not (np.abs(values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
-            raise InvalidArgument(argument, name, f"of one value at each point, {allowed}")
-
-    with np.errstate(all="ignore"):
-        check(function(*x), values, "and this does not return the same twice")
-        for k in range(points.shape[1]):
-            turned = function(*np.roll(points, k, axis=1))
-            allowed = (
-                "whichever is the first of an array: np.vectorize returns whole numbers where its "
-                "first value is one (otypes=[float] mends that)"
-            )
-            check(turned, np.roll(values.ravel(), k), allowed)
+    """Refuse a function whose ``values`` at x (T, ...) change when it is called again, or when
+    another point comes first."""
+    points, values = x.reshape(len(x), -1), values.ravel()
+    for k in range(points.shape[1]):
+        with np.errstate(all="ignore"):
+            again, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
+        if not (np.abs(again - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            reason = "and this does not return the same twice"
+            if k:
+                reason = (
+                    "whichever is the first of an array: np.vectorize returns whole numbers where "
+                    "its first value is one (otypes=[float] mends that)"
+                )
+            raise InvalidArgument(argument, name, f"of one value at each point, {reason}")

@@ -29,7 +29,7 @@ def describe(problem: Problem) -> dict[str, Any]:
 
 
 def _of_rows(problem: Problem) -> dict[str, Any]:
-    """What a network's theory is asked for, beside the step and its width."""
+    """Options of a network's theory other than the step and the width."""
     if problem.rows is None:
         return {}
     norms = {} if problem.rows.row_norms else {"row_norms": False}

@@ -82,23 +82,21 @@ def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
     """
     try:
         loadings = np.array(r, dtype=float)
+        loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
         variances, biases = np.array(c, dtype=float), np.array(bias, dtype=float)
         shares = np.ones(1) if fractions is None else np.array(fractions)
-        loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
-        sizes = {len(loadings), variances.size, biases.size, shares.size}
-        groups = max(sizes)
-        fit = max(variances.ndim, biases.ndim) <= 1 and loadings.ndim <= 2 and shares.ndim == 1
-        if not loadings.size or sizes - {1, groups} or not fit:
+        shapes = (x.shape for x in (variances, biases, shares))
+        (groups,) = np.broadcast_shapes(loadings.shape[:1], *shapes)
+        if not loadings.size or loadings.ndim > 2 or shares.ndim != 1:
             raise ValueError
     except ValueError:
-        raise InvalidArgument(
-            "r",
-            r,
+        allowed = (
             "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
-            f"or (A,); c is {c}, bias {bias}, fractions {fractions}",
-        ) from None
-    columns = loadings, variances.reshape(-1, 1), biases.reshape(-1, 1)
-    return np.column_stack([np.broadcast_to(x, (groups, *x.shape[1:])) for x in columns])
+            f"or (A,); c is {c}, bias {bias}, fractions {fractions}"
+        )
+        raise InvalidArgument("r", r, allowed) from None
+    columns = (np.broadcast_to(x, groups) for x in (variances, biases))
+    return np.column_stack([np.broadcast_to(loadings, (groups, loadings.shape[1])), *columns])
 
 
 def _cosine_matrix(gamma: Any, directions: int, spikes: int) -> Array:

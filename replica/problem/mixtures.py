@@ -147,8 +147,9 @@ class GaussianMixture:
 
 
 def semidefinite(covariances: Array, epsilon: float) -> Array:
-    """The ``covariances`` (..., K, K) of numbers with the relative rounding ``epsilon``: of single
-    precision without the negative eigenvalues that it makes, which double precision would see.
+    """Positive semidefinite ``covariances`` (..., K, K) of numbers known to a share ``epsilon``.
+
+    Negative eigenvalues that result from the rounding of single precision are set to 0.
 
     Raises
     ------

@@ -7,12 +7,9 @@ the two it is.
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-
-from solvers.results import Array
 
 from ..errors import InvalidArgument, meant
 from .activation import Activation
@@ -20,36 +17,6 @@ from .checks import FINITE, assign, flag, number
 from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
-
-
-class RowLaw(Protocol):
-    """Law of the rows of a network after its steps, as tables of moments use it."""
-
-    @property
-    def row_norms(self) -> bool:
-        """True if the fluctuation of the rows' norms is included."""
-
-    @property
-    def reuse(self) -> float:
-        """Share of the readout's samples that are samples of the step."""
-
-    @property
-    def gamma(self) -> Any:
-        """Cosines of the gradient's direction u with the coordinates of the inputs."""
-
-    @property
-    def merge_key(self) -> Array:
-        """Values (A,) for the groups; groups with different values are not merged."""
-
-    @property
-    def v(self) -> float:
-        """d times the variance of the squared row norms; 0 if it is not included."""
-
-    def covariance_of(self, groups: NDArray[np.int64]) -> Any:
-        """Row covariances of the given ``groups``."""
-
-    def kind_invariants(self, groups: NDArray[np.int64], slopes: Array) -> Array:
-        """Invariants (G, n) of ``groups``, equal for groups whose rows have equal responses."""
 
 
 class Problem(ABC):
@@ -90,8 +57,8 @@ class Problem(ABC):
         return object.__new__(cls)
 
     @property
-    def rows(self) -> RowLaw | None:
-        """Law of the rows of a network after its steps; None for other problems."""
+    def rows(self) -> Any:
+        """Law of the rows of a network after its steps, a NetworkRows; None for other problems."""
         return None
 
     @property

@@ -20,7 +20,7 @@ from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, RowLaw, check_alone, check_readout
+from .problem import Problem, check_alone, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -40,7 +40,7 @@ class Origin:
 
     step: Problem
     features: "SpikedRandomFeatures" = field(repr=False, compare=False)
-    rows: RowLaw | None = None
+    rows: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -203,7 +203,7 @@ class SpikedRandomFeatures(Problem):
             fractions=self.fractions,
             gamma=self.gamma if self.rows is None else self.rows.gamma,
             directions=self.directions,
-            key=0.0 if self.rows is None else self.rows.merge_key,
+            key=0.0 if self.rows is None else self.rows.kinds.readout,
         )
 
     @cached_property
@@ -212,7 +212,7 @@ class SpikedRandomFeatures(Problem):
         return Components.from_law(self.inputs, self.geometry.gamma, self.labels.combinations)
 
     @cached_property
-    def rows(self) -> RowLaw | None:
+    def rows(self) -> Any:
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
 
@@ -253,10 +253,7 @@ class SpikedRandomFeatures(Problem):
         base, beta = self, self.beta if beta is None else beta
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
-            if self.rows is not None:
-                rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
-                step_values = {"theory": "network"} | rows | step_values
-            base = self.step.model_at(beta=beta, **step_values)
+            base = self._after_step(beta, step_values)
         new_values = {"beta": beta, "dimension": self.dimension, **values}
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
@@ -266,11 +263,16 @@ class SpikedRandomFeatures(Problem):
         it."""
         if not self.follows_alpha:
             return self
-        step = replace(self.step, alpha0=float(alpha))
-        how: dict[str, Any] = {"beta": self.beta, "dimension": self.dimension}
-        if self.rows is None:
-            return step.srf(**how)
-        return step.network(**how, row_norms=self.rows.row_norms, reuse=self.rows.reuse)
+        model = self._after_step(self.beta, {"alpha0": float(alpha)})
+        return replace(model, dimension=self.dimension)
+
+    def _after_step(self, beta: float, values: dict[str, Any]) -> "SpikedRandomFeatures":
+        """The model after the same step with other ``values`` of its fields."""
+        if self.rows is not None:
+            rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
+            values = {"theory": "network"} | rows | values
+        model: SpikedRandomFeatures = self.step.model_at(beta=beta, **values)
+        return model
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """The model with ``bias`` added to all neurons, and by default no trained bias."""
@@ -281,8 +283,7 @@ Model = SpikedRandomFeatures  # short name for the packages of equations
 
 
 def check_model(model: Any, alpha: Any = None) -> SpikedRandomFeatures:
-    """``model`` if it is a SpikedRandomFeatures, at ``alpha`` readout samples over dimension where
-    its step follows that; else InvalidArgument."""
+    """Checked ``model``, at ``alpha`` readout samples over dimension if its step follows alpha."""
     if not isinstance(model, SpikedRandomFeatures):
         raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
     if not model.follows_alpha:

@@ -21,33 +21,3 @@ from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, penalty_on_m
 from .special_directions import norm_variance
-
-__all__ = [
-    "LARGEST_MATRIX",
-    "RESPONSE_TOLERANCE",
-    "SMALLEST_ERROR",
-    "THINNEST_FIELD",
-    "Conjugates",
-    "Errors",
-    "Field",
-    "Overlaps",
-    "Responses",
-    "Rows",
-    "Scores",
-    "Signal",
-    "Susceptibility",
-    "TabulatedRows",
-    "field_at_nodes",
-    "norm_variance",
-    "one_pass",
-    "penalty_on_m",
-    "relative_change",
-    "responses_of",
-    "ridge",
-    "ridge_errors",
-    "ridge_scores",
-    "solve_and_check",
-    "solve_damped",
-    "variance_given_tau",
-    "with_residuals",
-]

@@ -3,10 +3,3 @@
 from .density import SpectralDensity
 from .layer import LayerSpectrum
 from .spectrum import Spectrum, spectrum
-
-__all__ = [
-    "LayerSpectrum",
-    "SpectralDensity",
-    "Spectrum",
-    "spectrum",
-]

@@ -10,24 +10,3 @@ from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
 from .step import Step
-
-__all__ = [
-    "THEORIES",
-    "THRESHOLD",
-    "AfterStep",
-    "FirstSampleWeights",
-    "GradientStep",
-    "Kinds",
-    "NetworkRows",
-    "Stage",
-    "Staircase",
-    "Step",
-    "after_each_step",
-    "batches_of_steps",
-    "features_at_dimension",
-    "first_sample_weights",
-    "mean_output",
-    "model_of",
-    "reason_not_covered",
-    "staircase",
-]

@@ -80,11 +80,6 @@ class NetworkRows:
         return self.tabulated.rows
 
     @property
-    def merge_key(self) -> Array:
-        """First-step readouts (A,): groups of ``published`` with different ones are not merged."""
-        return self.kinds.readout
-
-    @property
     def gamma(self) -> Any:
         """Cosines of the spike's direction u with the directions of the target."""
         return self.all_groups.basis[0, : self.step.directions, None]

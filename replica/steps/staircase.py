@@ -198,12 +198,8 @@ def _learnable_part(g: Target, student: Activation) -> Target:
 
     grid = np.random.default_rng(0).standard_normal((g.dimension, 400))
     if np.ptp(learnable(*grid)) <= 1e-9 * np.abs(g(*grid)).max():
-        degrees = [
-            f"{least}" if end == least else f"{kind} ones" + ("" if end == np.inf else f" to {end}")
-            for kind, least, end in (("odd", 1, odd), ("even", 2, even))
-            if end >= least
-        ]
-        allowed = f"of Hermite degrees that {student.name} can learn: {' and '.join(degrees)}"
+        degrees = f"odd ones up to {max(odd, 0):g}, even ones up to {max(even, 0):g}"
+        allowed = f"of Hermite degrees that {student.name} can learn: {degrees}"
         raise InvalidArgument("target", g.name, allowed)
     return MultiIndex(learnable, g.dimension, g.name)
 

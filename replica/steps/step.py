@@ -33,7 +33,6 @@ from ..problem import (
     problem_repr,
 )
 
-ETA_RANGE = "0 or more (eta/p)"
 MISSING_ETA = "given: the learning rate over the width, eta/p"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
@@ -200,24 +199,18 @@ class Step(Problem):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
-        if not several and isinstance(self.alpha0, str) and self.alpha0 == "alpha":
-            return (("alpha", number("eta", self.eta, 0, FINITE, ETA_RANGE)),)
         try:
-            return tuple(
-                (
-                    _checked_alpha0(alpha0),
-                    number("eta", eta, 0, FINITE, MISSING_ETA if eta is None else ETA_RANGE),
-                )
-                for alpha0, eta in (self.steps if several else (single,))
-            )
+            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single,))]
         except (TypeError, ValueError):
-            if not several:
-                raise
-            raise InvalidArgument(
-                "steps",
-                self.steps,
-                "a sequence of pairs (alpha0, eta): alpha0 positive or inf, eta 0 or more",
-            ) from None
+            allowed = "a sequence of pairs (alpha0, eta)"
+            raise InvalidArgument("steps", self.steps, allowed) from None
+        checked = []
+        for alpha0, eta in pairs:
+            if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
+                alpha0 = _checked_alpha0(alpha0)
+            allowed = MISSING_ETA if eta is None else "0 or more (eta/p)"
+            checked.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
+        return tuple(checked)
 
 
 def check_is_step(step: Any) -> None:

@@ -71,12 +71,17 @@ def imports(module):
 
 
 def face(name):
-    """The names that a package offers: its ``__all__``."""
-    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
-            return {element.value for element in node.value.elts}
-    return set()
+    """The names that a package offers: what its ``__init__`` defines, or imports from inside."""
+    found = set()
+    for node in ast.parse(FILES[name].read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+    return found
 
 
 @pytest.mark.parametrize("module", FILES)

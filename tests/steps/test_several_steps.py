@@ -219,8 +219,8 @@ def test_one_pair_is_the_one_step_form():
         (dict(steps=()), "alpha0 must be positive or inf"),
         (dict(steps=3), "steps must be a sequence of pairs"),
         (dict(steps=[(1, 2), (1, 2, 3)]), "steps must be a sequence of pairs"),
-        (dict(steps=[(1, 2), (0, 2)]), "steps must be a sequence of pairs .*alpha0 positive"),
-        (dict(steps=[(1, 2), (1, -2)]), "steps must be a sequence of pairs .*eta 0 or more"),
+        (dict(steps=[(1, 2), (0, 2)]), "alpha0 must be positive or inf"),
+        (dict(steps=[(1, 2), (1, -2)]), "eta must be 0 or more"),
     ],
 )
 def test_steps_that_are_refused(changes, message):

@@ -6,27 +6,3 @@ from .conditional_gaussian import draw_gaussian
 from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
 from .given import as_given, first_layer, instance_of
 from .inputs import INPUT_BLOCK, gaussian_inputs, mixed_inputs
-
-__all__ = [
-    "INPUT_BLOCK",
-    "MOST",
-    "Instance",
-    "arrays",
-    "as_given",
-    "check_array",
-    "draw",
-    "draw_gaussian",
-    "first_layer",
-    "gaussian_inputs",
-    "gradient_step",
-    "instance_of",
-    "mixed_inputs",
-    "seed_count",
-    "seed_sequence",
-    "size",
-    "spiked_model",
-    "spread",
-    "streams",
-    "trajectory",
-    "whole",
-]

@@ -14,8 +14,6 @@ from typing import Any
 
 from replica.errors import InvalidArgument
 
-__all__ = ["FIGURES", "Entry", "Figure", "figure"]
-
 
 @dataclass(frozen=True)
 class Entry:

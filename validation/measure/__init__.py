@@ -8,16 +8,3 @@ from .learned import MeasuredFunction, measured_function
 from .neurons import Alignment, Spike, alignment, spike
 from .published_step import SingleStep, initial_layer, single_step
 from .spectrum import eigenvalues
-
-__all__ = [
-    "Alignment",
-    "MeasuredFunction",
-    "SingleStep",
-    "Spike",
-    "alignment",
-    "eigenvalues",
-    "initial_layer",
-    "measured_function",
-    "single_step",
-    "spike",
-]

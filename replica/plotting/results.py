@@ -1,0 +1,240 @@
+"""Figures of single results: a confusion matrix, optima, a spectrum, a staircase."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from solvers.results import Array
+
+from ..errors import InvalidArgument
+from .axes import SMALL, add_legend, axes, finish, from_zero, panel_below, set_scale
+from .names import ERROR_LABELS, LABELS
+from .styles import hue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHADES = "Blues"  # of shares, from none to all
+ACROSS = 40  # characters of names side by side
+LARGEST = 9.0  # of shares, in points
+
+
+def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
+    """The shares of the answers, a row for each class, in percent; grey of a class without inputs.
+
+    Parameters
+    ----------
+    point : Solution
+        Of several classes, as :func:`replica.solve` returns it.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If the point has no confusion matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from replica import FeatureSample, solve
+    >>> from replica.plotting import plot_confusion
+    >>> rng = np.random.default_rng(0)
+    >>> of = rng.integers(0, 3, 150)
+    >>> features = rng.standard_normal((3, 8))[of] + rng.standard_normal((150, 8))
+    >>> sample = FeatureSample(features=features, labels=of)
+    >>> ax = plot_confusion(solve(sample, samples=50, lam=0.1))  # as .plot_confusion()
+    """
+    if getattr(point, "confusion", None) is None or not point.converged:
+        allowed = "a converged one of three classes or more, which has a confusion matrix"
+        raise InvalidArgument("point", type(point).__name__, allowed)
+    ax, shares = axes(ax), 100 * point.confusion
+    names = [str(name) for name in point.model.classes]
+    ax.set_facecolor("0.85")
+    ax.imshow(shares, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
+    places = range(len(names))
+    crowded = len(names) * max(map(len, names)) > ACROSS
+    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
+    ax.set_xticks(places, names, **turned)
+    ax.set_yticks(places, names)
+    ax.tick_params(length=0, labelsize=SMALL)
+    figure: Any = ax.get_figure(root=True)
+    width, height = (pixels / (figure.dpi / 72) / len(names) for pixels in ax.bbox.size)
+    size = min(LARGEST, width / 2.2, height / 1.3)  # of "100", and what is between rows
+    for i, j in np.argwhere(shares >= 0.5):  # what is not 0 in percent
+        ink = "white" if shares[i, j] > 60 else "black"
+        ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
+    return finish(ax, "answer (% of the rows of a class)", "class", point.settings)
+
+
+def plot_optima(
+    points: Sequence[Mapping[str, Any]],
+    ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
+) -> "Axes":
+    """The smallest test error against alpha; in a panel cut off below, the best lam and eta.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+        "alpha", "lam", "eta" (NaN where it was not varied), "test_error" and, where one of the
+        first two lies at an end of the range searched, its name in "at_edge": its marker is open.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    described : mapping, optional
+        Settings to state in a title; lam or eta among them was held, and is not drawn.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures, optimal_lambda
+    >>> from replica.plotting import plot_optima
+    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
+    >>> points = []
+    >>> for alpha in (0.5, 1, 2):
+    ...     best = optimal_lambda(model, alpha=alpha)
+    ...     errors = dict(lam=best.lam, eta=best.eta, test_error=best.test_error)
+    ...     points.append(dict(alpha=alpha, **errors))
+    >>> ax = plot_optima(points)
+    """
+    ax = axes(ax)
+    below = panel_below(ax, 0.4)
+    alpha = np.array([point["alpha"] for point in points])
+    ax.plot(alpha, [point["test_error"] for point in points], ".-", color=hue(0))
+    for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
+        best = np.array([point[name] for point in points], dtype=float)
+        if np.isfinite(best).any() and (described or {}).get(name) is None:
+            style: dict[str, Any] = {"color": hue(i + 1), "markersize": 4}
+            below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
+            ends = np.array([name in point.get("at_edge", "").split() for point in points])
+            if ends.any():
+                style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
+                below.plot(alpha[ends], best[ends], marker, **style)
+    low, high = below.dataLim.intervaly
+    if high > 10 * low:  # of less, a logarithmic axis has few ticks
+        below.set_yscale("log")
+    below.margins(y=0.2)
+    set_scale(ax, alpha)
+    from_zero(ax)
+    finish(ax, "", ERROR_LABELS["test_error"], described)
+    below.set_xlabel(LABELS["alpha"])
+    add_legend(below)
+    return ax
+
+
+def plot_spectrum(
+    spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
+) -> "Axes":
+    """Density of the bulk, over a histogram of simulated eigenvalues if they are given.
+
+    On a logarithmic abscissa the ordinate is x times the density, so that areas are masses.
+
+    Parameters
+    ----------
+    spectrum : Spectrum or LayerSpectrum
+        As :func:`replica.spectrum` returns it.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    eigenvalues : array (p,) or (draws, p), optional
+        Of simulated matrices.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, spectrum
+    >>> from replica.plotting import plot_spectrum
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
+    """
+    ax = axes(ax)
+    intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
+    lines = [(x, spectrum.density(x)) for x in intervals]
+    # tails below that are thinner than the line
+    least = 1e-4 * max(float((x * y).max()) for x, y in lines)
+    lines = [(x[x * y > least], y[x * y > least]) for x, y in lines]
+    lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
+    low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
+    logarithmic = high / low > 30  # a linear abscissa leaves small eigenvalues no room
+    if eigenvalues is not None:
+        if np.ndim(eigenvalues) not in (1, 2):
+            raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
+        values = np.ravel(eigenvalues)
+        edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
+        count, _ = np.histogram(values, edges)
+        width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
+        height = count / values.size / width
+        ax.stairs(height, edges, fill=True, color="0.8", label="simulated eigenvalues")
+    for i, (x, y) in enumerate(lines):
+        ax.plot(x, x * y if logarithmic else y, color=hue(0), label="" if i else "theory")
+    if logarithmic:
+        ax.set_xscale("log")
+    from_zero(ax)
+    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    beyond = [x for x in spectrum.outliers_at(p) if high < x and (logarithmic or x < 3 * high)]
+    if beyond:
+        style: dict[str, Any] = {"color": hue(0), "markersize": 7, "clip_on": False}
+        ax.plot(beyond, [0] * len(beyond), "v", label="outlier, theory", **style)
+    ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
+    abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
+    return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)
+
+
+def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:
+    """Points of a density, with zeros added at the sharp ends of its interval."""
+    ends = spectrum.edges[interval][spectrum.sharp[interval]]
+    x, y = np.append(x, ends), np.append(y, np.zeros(ends.size))
+    order = np.argsort(x)
+    return x[order], y[order]
+
+
+def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
+    """Share of the target's variance that can be explained after each step, as a staircase.
+
+    Parameters
+    ----------
+    staircase : Staircase
+        As returned by :func:`replica.staircase`.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+
+    Examples
+    --------
+    >>> from replica import staircase
+    >>> from replica.plotting import plot_staircase
+    >>> ax = plot_staircase(staircase("z1 + z1*z2 + z1*z2*z3"))
+    """
+    ax = axes(ax)
+    shares = [0.0, *(stage.explained for stage in staircase.stages)]
+    for step, stage in enumerate(staircase.stages, start=1):
+        low, high = shares[step - 1 : step + 1]
+        linear = step <= staircase.linear_stages
+        colour = hue(0) if linear else hue(1)
+        ax.bar(step, high - low, bottom=low, width=1.0, color=colour, alpha=0.25, linewidth=0)
+        ax.plot([step - 0.5, step - 0.5, step + 0.5], [low, high, high], color=colour)
+        samples = "d" if stage.leap == 1 else f"d^{stage.leap}"
+        names = "\n".join(_sum_of_coordinates(direction) for direction in stage.directions)
+        ax.annotate(
+            f"{names}\n$n\\sim {samples}$",
+            (step, high),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL,
+        )
+    lines = max((len(stage.directions) for stage in staircase.stages), default=0) + 1
+    ax.set_ylim(0, 1.08 + 0.07 * lines)
+    ax.set_xlim(0.4, max(2, len(staircase.stages)) + 0.6)
+    ax.set_yticks(np.linspace(0, 1, 6))
+    ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
+    each = "giant step, each on a fresh batch of $n$ samples"
+    described = {name: staircase.settings[name] for name in staircase.settings if name != "degree"}
+    return finish(ax, each, "share of the variance in reach", described)
+
+
+def _sum_of_coordinates(direction: Array) -> str:
+    """A direction (r,) as text, such as 0.97 z1 + 0.24 z2, up to parts that two digits show."""
+    if np.count_nonzero(np.abs(direction) > 5e-3) == 1:
+        return f"$z_{np.abs(direction).argmax() + 1}$"
+    parts = [f"{x:+.2f}\\,z_{i}" for i, x in enumerate(direction, 1) if abs(x) > 5e-3]
+    return f"${' '.join(parts)}$".replace("$+", "$", 1)
