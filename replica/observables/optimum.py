@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
 SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
+# Relative tolerances of the error at a minimum: of its place on a table, and between this table and
+# ``solve``.  On reused samples, whose points take a hundred times as long, it is looked for on few
+# nodes: it may lie beside the best by as little as changes the error by the last of these.
+TOLERANCES, ON_REUSED = (1e-10, 1e-10), (1e-4, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ def optimal_lambda(
     alpha = needs_alpha(alpha, samples)
     limit = check_model(model, alpha)
     with deadline(seconds):
-        return _search(lambda _: limit, alpha, {"lam": axis})
+        return _search(lambda _: limit, alpha, {"lam": axis}, reused=limit.reuse > 0)
 
 
 def of_square(loss: Any) -> None:
@@ -261,7 +265,8 @@ def optimal_eta(
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     with deadline(limits(None, time_limit)[1]):
-        return _search(lambda rate: check_model(own.model_at(eta=rate), alpha), alpha, axes, lam)
+        rated = lambda rate: check_model(own.model_at(eta=rate), alpha)  # noqa: E731
+        return _search(rated, alpha, axes, lam, reused=own.reuse > 0)
 
 
 def _search(
@@ -269,6 +274,8 @@ def _search(
     alpha: float,
     axes: dict[str, Array],
     lam: float | None = None,
+    *,
+    reused: bool,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
     one of them: on finer tables until the lowest point is resolved."""
@@ -283,15 +290,15 @@ def _search(
         rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(rows, [x.size for x in varied])
 
-    level = 1
+    level, (rtol, change) = (0, ON_REUSED) if reused else (1, TOLERANCES)
     while True:
-        found = minima(partial(errors, level), list(axes.values()))
+        found = minima(partial(errors, level), list(axes.values()), rtol=rtol)
         local = [_local(one, [*axes]) for one in found]
         best = _optimum(local, model, {"alpha": alpha}, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
-        agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
+        agree = abs(local[0].test_error - best.test_error) <= change * best.test_error
         of = best.point.model
-        last = chooses_table(of) or table_at(of, level + 1) is None
+        last = not reused and (chooses_table(of) or table_at(of, level + 1) is None)
         if agree or last or not best.converged:
             return best
         level += 1

@@ -28,6 +28,7 @@ def evaluate_reused(
     loss: Loss,
     tol: float | None,
     time_limit: float,
+    level: int = 0,
 ) -> Evaluation:
     """Ridge regression at the points (alpha[i], lam[i]), arrays (P,), of a network that reuses
     samples.
@@ -93,7 +94,7 @@ def evaluate_reused(
         return points[found.open[points] & found.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # what is not finite is flagged
-        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on)
+        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
     found.close(RESIDUAL_TOLERANCE)
     found.overlaps, found.conjugates = _records(before, found.converged, len(shares))
     return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.chebyshev import interpolated
+from solvers.chebyshev import interpolant
 from solvers.resources import GivenUp, check_time
 from solvers.results import Array, Status
 from solvers.rules import gauss_hermite
@@ -30,7 +30,7 @@ LEVELS = (
     (120, 40, 200, 18),
     (180, 56, 280, 24),
 )
-BLOCK = 2**11  # nodes at once: 2 MB for every function of z
+BLOCK = 2**9  # nodes at once: .5 MB for every function of z
 MOST = 1e6  # nodes, of all kinds of neurons: 1 GB
 SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
@@ -208,12 +208,21 @@ def _neurons(
     of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz
     of_slope = np.stack([z**0, z, psi]) * wz
 
+    def smoothed_at(s: Array) -> Array:
+        """Averages (4, n) of sigma, sigma', sigma^2 and sigma'' over the noise of omega at s."""
+        mean, first, rest = student.moments(s, variance)
+        second = student.second_hermite(s, variance) / variance
+        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
+
+    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.outer(own, slope)))
+    smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, z.size * kappa.size / 4)
+
     def averages(nodes: slice) -> Array:
         """Averages over z of the smoothed student and its slope times functions of z, of its square
         and of its curvature."""
         check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
-        S0, S1, S2, dS1 = _smoothed(student, at, variance)
+        S0, S1, S2, dS1 = smoothed(at)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
     blocks = [averages(slice(i, i + BLOCK)) for i in range(0, len(kappa), BLOCK)]
@@ -261,15 +270,3 @@ def _neurons(
         fresh_mean=mu0, fresh_slope=mu1, fresh_variance=mu2, fresh_norm=by_norm,
         fresh_initial=fresh_initial,
     )  # fmt: skip
-
-
-def _smoothed(student: Activation, at: Array, variance: float) -> Array:
-    """Averages (4, *shape) of sigma, sigma', sigma^2 and sigma'' over ``at`` + sqrt(variance)
-    eta."""
-
-    def averages(s: Array) -> Array:
-        mean, first, rest = student.moments(s, variance)
-        second = student.second_hermite(s, variance) / variance
-        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
-
-    return interpolated(averages, at)

@@ -35,6 +35,7 @@ STEPS: list[dict[str, Any]] = [
 PENALTY = 0.1
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
 WIDTH = 1e-3  # of a line, in errors
+TESTS = 4  # test inputs over dimension: a quarter more error in a bar, in half the time
 ERRORS = ("test_error", "train_error")
 USES = ("all for both", "part for the readout", "part for the step", "split")
 LABELS = ("all for both", "half for the readout, all for the step",
@@ -46,8 +47,9 @@ def data(
     name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
-    dimension, seeds = (80, 3) if quick else (300, 16)
-    size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "store": store, "rng": 0}
+    dimension, seeds = (80, 3) if quick else (1000, 16)
+    size = {"dimension": dimension, "test_samples": TESTS * dimension, "seeds": seeds}
+    size |= {"store": store, "rng": 0, "workers": 1}
     make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if quick else 2])
     panels = [make(of, quick, size) for of in tracked(steps, progress)]
     return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
