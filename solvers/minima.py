@@ -143,9 +143,9 @@ def _refined(
     is finite.
 
     It is the minimum of the Chebyshev interpolant on the box.  While the last coefficients of the
-    interpolant are above ``rtol`` times its range, the box shrinks around its minimum.  The box moves
-    where the minimum lies on one of its sides, other than at the ``ends`` (k, 2) of the axes: a
-    valley oblique to the axes leads out of the box.
+    interpolant are above ``rtol`` times its range, the box shrinks around its minimum.  The box
+    moves where the minimum lies on one of its sides, other than at the ``ends`` (k, 2) of the axes:
+    a valley oblique to the axes leads out of the box.
     """
     limits, narrowed, points = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
     place, value = box.mean(axis=1), np.nan

@@ -27,7 +27,7 @@ target = "sin"
 # kinks = [-1, 1]
 # Samples of the step n0/d, or inf, the population's.
 alpha0 = 20
-# Learning rate eta~ = eta/p of the step; best in replica curve.
+# Learning rate eta~ = eta/p of the step; best in replica curve and plan.
 eta = 3
 # Learning rate eta/d = eta~ beta, in the place of --eta: the same at every beta.
 # rate = 3
@@ -88,7 +88,7 @@ beta = 1
 alpha = "0.2:3:15"
 # Readout samples n, with --weights or --features: numbers, which are rounded.
 # samples = "100:3000:12:log"
-# Ridge penalty lambda; best in replica curve and replica readout.
+# Ridge penalty lambda; best in replica curve, plan and readout.
 lam = [0.01, 0.1]
 # square (unless given), huber:D, absolute, quantile:Q; on labels +-1 also logistic, hinge,
 # squared_hinge.

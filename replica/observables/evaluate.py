@@ -23,9 +23,9 @@ from solvers.results import Array, Rows, Status
 from solvers.scan_minimum import lowest_minimum
 
 from ..convex import (
-    LOSSES,
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
+    LOSSES,
     Evaluation,
     Loss,
     Task,

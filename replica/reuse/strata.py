@@ -16,7 +16,6 @@ from solvers.resources import GivenUp, check_time
 from solvers.results import Array, Status
 from solvers.rules import gauss_hermite
 
-from ..problem import Activation
 from ..steps import Kinds, Step, batches_of_steps, mean_output
 from .nodes import count_nodes, gaussian_rule, sample_nodes
 
@@ -214,8 +213,9 @@ def _neurons(
         second = student.second_hermite(s, variance) / variance
         return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
 
-    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.outer(own, slope)))
-    smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, z.size * kappa.size / 4)
+    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.abs(own).max() * slope))
+    most = z.size * kappa.size / 4
+    smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, most)
 
     def averages(nodes: slice) -> Array:
         """Averages over z of the smoothed student and its slope times functions of z, of its square
