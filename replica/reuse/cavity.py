@@ -50,12 +50,15 @@ class Near(NamedTuple):
         Of the right-hand side in g.
     explicit, by_G : (A, A), (A, F, F)
         Of k_b in g at fixed G, and in G.
+    beside : list (A,) of lists
+        The samples a complex step of each g away, at fixed G.
     """
 
     jacobian: Array
     by_g: Array
     explicit: Array
     by_G: Array
+    beside: list[list[Seen]]
 
     def moved(self, steps: Array) -> Array:
         """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
@@ -70,14 +73,6 @@ class Near(NamedTuple):
     def stability(self) -> Array:
         """Derivatives k_bc = d k_b / d g_c, (A, A)."""
         return self.explicit + self.responses(self.moved(self.by_g))
-
-
-class Beside(NamedTuple):
-    """A complex step away from a point: response factors, covariance, and the samples there."""
-
-    g: Array
-    G: Array
-    at: list[Seen]
 
 
 class CavityEquations:
@@ -116,19 +111,12 @@ class CavityEquations:
         """How both equations change with g and G, from the samples there."""
         mapped = cavity_map(self.samples, at, self.links)
         jacobian = cavity_jacobian(self.samples, at, mapped)
-        each = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
-        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in each])
-        explicit = np.array([self.response(one).imag for one in each]).T / STEP.imag
+        beside = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
+        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in beside])
+        by_g /= STEP.imag
+        explicit = np.array([self.response(one).imag for one in beside]).T / STEP.imag
         inverse = np.linalg.inv(mapped)
-        return Near(jacobian, by_g / STEP.imag, explicit, -inverse @ by_g @ inverse / STEP.imag)
-
-    def beside(
-        self, g: Array, G: Array, near: Near, moved: Array, step: Array, lam: Any = None
-    ) -> Beside:
-        """A complex step away: the response factors ``moved``, and where the right-hand side of
-        (21.7) takes the ``step``, or the penalty is ``lam``."""
-        after = G + STEP * near.moved(step)
-        return Beside(moved, after, self.seen(moved, after, lam))
+        return Near(jacobian, by_g, explicit, -inverse @ by_g @ inverse, beside)
 
     def off(self, g: Array, G: Array, at: list[Seen]) -> Off:
         """What is left of (21.7) and (21.10); NaN where a variance D is negative."""

@@ -81,6 +81,7 @@ def evaluate_reused(
                 train_error=errors.train,
                 loss_error=(errors.test + noise) / 2,
                 train_loss=errors.train / 2,
+                classification_error=errors.classification if model.labels.binary else np.nan,
                 residual=errors.residual,
                 quadrature_error=change,
                 iterations=found.iterations[i] + last.iterations,
