@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PARTS = (0.5,)  # shares of the samples that are tried for a layer
 SPLITS = (0.02, 0.98)  # shares of the step between which the best split is searched
 SPLIT = 1e-2  # to which it is known
+QUADRATURE = 1e-4  # of errors on reused samples
 SECONDS = 60.0  # for a use
 
 
@@ -193,9 +194,9 @@ def sample_allocation(
         """A use of these shares of the samples."""
         own, alpha = replace(step, alpha0=of_step * total), of_readout * total
         known = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        at_edge = ""
+        how, at_edge = at | ({"quadrature_tol": QUADRATURE} if reuse else {}), ""
         with suppress(ConvergenceError, QuadratureError), deadline(at["time_limit"]):
-            found = search(own.network(beta=beta, reuse=reuse), alpha=alpha, **at)
+            found = search(own.network(beta=beta, reuse=reuse), alpha=alpha, **how)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
             errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
             known = {"eta": point.model.step.eta, "lam": point.lam} | errors
