@@ -84,26 +84,21 @@ def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples
     E = strata.weights.size // Q
     form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
     noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
-    for b, n in enumerate(strata.neurons):
+    for b, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
-        if not trained:
-            residual[b, ..., V] = -n.fresh_slope.reshape(shape)
-            noise[b] = n.fresh_variance.reshape(shape)
-            known = n.fresh_mean, np.zeros_like(n.fresh_mean), n.fresh_norm, n.fresh_initial
-            constants[b] = np.stack(known, axis=-1).reshape(E, Q, 4)
-            continue
+        n = kind.trained if trained else kind.fresh
         own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
-        form[:, z, hat] = form[:, hat, z] = own * n.h2
-        form[:, hat, hat] = -(own**2) * n.rest
+        form[:, z, hat] = form[:, hat, z] = own * kind.h2
+        form[:, hat, hat] = -(own**2) * kind.rest
         form[:, z, scalars] = form[:, scalars, z] = linear
         form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
         pushed = n.slope_omega * n.own
-        residual[b, ..., z] = (pushed * n.h2 - n.slope_z).reshape(shape)
+        residual[b, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
         residual[b, ..., V] = -n.slope_omega.reshape(shape)
-        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * n.rest)).reshape(shape)
+        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
         by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
         residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
-        noise[b] = (n.variance - 2 * pushed * n.by_rest + pushed**2 * n.rest).reshape(shape)
+        noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
         constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
     own = strata.push if trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)

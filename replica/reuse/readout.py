@@ -7,12 +7,14 @@ through G by the adjoint of a step of Newton's method.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from solvers.results import Array
 
 from .cavity import STEP, Cavity, CavityEquations
 from .pencil import Samples, Seen, Unknowns, cavity_map
+from .strata import Features
 
 
 class Errors(NamedTuple):
@@ -68,14 +70,12 @@ class Readout(CavityEquations):
         M[places.fields, places.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
         along, own = (slice(end - F, end) for end in (places.m.start - F, places.m.start))
         M[own, own] = -np.linalg.inv(G)
-        M[places.m, places.m] = self.price * np.eye(A)
+        M[places.m, places.m] = np.eye(A) / self.dimension  # the price of m^2
         M[places.initial, places.initial] = np.eye(A) / 2
-        M[places.scalars, places.multipliers] = M[places.multipliers, places.scalars] = np.eye(
-            2 * A
-        )
-        for b, n in enumerate(self.strata.neurons):
-            block = slice(places.multipliers.start + 2 * b, places.multipliers.start + 2 * b + 2)
-            M[block, block] = -n.scalar_noise
+        M[places.scalars, places.multipliers] = np.eye(2 * A)
+        M[places.multipliers, places.scalars] = np.eye(2 * A)
+        scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
+        M[places.multipliers, places.multipliers] = -scalar_noise
         for one, there in zip(self.samples, at, strict=True):
             if one.trained:  # fields at q = 0, and what q adds
                 w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
@@ -165,14 +165,13 @@ class Readout(CavityEquations):
         )
         of_rows *= pairs
 
-        mu1, mu2, constant, norms, initial = (
-            np.array([getattr(n, f"fresh_{name}") for n in s.neurons])
-            for name in ("slope", "variance", "mean", "norm", "initial")
-        )
+        fresh = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
+        mu1, mu2 = fresh.slope_omega, fresh.variance
         fields = theta[places.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
         m, chi = roots * theta[places.m], roots * theta[places.scalars].reshape(A, 2)[:, 1]
         linear = np.einsum("b,kb,bn,kn->n", roots, fields, mu1, np.vstack([s.s, s.q]))
-        prediction = m @ constant + chi @ norms + roots * theta[places.initial] @ initial + linear
+        prediction = m @ fresh.mean + chi @ fresh.scalars[:, 1] + linear
+        prediction += roots * theta[places.initial] @ fresh.initial
         products = (mu1 * s.weights) @ mu1.T
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(products * of_mean))
         variance = float(np.sum(products * of_rows) + spread @ mu2 @ s.weights)
@@ -192,5 +191,5 @@ class Readout(CavityEquations):
             psi=roots * rest,
             chi=chi,
             stability=near.stability,
-            residual=max(violation, self.off(g, G, here).worst),
+            residual=max(violation, *self.violations(g, G, here)[2:]),
         )
