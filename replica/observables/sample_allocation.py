@@ -8,6 +8,7 @@ learning rate or the best one.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..documents import plain
 from ..errors import InvalidArgument
 from ..plotting import plot_allocation
 from ..problem import FINITE, axis, check_step, describe, limits, number, one_positive
+from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
 from .solution import solve
@@ -51,6 +53,16 @@ class Plan:
     at_edge: str
     test_error: float
     train_error: float
+
+    @property
+    def solved(self) -> bool:
+        """Whether the errors are known."""
+        return bool(np.isfinite(self.test_error))
+
+    @property
+    def ranked(self) -> float:
+        """The test error, or if it is not known one larger than any: a search compares numbers."""
+        return self.test_error if self.solved else FINITE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +95,7 @@ class SampleAllocation(Displayed):
     @property
     def converged(self) -> bool:
         """Whether every use could be solved."""
-        return bool(np.isfinite([plan.test_error for plan in self.plans]).all())
+        return all(plan.solved for plan in self.plans)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -92,8 +104,8 @@ class SampleAllocation(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
-        points = [asdict(plan) for plan in self.plans]
-        return dict(plain({"problem": self.described, "budget": self.budget, "points": points}))
+        known = {"problem": self.described, "budget": self.budget, "points": self._rows()}
+        return dict(plain(known))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error against the share of the samples that are used for one layer, the others
@@ -101,19 +113,14 @@ class SampleAllocation(Displayed):
         return plot_allocation(self._rows(), ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        best, lost = self.best, len(self.plans) - len(self._known)
+        best = self.best
         values = {name: getattr(best, name) for name in ("alpha0", "alpha", "eta", "lam")}
         said = f"{best.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
-        others = {plan.use: plan.test_error for plan in reversed(self._known)}
-        return (
-            {"best": said, "test_error": best.test_error}
-            | {use: error for use, error in others.items() if use != best.use}
-            | ({"not_solved": f"{lost} of {len(self.plans)}"} if lost else {})
-        )
-
-    @property
-    def _known(self) -> list[Plan]:
-        return [plan for plan in self.plans if np.isfinite(plan.test_error)]
+        solved = {one.use: one.test_error for one in reversed(self.plans) if one.solved}
+        lost = sum(not one.solved for one in self.plans)
+        solved.pop(best.use, None)
+        not_solved = {"not_solved": f"{lost} of {len(self.plans)}"} if lost else {}
+        return {"best": said, "test_error": best.test_error} | solved | not_solved
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]
@@ -205,30 +212,20 @@ def sample_allocation(
     def split(share: float) -> float:
         """The test error of a split, which is kept."""
         splits.append(plan("split", float(share), 1 - float(share)))
-        return _known_or_large(splits[-1].test_error)
+        return splits[-1].ranked
 
-    splits: list[Plan] = []
-
+    uses = [("all for both", 1.0, 1.0, 1.0)]
+    for share in shares.tolist():
+        uses.append(("part for the step", share, 1.0, share))
+        uses.append(("part for the readout", 1.0, share, 1.0))
+        uses.append(("split", share, 1 - share, 0.0))
     with told(progress, "uses of the samples") as advance:
-        plans = [plan("all for both", 1.0, 1.0, 1.0)]
-        for count, share in enumerate(shares.tolist()):
-            if advance is not None:
-                advance(count, len(shares) + 1)
-            plans.append(plan("part for the step", share, 1.0, share))
-            plans.append(plan("part for the readout", 1.0, share, 1.0))
-            split(share)
-        plans += splits
-        minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
-        best = min(splits, key=lambda one: _known_or_large(one.test_error))
-        plans += [] if best in plans else [best]
-        if advance is not None:
-            advance(len(shares) + 1, len(shares) + 1)
+        plans = computed([partial(plan, *use) for use in uses], 1, advance)
+    splits = [one for one in plans if one.use == "split"]
+    minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
+    best = min(splits, key=lambda one: one.ranked)
+    plans += [] if best in plans else [best]
     own = {"alpha0"} if eta is None else {"alpha0", "eta"}
     described = {name: value for name, value in describe(step).items() if name not in own}
-    plans.sort(key=lambda one: _known_or_large(one.test_error))
+    plans.sort(key=lambda one: one.ranked)
     return SampleAllocation(total, tuple(plans), described | {"beta": beta})
-
-
-def _known_or_large(error: float) -> float:
-    """An error, of which what is not known is larger than any: a search compares finite ones."""
-    return float(np.nan_to_num(error, nan=FINITE))

@@ -105,9 +105,8 @@ def evaluate_reused(
 
 def _unknown(points: int, kinds: int) -> tuple[Overlaps, Conjugates]:
     """NaN overlaps and conjugates, of which this theory knows m, theta and psi alone."""
-    matrix, vector, along = (
-        np.full((points, *shape), np.nan) for shape in ((kinds, kinds), (kinds,), (kinds, 1))
-    )
+    shapes = (kinds, kinds), (kinds,), (kinds, 1)
+    matrix, vector, along = (np.full((points, *shape), np.nan) for shape in shapes)
     known = vector.copy(), along, along.copy()
     overlaps = Overlaps(matrix, vector, *known, matrix, vector)
     special = np.repeat(along, 2, axis=2)

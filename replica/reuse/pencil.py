@@ -38,8 +38,8 @@ class Samples(NamedTuple):
     along : (D + 2, E, Q)
         Coordinates of the sample on the special directions, with its own part, and this part.
     labels : (E, Q)
-    trained, read : bool
-        Whether the step, and the readout, use the samples.
+    read : bool
+        Whether the readout uses the samples.
     """
 
     weights: Array
@@ -49,7 +49,6 @@ class Samples(NamedTuple):
     constants: Array
     along: Array
     labels: Array
-    trained: bool
     read: bool
 
 
@@ -103,7 +102,7 @@ def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples
     own = strata.push if trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return Samples(weights, form, residual, noise, constants, along, labels, trained, read)
+    return Samples(weights, form, residual, noise, constants, along, labels, read)
 
 
 class Seen(NamedTuple):
@@ -131,17 +130,12 @@ class Seen(NamedTuple):
 def seen(one: Samples, g: Array, lam: Array | float, G: Array) -> Seen:
     """The samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
     F, M = len(G), one.form.shape[-1]
-    S = one.form
-    if one.trained:
-        matrix = np.broadcast_to(np.eye(M), S.shape).copy()
-        matrix[:, :F] += G @ S[:, :F]
-        S = np.linalg.solve(matrix.swapaxes(1, 2), S).swapaxes(1, 2)  # T_s is symmetric
+    S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
     if not one.read:
         E, Q = one.weights.shape
         return Seen(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
-    w = u = np.tensordot(np.sqrt(g), one.residual, 1)
-    if one.trained:
-        w = u - (u[..., :F] @ G) @ S[:, :F]
+    u = np.tensordot(np.sqrt(g), one.residual, 1)
+    w = u - (u[..., :F] @ G) @ S[:, :F]
     through = w[..., :F] @ G
     parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
     slopes = one.noise + parts / np.sqrt(g)[:, None, None]

@@ -77,16 +77,16 @@ class Readout(CavityEquations):
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
         M[places.multipliers, places.multipliers] = -scalar_noise
         for one, there in zip(self.samples, at, strict=True):
-            if one.trained:  # fields at q = 0, and what q adds
-                w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
-                start[-2] = start[-1]
-                linear = np.zeros((len(w), 5 * A, K + 1))
-                fields = np.einsum("ke,fg->efkg", start, np.eye(F))
-                linear[:, :F, places.fields] = fields.reshape(len(w), F, -1)
-                linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
-                image = there.S @ linear
-                M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
-                M[along, along] += np.tensordot(w, there.S[:, :F, :F], 1)
+            # fields at q = 0, and what q adds
+            w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
+            start[-2] = start[-1]
+            linear = np.zeros((len(w), 5 * A, K + 1))
+            fields = np.einsum("ke,fg->efkg", start, np.eye(F))
+            linear[:, :F, places.fields] = fields.reshape(len(w), F, -1)
+            linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+            image = there.S @ linear
+            M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
+            M[along, along] += np.tensordot(w, there.S[:, :F, :F], 1)
             if one.read:
                 X = self.read(one, there, g)
                 flat = (X * (one.weights / there.D)[..., None]).reshape(-1, K + 1)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.chebyshev import interpolant
-from solvers.resources import GivenUp, check_time
-from solvers.results import Array, Status
+from solvers.resources import check_time
+from solvers.results import Array
 from solvers.rules import gauss_hermite
 
 from ..steps import Kinds, Step, batches_of_steps, mean_output
-from .nodes import count_nodes, gaussian_rule, sample_nodes
+from .nodes import gaussian_rule, sample_nodes
 
 Values = tuple[float, ...]  # one of each kind of neurons
 
@@ -134,9 +134,8 @@ def strata(
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = LEVELS[level]
-    if count_nodes(step, along_s, along_noise) * along_q * len(shares) > MOST:
-        raise GivenUp(Status.MEMORY)
-    inputs, y, weights = sample_nodes(step, along_s, along_noise)
+    most = MOST / along_q / len(shares)
+    inputs, y, weights = sample_nodes(step, along_s, along_noise, most)
     q, q_weights = gauss_hermite(along_q)
     count = len(q)
     s, y = np.repeat(inputs, count, axis=1), np.repeat(y, count)
