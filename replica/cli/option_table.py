@@ -25,7 +25,7 @@ student = "tanh"
 target = "sin"
 # Where a student or target module:function bends or jumps: -1,1.
 # kinks = [-1, 1]
-# Samples of the step n0/d, or inf, the population's.
+# Samples of the step n0/d; inf, the population's; or alpha, as many as the readout's.
 alpha0 = 20
 # Learning rate eta~ = eta/p of the step; best in replica curve and plan.
 eta = 3
@@ -51,6 +51,9 @@ beta = 1
 # Theory of a step: srf, as published (unless given, of replica), or network, the network
 # itself (of replica-validate).
 # theory = "network"
+# Share of the readout's samples that the step has seen, of the network itself: 1 trains both
+# layers on the same samples (0 unless given).
+# reuse = 1
 
 # Spiked random features, in the place of a step
 

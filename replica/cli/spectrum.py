@@ -21,7 +21,7 @@ TimeLimit = Annotated[
 ]
 
 
-@command(without=("lam", "loss"), tabular=False)
+@command(without=("lam", "loss", "reuse"), tabular=False)
 def spectrum(
     options: Options,
     output: Output,

@@ -18,7 +18,7 @@ from .strata import Features
 
 
 class Errors(NamedTuple):
-    """A point of the readout.  Eqs. (21.11)-(21.12)
+    """A point of the readout.  Eqs. (21.11)-(21.13)
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Readout(CavityEquations):
         return total
 
     def errors(self, cavity: Cavity) -> Errors:
-        """Errors and overlaps of the readout.  Eqs. (21.9)-(21.12)"""
+        """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
         s, (g, G, *_), A, places = self.strata, cavity, self.kinds, self.places
         D = len(s.s)
         here = self.seen(g, G)
@@ -156,7 +156,7 @@ class Readout(CavityEquations):
         spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
         squared = value + self.lam * slope(g, after, mapped) + self.lam * float(spread @ responses)
 
-        # covariance of the output between fields V, of its mean over initial rows and over these
+        # Eq. (21.13): of the mean over initial rows, and over these
         V, roots = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
         pairs, half = np.outer(roots, roots), spread / g / 2
         of_mean = -pairs * (G @ through_G @ G)[V]
