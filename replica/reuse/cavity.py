@@ -113,8 +113,8 @@ class CavityEquations:
         ratio = total * g / (self.beta * self.strata.shares)
         possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()
         of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
-        largest = np.abs(of_G).max() / np.abs(G).max(), np.abs(of_g).max()
-        return of_G, of_g, *map(float, largest)
+        largest = float(np.abs(of_G).max() / np.abs(G).max())
+        return of_G, of_g, largest, float(np.abs(of_g).max())
 
     def solve_cavity(self, start: Cavity | None = None) -> Cavity:
         """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and

@@ -137,8 +137,8 @@ class Readout(CavityEquations):
         terms = np.maximum(terms, 1e-6 * terms.max())
         violation = float(np.max(np.abs(M @ theta + v) / terms))
         near = self.near(g, G, here)
-        through_G = self.slope_in_covariance(theta, g, G, here).ravel()
-        through_G = -np.linalg.solve(near.jacobian.T, through_G).reshape(G.shape)
+        in_G = self.slope_in_covariance(theta, g, G, here)
+        through_G = -np.linalg.solve(near.jacobian.T, in_G.ravel()).reshape(G.shape)
 
         def slope(g: Array, at: list[Seen], step: Array) -> float:
             """Derivative of 2 S at its stationary point, along a complex step of g or the penalty

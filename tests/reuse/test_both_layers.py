@@ -63,6 +63,17 @@ def test_best_penalty_and_rate_are_of_the_same_samples():
     assert np.argmin([one.test_error for one in there]) == 1
 
 
+@pytest.mark.slow
+def test_best_rate_and_penalty_together():
+    """Within the time limit of every call, and lower than their neighbours."""
+    best = optimal_eta(BOTH, alpha=2.0)
+    lam, eta = best.lam * np.array([0.9, 1, 1.1]), best.eta * np.array([0.9, 1, 1.1])
+    around = learning_curve(BOTH, alpha=2.0, lam=lam, eta=eta).test_error
+    assert around.argmin(...) == {"eta": 1, "lam": 1}
+    assert best.test_error == pytest.approx(around.values[1, 1], rel=1e-9)
+    assert best.minima[0].test_error == pytest.approx(best.test_error, rel=1e-3)
+
+
 def test_commands(capsys, tmp_path):
     """--alpha0 alpha --reuse 1, of what the network's theory is the only one."""
     step = "--student tanh --target sin --alpha0 alpha --eta 1 --reuse 1"
