@@ -190,7 +190,7 @@ def sample_allocation(
     if not ((shares > 0) & (shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
     penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
-    if eta not in (None, BEST):
+    if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
     at: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
     search: Any = optimal_lambda
