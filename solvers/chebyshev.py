@@ -1,7 +1,7 @@
 """Chebyshev series on an interval, and on panels of the half line."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -84,35 +84,41 @@ class HalfLine(NamedTuple):
         return (coefficients * T).sum(axis=2), (coefficients * slopes).sum(axis=2) * dx
 
 
-def interpolated(function: Callable[[Array], Array], at: Array, points: int = 16) -> Array:
-    """Values ``(k, *shape)`` of k functions of one variable at many places ``at``, through
-    Chebyshev series on panels.
+def interpolant(
+    function: Callable[[Array], Array], low: float, high: float, most: float, points: int = 16
+) -> Callable[[Array], Array]:
+    """Chebyshev series on panels between ``low`` and ``high`` for k functions of one variable: a
+    function of places of any shape with values (k, *shape).
 
     Panels are halved until the last coefficients are below 1e-12 of the largest; where that takes
-    as many evaluations, ``function`` itself is called at all places.
+    ``most`` evaluations, ``function`` itself is called at all places.
 
     Examples
     --------
     >>> x = np.linspace(-5, 5, 2000)
-    >>> values = interpolated(lambda x: np.stack([np.tanh(x), np.cos(x)]), x)
-    >>> bool(np.abs(values - [np.tanh(x), np.cos(x)]).max() < 1e-12)
+    >>> series = interpolant(lambda x: np.stack([np.tanh(x), np.cos(x)]), -5, 5, 2000)
+    >>> bool(np.abs(series(x) - [np.tanh(x), np.cos(x)]).max() < 1e-12)
     True
     """
-    low, high = float(at.min()), float(at.max())
     panels = max(int(high - low), 1)
-    while panels * points < at.size / 4:
-        edges = np.linspace(low, high, panels + 1)
-        half = (edges[1] - edges[0]) / 2
+    while panels * points < most:
+        edges, half = np.linspace(low, high, panels + 1), (high - low) / panels / 2
         x = edges[:-1, None] + half * (1 + chebpts1(points))
         values = np.asarray(function(x.ravel())).reshape(-1, panels, points)
-        series = values @ coefficient_matrix(points).T
-        last = np.abs(series[..., -2:]).max(axis=(1, 2))
-        if (last <= 1e-12 * np.abs(series).max(axis=(1, 2))).all():
-            panel = np.minimum(((at - low) / (2 * half)).astype(int), panels - 1)
-            t = (at - edges[panel]) / half - 1
-            b1, b2 = np.zeros((2, len(series), *at.shape))
-            for k in range(points - 1, 0, -1):  # Clenshaw's recurrence
-                b1, b2 = series[:, panel, k] + 2 * t * b1 - b2, b1
-            return np.asarray(series[:, panel, 0] + t * b1 - b2)
+        series = np.moveaxis(values @ coefficient_matrix(points).T, 2, 0).copy()
+        if (np.abs(series[-2:]).max(axis=(0, 2)) <= 1e-12 * np.abs(series).max(axis=(0, 2))).all():
+            return partial(_sum_on_panels, series, low, half)
         panels *= 2
-    return np.asarray(function(at.ravel())).reshape(-1, *at.shape)
+    return lambda at: np.asarray(function(at.ravel())).reshape(-1, *at.shape)
+
+
+def _sum_on_panels(series: Array, low: float, half: float, at: Array) -> Array:
+    """Sums (k, *shape) of Chebyshev ``series`` (n, k, panels), on panels of width 2 ``half`` from
+    ``low``, by Clenshaw's recurrence."""
+    place = (at - low) / half / 2
+    panel = np.minimum(place.astype(int), series.shape[2] - 1)
+    t = 2 * (place - panel) - 1
+    double, b1, b2 = 2 * t, np.zeros((series.shape[1], *at.shape)), 0.0
+    for one in series[:0:-1]:
+        b1, b2 = np.take(one, panel, axis=1) + double * b1 - b2, b1
+    return np.asarray(np.take(series[0], panel, axis=1) + t * b1 - b2)

@@ -16,7 +16,7 @@ from numpy.polynomial import chebyshev
 from .chebyshev import coefficient_matrix
 from .results import Array
 
-CHEBYSHEV_DEGREE = 12  # ten digits or so, for a curve with several bumps in a cell
+DEGREE_PER_DIGIT = 1.2  # of a curve with several bumps in a cell
 
 
 class Minimum(NamedTuple):
@@ -28,8 +28,10 @@ class Minimum(NamedTuple):
     at_edge: tuple[int, ...]
 
 
-def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimum]:
-    """Local minima of ``function``, in increasing order.
+def minima(
+    function: Callable[..., Array], axes: Sequence[Array], *, rtol: float = 1e-10
+) -> list[Minimum]:
+    """Local minima of ``function``, known to a relative tolerance, in increasing order.
 
     Parameters
     ----------
@@ -37,6 +39,9 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
         Values on the tensor grid of its arguments; values that are not finite are ignored.
     axes : k increasing arrays
         The grid of the scan, whose ends are the box.
+    rtol : float
+        Relative tolerance of the values: basins shallower than this are taken for rounding, and
+        interpolation is not refined below it.
 
     Returns
     -------
@@ -53,9 +58,8 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
     ends = np.array([axis[[0, -1]] for axis in axes])
     width = np.ptp(ends, axis=1)
     found: list[Minimum] = []
-    flat = 1e-10  # a basin shallower than this, relative to its value, is rounding error
     least = values.min()  # on a plateau, an end of the scan is taken
-    lowest_indices = map(tuple, np.argwhere(values <= least + flat * abs(least)).tolist())
+    lowest_indices = map(tuple, np.argwhere(values <= least + rtol * abs(least)).tolist())
     best = max(lowest_indices, key=lambda i: (len(_end_axes(i, values.shape)), -values[i]))
     k, known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
     surroundings = np.lib.stride_tricks.sliding_window_view(
@@ -67,11 +71,11 @@ def minima(function: Callable[..., Array], axes: Sequence[Array]) -> list[Minimu
         window = [slice(max(i - 1, 0), i + 2) for i in index]
         surrounding = values[tuple(window)]
         finite_values = surrounding[np.isfinite(surrounding)]
-        if finite_values.max() - values[index] <= flat * abs(values[index]) and index != best:
+        if finite_values.max() - values[index] <= rtol * abs(values[index]) and index != best:
             continue
         box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, window, strict=True)]
-        place, value = _refined(function, np.array(box), ends)
-        least_gain = flat * abs(values[index]) if _end_axes(index, values.shape) else 0.0
+        place, value = _refined(function, np.array(box), ends, rtol)
+        least_gain = rtol * abs(values[index]) if _end_axes(index, values.shape) else 0.0
         if not value <= values[index] - least_gain:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
@@ -132,30 +136,32 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
     return np.where(np.isfinite(values), values, np.inf)
 
 
-def _refined(function: Callable[..., Array], box: Array, ends: Array) -> tuple[Array, float]:
+def _refined(
+    function: Callable[..., Array], box: Array, ends: Array, rtol: float
+) -> tuple[Array, float]:
     """Place and value of the minimum of ``function`` in and near ``box`` (k, 2); NaN where no value
     is finite.
 
     It is the minimum of the Chebyshev interpolant on the box.  While the last coefficients of the
-    interpolant are above 1e-10 times its range, the box shrinks around its minimum.  The box moves
-    where the minimum lies on one of its sides, other than at the ``ends`` (k, 2) of the axes: a
-    valley oblique to the axes leads out of the box.
+    interpolant are above ``rtol`` times its range, the box shrinks around its minimum.  The box
+    moves where the minimum lies on one of its sides, other than at the ``ends`` (k, 2) of the axes:
+    a valley oblique to the axes leads out of the box.
     """
-    limits, narrowed = box, 0
+    limits, narrowed, points = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
     place, value = box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
-        nodes = middle[:, None] + half[:, None] * chebyshev.chebpts1(CHEBYSHEV_DEGREE + 1)
+        nodes = middle[:, None] + half[:, None] * chebyshev.chebpts1(points)
         values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
             break
         base = values.min()
         # without the base, rounding is relative to the range, not to the value
-        coefficients = _apply_to_axes(coefficient_matrix(CHEBYSHEV_DEGREE + 1), values - base)
+        coefficients = _apply_to_axes(coefficient_matrix(points), values - base)
         x, height = _series_minimum(coefficients)
         place, value = middle + half * x, float(base + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        resolved = max(tails) <= max(1e-10 * np.ptp(values), 1e-14 * np.abs(values).max())
+        resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
         at_end = np.where(x < 0, limits[:, 0] == ends[:, 0], limits[:, 1] == ends[:, 1])
         if (at_end | (np.abs(x) < 1)).all():
             if resolved or narrowed == 4:
@@ -180,7 +186,7 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
     """
     k = coefficients.ndim
     grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-    values = _apply_to_axes(chebyshev.chebvander(grid, CHEBYSHEV_DEGREE), coefficients)
+    values = _apply_to_axes(chebyshev.chebvander(grid, len(coefficients) - 1), coefficients)
     x = grid[list(np.unravel_index(np.argmin(values), values.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
     second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]

@@ -23,6 +23,7 @@ from ..steps import THEORIES, GradientStep
 from .mixture_file import read_mixture
 from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
 from .values import (
+    FOLLOWING,
     LARGEST_DOCUMENT,
     Options,
     parse_grid,
@@ -93,7 +94,10 @@ def parse_request(
         if name not in options:
             raise InvalidArgument(name, None, "given")
     is_step = _way(options) in ("a step", "several steps")
-    theory = options.get("theory")
+    reuse = single_number("reuse", parse_grid("reuse", options.get("reuse", 0.0)))
+    theory = options.get("theory", "network" if reuse else None)
+    if reuse and not (theory == "network" and is_step):
+        raise InvalidArgument("reuse", reuse, "given with a step, and not with the theory srf")
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
         raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
     if not is_step:
@@ -108,7 +112,7 @@ def parse_request(
     numbers = {
         name: np.ones(1) if name in searched else parse_grid(name, options[name])
         for name in GRIDS
-        if name in options
+        if name in options and (name, options[name]) != FOLLOWING
     }
     alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
     grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
@@ -136,7 +140,7 @@ def parse_request(
             values["eta"] = values.pop("rate") / beta
         problem = GradientStep(**values)
         if theory == "network":
-            problem = problem.network(beta=beta)
+            problem = problem.network(beta=beta, reuse=reuse)
         else:
             grids.setdefault("beta", np.array([beta]))
     else:

@@ -4,15 +4,19 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InvalidArgument
 from ..observables import SECONDS, sample_allocation
 from .common import TimeLimit, command
+from .option_table import SRF_FIELDS
 from .options import parse_request
-from .output import Output, answer, say
-from .values import BEST, Options, parse_grid, single_number
+from .output import Output, answer, note_edges
+from .values import BEST, SEARCHED, Options, parse_grid, single_number
+
+UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
+# by the theory of reused samples
+NOT_COVERED = ("inputs", "step_target", "step_noise", "decay", "intercept", "train_bias")
 
 
-@command(without=("alpha0", "alpha", "theory", "loss", "steps", "r", "c", "gamma"))
+@command(without=(*UNUSED, *NOT_COVERED))
 def plan(
     options: Options,
     output: Output,
@@ -26,9 +30,9 @@ def plan(
     """The best use of N samples: all for both layers, or some for each.
 
     A row for every use: alpha0 samples over dimension for the step, alpha for the readout, of which
-    a share reuse are the step's; errors at its best penalty, unless --lam is given.  Of splits the
-    best is searched.  It is the theory of the network itself, and takes up to some minutes where
-    labels have noise.
+    a share reuse are the step's; errors at its best penalty, unless --lam is given, and with
+    --eta best at its best learning rate.  Of splits the best is searched.  It is the theory of the
+    network itself.
 
     In Python: replica.sample_allocation.
 
@@ -39,19 +43,18 @@ def plan(
     replica plan --student relu --target relu --eta 1 --noise 0.3 --budget 4 --parts 0.25,0.5,0.75
     --plot plan.png
     """
-    total = single_number("budget", parse_grid("budget", budget))
-    searched = options.get("lam", BEST) == BEST
-    own = {name: value for name, value in options.items() if not (searched and name == "lam")}
+    options = {"lam": BEST} | options
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
+    required = ("rate" if "rate" in options else "eta", "lam")
     # a step has samples of its own also where their number is asked for: any will do
-    request = parse_request(own | {"alpha0": 1.0}, required=() if searched else ("lam",))
+    request = parse_request(options | {"alpha0": 1.0}, required, searched)
     model = request.single_model()
-    if model.step is None:
-        raise InvalidArgument("eta", None, "given: a step is what samples are for")
     found = sample_allocation(
-        model.step,
-        budget=total,
+        model,
+        budget=single_number("budget", parse_grid("budget", budget)),
         beta=model.beta,
-        lam=BEST if searched else single_number("lam", request.lam),
+        lam=BEST if "lam" in searched else single_number("lam", request.lam),
+        eta=BEST if "eta" in searched else None,
         parts=parse_grid("parts", parts).tolist(),
         time_limit=time_limit,
     )
@@ -59,12 +62,9 @@ def plan(
     rows = document["points"]
 
     def show() -> None:
-        output.table(rows, list(rows[0]))
+        output.table(rows, [name for name in rows[0] if name != "at_edge"])
         answer(f"Best: {found.best.use}.")
 
     output.write(document, show, figure=lambda: found.plot().figure, rows=rows)
-    for one in found.plans:
-        if one.at_edge:
-            end = "the best lam is at an end of the range searched"
-            say(f"note: {one.use}, alpha0 = {one.alpha0:g}: {end}")
+    note_edges([one.at_edge for one in found.plans])
     return found.converged

@@ -9,7 +9,7 @@ from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
 from .option_table import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
-from .values import BEST, GRID_FORMS, SEARCHED, Options, parse_grid
+from .values import BEST, FOLLOWING, GRID_FORMS, SEARCHED, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -40,7 +40,8 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:
-            if name in GRIDS and not (name in SEARCHED and value == BEST):
+            word = (name in SEARCHED and value == BEST) or (name, value) == FOLLOWING
+            if name in (*GRIDS, "reuse") and not word:
                 parse_grid(name, value)
             code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
             if code and not allow_import:
@@ -68,7 +69,7 @@ GRID = ("text", "number", "list of number")
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
     | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
-    | dict.fromkeys((*GRIDS, "kinks"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
     | dict.fromkeys(FLAGS, (("flag",), "true or false"))
     | dict.fromkeys(
         ("readout", "bias"),

@@ -25,6 +25,7 @@ from solvers.scan_minimum import lowest_minimum
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
+    LOSSES,
     Evaluation,
     Loss,
     Task,
@@ -118,6 +119,9 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
     check_time()
     ratio = np.full(lam.size, float(alpha))
+    if model.reuse:
+        square = LOSSES["square"]
+        return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
     if chooses_table(model):
         return evaluate(model, ratio, lam).test_error
     table = table_at(model, level)
@@ -129,9 +133,8 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
 
 def chooses_table(model: SpikedRandomFeatures) -> bool:
     """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
-    or labels are +-1 at random or samples reused, which ridge regression's equations do not
-    cover."""
-    return model.train_bias or model.labels.channel or model.reuse > 0
+    or labels are +-1 at random, which ridge regression's equations do not cover."""
+    return model.train_bias or model.labels.channel
 
 
 def _with_trained_bias(

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
 SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
+# Relative tolerances of the error at a minimum: of its place on a table, and between this table and
+# ``solve``.  On reused samples, whose points take a hundred times as long, it is looked for on few
+# nodes: it may lie beside the best by as little as changes the error by the last of these.
+TOLERANCES, ON_REUSED = (1e-10, 1e-10), (1e-4, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,7 @@ def optimal_lambda(
     beta: float | None = None,
     theory: str | None = None,
     loss: Any = "square",
+    quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The ridge penalty of the smallest test error (4.11), or (20.5), of the square loss.
@@ -152,6 +157,8 @@ def optimal_lambda(
         The range searched, on a logarithmic scale.
     loss : str or Loss
         The square: another is refused, with what to do in its place.
+    quadrature_tol : float
+        As in :func:`replica.solve`, of the point at the optimum.
     time_limit : float
         Seconds after which the search is given up: those of a given layer are hundreds where it has
         thousands of neurons.
@@ -173,15 +180,16 @@ def optimal_lambda(
     """
     model = model_of(model, beta, theory)
     of_square(loss)
-    axis, (_, seconds) = logarithms("lam", lam, LAM_SCAN), limits(None, time_limit)
+    axis, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
+    how = {"quadrature_tol": tol, "time_limit": seconds}
     if isinstance(model, Given):
         one_positive(*asked(model, alpha, samples))
         with deadline(seconds):
-            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3])
+            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3], how)
     alpha = needs_alpha(alpha, samples)
     limit = check_model(model, alpha)
     with deadline(seconds):
-        return _search(lambda _: limit, alpha, {"lam": axis})
+        return _search(lambda _: limit, alpha, {"lam": axis}, how, reused=limit.reuse > 0)
 
 
 def of_square(loss: Any) -> None:
@@ -194,7 +202,7 @@ def of_square(loss: Any) -> None:
         raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
 
 
-def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
+def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, Any]) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
     searched, tol = model, None
@@ -209,7 +217,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array) -> Optimum:
 
     # a basin so shallow is the tolerance of errors
     local = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
-    return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at)
+    return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at | how)
 
 
 def optimal_eta(
@@ -221,6 +229,7 @@ def optimal_eta(
     lam: float | None = None,
     eta: tuple[float, float] = ETA_RANGE,
     lam_range: tuple[float, float] = LAM_RANGE,
+    quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Optimum:
     """The learning rate of the smallest test error, at a ridge penalty or with the best one.
@@ -237,6 +246,8 @@ def optimal_eta(
         The ridge penalty; where absent, it is optimised together with eta.
     eta, lam_range : (float, float)
         The ranges searched, on logarithmic scales.
+    quadrature_tol : float
+        As in :func:`replica.solve`, of the point at the optimum.
     time_limit : float
         Seconds after which the search is given up.
 
@@ -260,18 +271,25 @@ def optimal_eta(
     axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    with deadline(limits(None, time_limit)[1]):
-        return _search(lambda rate: check_model(own.model_at(eta=rate), alpha), alpha, axes, lam)
+    tol, seconds = limits(quadrature_tol, time_limit)
+    how = {"quadrature_tol": tol, "time_limit": seconds}
+    with deadline(seconds):
+        rated = lambda rate: check_model(own.model_at(eta=rate), alpha)  # noqa: E731
+        return _search(rated, alpha, axes, how, lam, reused=own.reuse > 0)
 
 
 def _search(
     model: Callable[[float], SpikedRandomFeatures],
     alpha: float,
     axes: dict[str, Array],
+    how: dict[str, Any],
     lam: float | None = None,
+    *,
+    reused: bool,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
-    one of them: on finer tables until the lowest point is resolved."""
+    one of them: on finer tables until the lowest point is resolved, which is solved with the limits
+    ``how``."""
     one_positive("alpha", alpha)
     fixed = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
@@ -283,15 +301,15 @@ def _search(
         rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(rows, [x.size for x in varied])
 
-    level = 1
+    level, (rtol, change) = (0, ON_REUSED) if reused else (1, TOLERANCES)
     while True:
-        found = minima(partial(errors, level), list(axes.values()))
+        found = minima(partial(errors, level), list(axes.values()), rtol=rtol)
         local = [_local(one, [*axes]) for one in found]
-        best = _optimum(local, model, {"alpha": alpha}, lam)
+        best = _optimum(local, model, {"alpha": alpha} | how, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
-        agree = abs(local[0].test_error - best.test_error) <= 1e-10 * best.test_error
+        agree = abs(local[0].test_error - best.test_error) <= change * best.test_error
         of = best.point.model
-        last = chooses_table(of) or table_at(of, level + 1) is None
+        last = not reused and (chooses_table(of) or table_at(of, level + 1) is None)
         if agree or last or not best.converged:
             return best
         level += 1

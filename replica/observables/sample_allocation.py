@@ -1,12 +1,14 @@
 """How to spend N samples on the two layers: on both at once, or each on its own.
 
 Samples that the step and the readout share are those of docs/theory.md 21, others those of 15-17.
-Test errors are the theory's at its best ridge penalty, unless one is given.
+Test errors are the theory's at its best ridge penalty, unless one is given, and at the step's
+learning rate or the best one.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +22,9 @@ from ..documents import plain
 from ..errors import InvalidArgument
 from ..plotting import plot_allocation
 from ..problem import FINITE, axis, check_step, describe, limits, number, one_positive
+from .grid import computed
 from .learning_curve import BEST
-from .optimum import optimal_lambda
-from .point import Solution
+from .optimum import optimal_eta, optimal_lambda
 from .solution import solve
 
 if TYPE_CHECKING:
@@ -30,10 +32,7 @@ if TYPE_CHECKING:
 
 PARTS = (0.5,)  # shares of the samples that are tried for a layer
 SPLITS = (0.02, 0.98)  # shares of the step between which the best split is searched
-SPLIT, PENALTY = 1e-2, 0.03  # to which it is known, and a best penalty's logarithm
-# Range of the penalty of reused samples over the best of as many fresh ones: where all are reused
-# the best was found .37 to .57 of that.
-RANGE = (0.02, 3.0)
+SPLIT = 1e-2  # to which it is known
 QUADRATURE = 1e-4  # of errors on reused samples
 SECONDS = 60.0  # for a use
 
@@ -41,17 +40,29 @@ SECONDS = 60.0  # for a use
 @dataclass(frozen=True)
 class Plan:
     """One use of the samples: ``alpha0`` for the step and ``alpha`` for the readout, over the input
-    dimension, of which a share ``reuse`` are the step's; the penalty ``lam``, whether the best one
-    is ``at_edge`` of the range searched, and the errors there, NaN where not solved."""
+    dimension, of which a share ``reuse`` are the step's; the learning rate ``eta``, the penalty
+    ``lam``, names of those whose best value is ``at_edge`` of the range searched, and the errors
+    there, NaN where not solved."""
 
     use: str
     alpha0: float
     alpha: float
     reuse: float
+    eta: float
     lam: float
-    at_edge: bool
+    at_edge: str
     test_error: float
     train_error: float
+
+    @property
+    def solved(self) -> bool:
+        """Whether the errors are known."""
+        return bool(np.isfinite(self.test_error))
+
+    @property
+    def ranked(self) -> float:
+        """The test error, or if it is not known one larger than any: a search compares numbers."""
+        return self.test_error if self.solved else FINITE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +95,7 @@ class SampleAllocation(Displayed):
     @property
     def converged(self) -> bool:
         """Whether every use could be solved."""
-        return bool(np.isfinite([plan.test_error for plan in self.plans]).all())
+        return all(plan.solved for plan in self.plans)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -93,8 +104,8 @@ class SampleAllocation(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
-        points = [asdict(plan) for plan in self.plans]
-        return dict(plain({"problem": self.described, "budget": self.budget, "points": points}))
+        known = {"problem": self.described, "budget": self.budget, "points": self._rows()}
+        return dict(plain(known))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error against the share of the samples that are used for one layer, the others
@@ -102,18 +113,14 @@ class SampleAllocation(Displayed):
         return plot_allocation(self._rows(), ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        best, lost = self.best, len(self.plans) - len(self._known)
-        said = f"{best.use}: alpha0 {best.alpha0:.4g}, alpha {best.alpha:.4g}, lam {best.lam:.4g}"
-        others = {plan.use: plan.test_error for plan in reversed(self._known)}
-        return (
-            {"best": said, "test_error": best.test_error}
-            | {use: error for use, error in others.items() if use != best.use}
-            | ({"not_solved": f"{lost} of {len(self.plans)}"} if lost else {})
-        )
-
-    @property
-    def _known(self) -> list[Plan]:
-        return [plan for plan in self.plans if np.isfinite(plan.test_error)]
+        best = self.best
+        values = {name: getattr(best, name) for name in ("alpha0", "alpha", "eta", "lam")}
+        said = f"{best.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
+        solved = {one.use: one.test_error for one in reversed(self.plans) if one.solved}
+        lost = sum(not one.solved for one in self.plans)
+        solved.pop(best.use, None)
+        not_solved = {"not_solved": f"{lost} of {len(self.plans)}"} if lost else {}
+        return {"best": said, "test_error": best.test_error} | solved | not_solved
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]
@@ -125,6 +132,7 @@ def sample_allocation(
     budget: float,
     beta: float = 1.0,
     lam: float | str = BEST,
+    eta: str | None = None,
     parts: Sequence[float] = PARTS,
     time_limit: float = SECONDS,
     progress: bool | Progress = False,
@@ -137,13 +145,16 @@ def sample_allocation(
     Parameters
     ----------
     step : GradientStep
-        A single step, or a model made by one; its own alpha0 does not matter.
+        A single step, or a model made by one; its own alpha0 does not matter, nor does its eta
+        where the best is searched.
     budget : float
         All samples over the input dimension, N/d.
     beta : float
         Width over input dimension, p/d.
     lam : float or "best"
         The ridge penalty, or of every use its own best.
+    eta : "best", optional
+        The best learning rate of every use, instead of the step's own.
     parts : sequence of float
         Shares of the samples that are tried for a layer, between 0 and 1.  Between them the split
         of the smallest test error is searched.
@@ -179,69 +190,42 @@ def sample_allocation(
     if not ((shares > 0) & (shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
     penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
-    seconds = limits(None, time_limit)[1]
+    if not (eta is None or (isinstance(eta, str) and eta == BEST)):
+        raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
+    at: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
+    search: Any = optimal_lambda
+    if eta == BEST or penalty is not None:
+        search, at = optimal_eta if eta == BEST else solve, at | {"lam": penalty}
 
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
         own, alpha = replace(step, alpha0=of_step * total), of_readout * total
-        model, fresh = (own.network(beta=beta, reuse=share) for share in (reuse, 0.0))
-        with suppress(ConvergenceError, QuadratureError), deadline(seconds):
-            point, at_edge = _best_point(model, fresh, alpha, penalty, seconds)
-            errors = point.test_error, point.train_error
-            return Plan(use, own.alpha0, alpha, reuse, point.lam, at_edge, *errors)
-        return Plan(use, own.alpha0, alpha, reuse, np.nan, False, np.nan, np.nan)
+        known = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
+        how, at_edge = at | ({"quadrature_tol": QUADRATURE} if reuse else {}), ""
+        with suppress(ConvergenceError, QuadratureError), deadline(at["time_limit"]):
+            found = search(own.network(beta=beta, reuse=reuse), alpha=alpha, **how)
+            point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
+            errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
+            known = {"eta": point.model.step.eta, "lam": point.lam} | errors
+        return Plan(use, own.alpha0, alpha, reuse, at_edge=at_edge, **known)
 
     def split(share: float) -> float:
         """The test error of a split, which is kept."""
         splits.append(plan("split", float(share), 1 - float(share)))
-        return _known_or_large(splits[-1].test_error)
+        return splits[-1].ranked
 
-    splits: list[Plan] = []
-
+    uses = [("all for both", 1.0, 1.0, 1.0)]
+    for share in shares.tolist():
+        uses.append(("part for the step", share, 1.0, share))
+        uses.append(("part for the readout", 1.0, share, 1.0))
+        uses.append(("split", share, 1 - share, 0.0))
     with told(progress, "uses of the samples") as advance:
-        plans = [plan("all for both", 1.0, 1.0, 1.0)]
-        for count, share in enumerate(shares.tolist()):
-            if advance is not None:
-                advance(count, len(shares) + 1)
-            plans.append(plan("part for the step", share, 1.0, share))
-            plans.append(plan("part for the readout", 1.0, share, 1.0))
-            split(share)
-        plans += splits
-        minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
-        best = min(splits, key=lambda one: _known_or_large(one.test_error))
-        plans += [] if best in plans else [best]
-        if advance is not None:
-            advance(len(shares) + 1, len(shares) + 1)
-    described = {name: value for name, value in describe(step).items() if name != "alpha0"}
-    plans.sort(key=lambda one: _known_or_large(one.test_error))
+        plans = computed([partial(plan, *use) for use in uses], 1, advance)
+    splits = [one for one in plans if one.use == "split"]
+    minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
+    best = min(splits, key=lambda one: one.ranked)
+    plans += [] if best in plans else [best]
+    own = {"alpha0"} if eta is None else {"alpha0", "eta"}
+    described = {name: value for name, value in describe(step).items() if name not in own}
+    plans.sort(key=lambda one: one.ranked)
     return SampleAllocation(total, tuple(plans), described | {"beta": beta})
-
-
-def _best_point(
-    model: Any, fresh: Any, alpha: float, lam: float | None, seconds: float
-) -> tuple[Solution, bool]:
-    """The point of a model at ``lam``, or its best, and whether that is at the end of the range
-    that is searched; ``fresh`` is the model on fresh samples."""
-    from scipy.optimize import minimize_scalar
-
-    how: dict[str, Any] = {"time_limit": seconds}
-    how |= {"quadrature_tol": QUADRATURE} if model.reuse else {}
-    if lam is not None:
-        return solve(model, alpha=alpha, lam=lam, **how), False
-    best = optimal_lambda(fresh, alpha=alpha, time_limit=seconds)
-    if not model.reuse:
-        return best.point, bool(best.at_edge)
-    ends = np.log(best.lam) + np.log(RANGE)
-    points: dict[float, Solution] = {}
-
-    def error(x: float) -> float:
-        points[x] = solve(model, alpha=alpha, lam=np.exp(x).item(), **how)
-        return _known_or_large(points[x].test_error)
-
-    x = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": PENALTY}).x
-    return points[x], bool(np.abs(ends - x).min() < 2 * PENALTY)
-
-
-def _known_or_large(error: float) -> float:
-    """An error, of which what is not known is larger than any: a search compares finite ones."""
-    return float(np.nan_to_num(error, nan=FINITE))

@@ -4,6 +4,7 @@ The response factors g and the covariance G of the fields without a sample solve
 by Newton's method.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,17 +29,6 @@ class Cavity(NamedTuple):
     iterations: int
 
 
-class Off(NamedTuple):
-    """Violations of the equations at a point: of (21.7) and, in log g, of (21.10), with k_b + beta;
-    the largest violation of either, and that of (21.7), both relative."""
-
-    of_G: Array
-    of_g: Array
-    total: Array
-    worst: float
-    worst_G: float
-
-
 class Near(NamedTuple):
     """Derivatives at a point.
 
@@ -50,12 +40,15 @@ class Near(NamedTuple):
         Of the right-hand side in g.
     explicit, by_G : (A, A), (A, F, F)
         Of k_b in g at fixed G, and in G.
+    beside : list (A,) of lists
+        The samples a complex step of each g away, at fixed G.
     """
 
     jacobian: Array
     by_g: Array
     explicit: Array
     by_G: Array
+    beside: list[list[Seen]]
 
     def moved(self, steps: Array) -> Array:
         """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
@@ -72,31 +65,21 @@ class Near(NamedTuple):
         return self.explicit + self.responses(self.moved(self.by_g))
 
 
-class Beside(NamedTuple):
-    """A complex step away from a point: response factors, covariance, and the samples there."""
-
-    g: Array
-    G: Array
-    at: list[Seen]
-
-
+@dataclass
 class CavityEquations:
     """Equations (21.7) and (21.10) of a readout of width ``beta`` at the penalty ``lam`` on so many
     samples of each class, ``counts`` over dimension: of the step and the readout, of the step
     alone, of the readout alone."""
 
-    def __init__(
-        self,
-        strata: Strata,
-        counts: tuple[float, float, float],
-        beta: float,
-        lam: float,
-        dimension: float = np.inf,
-    ) -> None:
-        self.strata, self.counts, self.beta, self.lam = strata, counts, beta, lam
-        self.samples = classes(strata, counts)
-        self.price = 1 / dimension  # of m^2
-        self.kinds = len(strata.neurons)
+    strata: Strata
+    counts: tuple[float, float, float]
+    beta: float
+    lam: float
+    dimension: float = np.inf
+
+    def __post_init__(self) -> None:
+        self.samples = classes(self.strata, self.counts)
+        self.kinds = len(self.strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
     def seen(self, g: Array, G: Array, lam: Any = None) -> list[Seen]:
@@ -116,28 +99,22 @@ class CavityEquations:
         """How both equations change with g and G, from the samples there."""
         mapped = cavity_map(self.samples, at, self.links)
         jacobian = cavity_jacobian(self.samples, at, mapped)
-        each = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
-        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in each])
-        explicit = np.array([self.response(one).imag for one in each]).T / STEP.imag
+        beside = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
+        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in beside])
+        by_g /= STEP.imag
+        explicit = np.array([self.response(one).imag for one in beside]).T / STEP.imag
         inverse = np.linalg.inv(mapped)
-        return Near(jacobian, by_g / STEP.imag, explicit, -inverse @ by_g @ inverse / STEP.imag)
+        return Near(jacobian, by_g, explicit, -inverse @ by_g @ inverse, beside)
 
-    def beside(
-        self, g: Array, G: Array, near: Near, moved: Array, step: Array, lam: Any = None
-    ) -> Beside:
-        """A complex step away: the response factors ``moved``, and where the right-hand side of
-        (21.7) takes the ``step``, or the penalty is ``lam``."""
-        after = G + STEP * near.moved(step)
-        return Beside(moved, after, self.seen(moved, after, lam))
-
-    def off(self, g: Array, G: Array, at: list[Seen]) -> Off:
-        """What is left of (21.7) and (21.10); NaN where a variance D is negative."""
+    def violations(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, float, float]:
+        """Of (21.7) and, in log g, of (21.10), and the largest of each, that of (21.7) relative;
+        NaN where a variance D is negative."""
         of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
         ratio = total * g / (self.beta * self.strata.shares)
         possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()
         of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
-        worst_G = float(np.abs(of_G).max() / np.abs(G).max())
-        return Off(of_G, of_g, total, float(np.max([worst_G, *np.abs(of_g)])), worst_G)
+        largest = float(np.abs(of_G).max() / np.abs(G).max())
+        return of_G, of_g, largest, float(np.abs(of_g).max())
 
     def solve_cavity(self, start: Cavity | None = None) -> Cavity:
         """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and
@@ -155,22 +132,22 @@ class CavityEquations:
             check_time()
             tried, count = (g * np.exp(change), G + step), count + 1
             at = self.seen(*tried)
-            off = self.off(*tried, at)
-            if not np.isfinite(off.worst):
+            of_G, of_g, *largest = self.violations(*tried, at)
+            if not np.isfinite(largest).all():
                 change, step = change / 2, step / 2
                 continue
             g, G = tried
-            if off.worst <= TOLERANCE:
+            if max(largest) <= TOLERANCE:
                 break
-            if off.worst_G > NEAR:
-                jacobian = cavity_jacobian(self.samples, at, G + off.of_G)
-                step = np.linalg.solve(jacobian, -off.of_G.ravel()).reshape(G.shape)
+            if largest[0] > NEAR:
+                jacobian = cavity_jacobian(self.samples, at, G + of_G)
+                step = np.linalg.solve(jacobian, -of_G.ravel()).reshape(G.shape)
                 change = np.zeros_like(g)
                 continue
-            near = self.near(g, G, at)
-            step = near.moved(off.of_G)
-            slopes = np.eye(len(g)) + near.stability * g / off.total[:, None]
-            change = -np.linalg.solve(slopes, off.of_g + near.responses(step) / off.total)
+            near, total = self.near(g, G, at), self.response(at) + self.beta
+            step = near.moved(of_G)
+            slopes = np.eye(len(g)) + near.stability * g / total[:, None]
+            change = -np.linalg.solve(slopes, of_g + near.responses(step) / total)
             change *= min(1.0, LONGEST / float(np.abs(change).max()))
             step = step + np.tensordot(change * g, near.moved(near.by_g), 1)
         return Cavity(g, G, count)

@@ -1,7 +1,6 @@
 """The theory of a network whose readout is trained on samples of its step, at many points.
 docs/theory.md 21"""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import Conjugates, Overlaps
 from .cavity import Cavity
-from .readout import Errors, Readout
+from .readout import Readout
 from .strata import LEVELS, Strata, strata
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
@@ -28,6 +27,7 @@ def evaluate_reused(
     loss: Loss,
     tol: float | None,
     time_limit: float,
+    level: int = 0,
 ) -> Evaluation:
     """Ridge regression at the points (alpha[i], lam[i]), arrays (P,), of a network that reuses
     samples.
@@ -45,17 +45,15 @@ def evaluate_reused(
         raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
     found, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    before: list[Errors | None] = [None] * count
     tol = QUADRATURE_TOLERANCE if tol is None else tol
-    norms, shares = (
-        rows.row_norms,
-        np.atleast_1d(1.0 if model.fractions is None else model.fractions),
-    )
+    kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
+    shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
+    found.overlaps, found.conjugates = _unknown(count, len(shares))
 
     def strata_at(level: int, _: Rows) -> Strata | None:
         if level >= len(LEVELS):
             return None
-        return strata(rows.step, rows.kinds, shares, level, norms)
+        return strata(rows.step, kinds, shares, level, rows.row_norms)
 
     def solve_on(table: Strata, points: Rows, _: Any) -> Rows:
         last, noise = None, float(table.weights @ (table.y - table.target) ** 2)
@@ -71,8 +69,12 @@ def evaluate_reused(
                 found.flag(i, Status.NO_PROGRESS)
                 last = None
                 continue
-            change = _change(before[i], errors)
-            before[i] = errors
+            before = np.array([found.test_error[i], found.train_error[i]])
+            change = np.abs(before / [errors.test, errors.train] - 1).max()
+            change = np.nan_to_num(change, nan=np.inf)  # of the first strata
+            overlaps = found.overlaps
+            overlaps.m[i], overlaps.theta[i, :, 0] = errors.m, errors.theta
+            overlaps.psi[i, :, 0] = errors.psi
             lost = errors.test < LOST * float(table.weights @ table.y**2) or errors.train < 0
             found.store(
                 i,
@@ -80,12 +82,13 @@ def evaluate_reused(
                 train_error=errors.train,
                 loss_error=(errors.test + noise) / 2,
                 train_loss=errors.train / 2,
+                classification_error=errors.classification if model.labels.binary else np.nan,
                 residual=errors.residual,
                 quadrature_error=change,
                 iterations=found.iterations[i] + last.iterations,
                 nodes=table.weights.size,
                 converged=errors.residual <= RESIDUAL_TOLERANCE,
-                open=not change <= tol,
+                open=change > tol,
             )
             last = last if found.converged[i] else None
             if lost:
@@ -93,29 +96,18 @@ def evaluate_reused(
         return points[found.open[points] & found.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # what is not finite is flagged
-        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on)
+        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
     found.close(RESIDUAL_TOLERANCE)
-    found.overlaps, found.conjugates = _records(before, found.converged, len(shares))
+    for part in found.overlaps:
+        part[~found.converged] = np.nan
     return found
 
 
-def _records(errors: list[Errors | None], known: Array, kinds: int) -> tuple[Overlaps, Conjugates]:
-    """Overlaps of the points, NaN but for m, theta and psi of those that are ``known``; and
-    conjugates, which this theory has none of."""
-    nan = partial(np.full, fill_value=np.nan)
-    P, A = len(errors), kinds
-    m, theta, psi = nan((P, A)), nan((P, A, 1)), nan((P, A, 1))
-    for i, one in enumerate(errors):
-        if one is not None and known[i]:
-            m[i], theta[i, :, 0], psi[i, :, 0] = one.m, one.theta, one.psi
-    matrix, vector, special = nan((P, A, A)), nan((P, A)), nan((P, A, 2))
-    overlaps = Overlaps(matrix, vector, m, theta, psi, matrix, vector)
+def _unknown(points: int, kinds: int) -> tuple[Overlaps, Conjugates]:
+    """NaN overlaps and conjugates, of which this theory knows m, theta and psi alone."""
+    shapes = (kinds, kinds), (kinds,), (kinds, 1)
+    matrix, vector, along = (np.full((points, *shape), np.nan) for shape in shapes)
+    known = vector.copy(), along, along.copy()
+    overlaps = Overlaps(matrix, vector, *known, matrix, vector)
+    special = np.repeat(along, 2, axis=2)
     return overlaps, Conjugates(matrix, vector, vector, special, matrix, vector)
-
-
-def _change(before: Errors | None, now: Errors) -> float:
-    """Largest relative change of an error from coarser strata."""
-    if before is None:
-        return np.inf
-    old, new = np.array([before.test, before.train]), np.array([now.test, now.train])
-    return float(np.abs(old / new - 1).max())

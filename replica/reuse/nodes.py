@@ -5,15 +5,22 @@ docs/theory.md 21
 
 import numpy as np
 
-from solvers.results import Array
+from solvers.resources import GivenUp
+from solvers.results import Array, Status
 from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
 from ..steps import Step
 
 
-def sample_nodes(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array, Array]:
-    """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,)."""
+def sample_nodes(
+    step: Step, nodes: int, noise_nodes: int, most: float
+) -> tuple[Array, Array, Array]:
+    """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,); GivenUp where
+    there are more than ``most``."""
     labels, D = step.labels_at(0), step.directions
+    each = 2 if labels.channel else sum(noise_nodes if v else 1 for v, _ in labels.gaussians)
+    if nodes_along(nodes, D) ** D * each > most:
+        raise GivenUp(Status.MEMORY)
     kinks: list[list[float]] = [[] for _ in range(D)]
     for v, t in labels.mean.planes:  # of a kink across an axis
         if np.count_nonzero(v) == 1:
@@ -34,13 +41,6 @@ def sample_nodes(step: Step, nodes: int, noise_nodes: int) -> tuple[Array, Array
         y, w = target + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(target)))
     weights = (w * grid.weights).ravel()
     return np.tile(s, len(y)), y.ravel(), weights
-
-
-def count_nodes(step: Step, nodes: int, noise_nodes: int) -> int:
-    """Number N of the nodes that :func:`sample_nodes` returns, but for those beside kinks."""
-    labels, D = step.labels_at(0), step.directions
-    each = 2 if labels.channel else sum(noise_nodes if v else 1 for v, _ in labels.gaussians)
-    return int(nodes_along(nodes, D) ** D * each)
 
 
 def nodes_along(nodes: int, directions: int) -> int:

@@ -35,13 +35,11 @@ class Samples(NamedTuple):
         Part of V_N of every kind, over g_b.
     constants : (A, E, Q, 4)
         What m, eps_2, eps_3 and eps_1 of every kind take from the label, over sqrt g_b.  Eq. (21.8)
-    along : (D + 1, E, Q)
-        Coordinates of the sample on the special directions, with its own part.
-    push : (E,)
-        Own part of the coordinate along e_n.
+    along : (D + 2, E, Q)
+        Coordinates of the sample on the special directions, with its own part, and this part.
     labels : (E, Q)
-    trained, read : bool
-        Whether the step, and the readout, use the samples.
+    read : bool
+        Whether the readout uses the samples.
     """
 
     weights: Array
@@ -50,15 +48,14 @@ class Samples(NamedTuple):
     noise: Array
     constants: Array
     along: Array
-    push: Array
     labels: Array
-    trained: bool
     read: bool
 
 
 class Unknowns(NamedTuple):
-    """Places of the unknowns of (21.8): F along the D directions and e_n, m, (eps_2, eps_3), their
-    multipliers, and eps_1."""
+    """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
+    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, and eps_1.
+    Eliminating this field leaves the last term of (21.9)."""
 
     fields: slice
     m: slice
@@ -69,7 +66,7 @@ class Unknowns(NamedTuple):
     @classmethod
     def of(cls, D: int, A: int) -> "Unknowns":
         """Places for D directions of the target and A kinds of neurons."""
-        ends = np.cumsum([3 * A * (D + 1), A, 2 * A, 2 * A, A])
+        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
 
@@ -86,32 +83,26 @@ def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples
     E = strata.weights.size // Q
     form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
     noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
-    for b, n in enumerate(strata.neurons):
+    for b, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
-        if not trained:
-            residual[b, ..., V] = -n.fresh_slope.reshape(shape)
-            noise[b] = n.fresh_variance.reshape(shape)
-            known = n.fresh_mean, np.zeros_like(n.fresh_mean), n.fresh_norm, n.fresh_initial
-            constants[b] = np.stack(known, axis=-1).reshape(E, Q, 4)
-            continue
+        n = kind.trained if trained else kind.fresh
         own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
-        form[:, z, hat] = form[:, hat, z] = own * n.h2
-        form[:, hat, hat] = -(own**2) * n.rest
+        form[:, z, hat] = form[:, hat, z] = own * kind.h2
+        form[:, hat, hat] = -(own**2) * kind.rest
         form[:, z, scalars] = form[:, scalars, z] = linear
         form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
         pushed = n.slope_omega * n.own
-        residual[b, ..., z] = (pushed * n.h2 - n.slope_z).reshape(shape)
+        residual[b, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
         residual[b, ..., V] = -n.slope_omega.reshape(shape)
-        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * n.rest)).reshape(shape)
+        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
         by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
         residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
-        noise[b] = (n.variance - 2 * pushed * n.by_rest + pushed**2 * n.rest).reshape(shape)
+        noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
         constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
-    push = strata.push[::Q] if trained else np.zeros(E)
-    along = np.vstack([strata.s, strata.q]).reshape(-1, E, Q)
-    along[-1] += push[:, None]
+    own = strata.push if trained else np.zeros_like(strata.push)
+    along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return Samples(weights, form, residual, noise, constants, along, push, labels, trained, read)
+    return Samples(weights, form, residual, noise, constants, along, labels, read)
 
 
 class Seen(NamedTuple):
@@ -139,17 +130,12 @@ class Seen(NamedTuple):
 def seen(one: Samples, g: Array, lam: Array | float, G: Array) -> Seen:
     """The samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
     F, M = len(G), one.form.shape[-1]
-    S = one.form.astype(G.dtype)
-    if one.trained:
-        matrix = np.broadcast_to(np.eye(M), S.shape).astype(G.dtype)
-        matrix[:, :F] += G @ one.form[:, :F]
-        S = np.linalg.solve(matrix.swapaxes(1, 2), S.swapaxes(1, 2)).swapaxes(1, 2)
+    S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
     if not one.read:
         E, Q = one.weights.shape
         return Seen(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
-    w = u = np.tensordot(np.sqrt(g), one.residual, 1)
-    if one.trained:
-        w = u - (u[..., :F] @ G) @ S[:, :F]
+    u = np.tensordot(np.sqrt(g), one.residual, 1)
+    w = u - (u[..., :F] @ G) @ S[:, :F]
     through = w[..., :F] @ G
     parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
     slopes = one.noise + parts / np.sqrt(g)[:, None, None]

@@ -1,26 +1,31 @@
 """The ridge readout on samples that trained the first layer: its errors.  docs/theory.md 21
 
-All that follows from the responses is linear, with derivatives by complex steps of one Newton step
-each.
+All that follows from the responses is linear, with derivatives by complex steps at fixed G, and
+through G by the adjoint of a step of Newton's method.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
+from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .cavity import STEP, Beside, Cavity, CavityEquations
-from .pencil import Seen, Unknowns, cavity_map
+from .cavity import STEP, Cavity, CavityEquations
+from .pencil import Samples, Seen, Unknowns, cavity_map
+from .strata import Features
 
 
 class Errors(NamedTuple):
-    """A point of the readout.  Eqs. (21.11)-(21.12)
+    """A point of the readout.  Eqs. (21.11)-(21.13)
 
     Attributes
     ----------
     test, train : float
         Errors on noiseless targets, and on the training samples.
+    classification : float
+        Share of labels of the other sign than the output, where these are +-1.
     bias, variance : float
         Of the prediction's mean over the initial rows, and over these rows; they add to ``test``.
     squared_norm : float
@@ -35,6 +40,7 @@ class Errors(NamedTuple):
 
     test: float
     train: float
+    classification: float
     bias: float
     variance: float
     squared_norm: float
@@ -50,61 +56,78 @@ class Readout(CavityEquations):
     """Readout of width ``beta`` at the penalty ``lam`` on ``counts`` of each class of samples, over
     dimension: of the step and the readout, of the step alone, of the readout alone."""
 
+    @property
+    def places(self) -> Unknowns:
+        """Places of the unknowns of (21.8)."""
+        return Unknowns.of(len(self.strata.s), self.kinds)
+
     def quadratic(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, Array]:
         """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
-        (D, _), A, F = self.strata.s.shape, self.kinds, len(G)
-        places, root = Unknowns.of(D, A), np.sqrt(g)
+        A, F, places = self.kinds, len(G), self.places
         K = places.initial.stop
-        M = np.zeros((K + 1,) * 2, G.dtype)  # the last for the rest of the field
-        M[places.fields, places.fields] = np.kron(np.eye(D + 1), self.links)
-        M[places.m, places.m] = self.price * np.eye(A)
+        kind = np.result_type(g, *(there.D for there in at))
+        M = np.zeros((K + 1,) * 2, kind)  # the last for the rest of the field
+        M[places.fields, places.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
+        along, own = (slice(end - F, end) for end in (places.m.start - F, places.m.start))
+        M[own, own] = -np.linalg.inv(G)
+        M[places.m, places.m] = np.eye(A) / self.dimension  # the price of m^2
         M[places.initial, places.initial] = np.eye(A) / 2
-        M[places.scalars, places.multipliers] = M[places.multipliers, places.scalars] = np.eye(
-            2 * A
-        )
-        for b, n in enumerate(self.strata.neurons):
-            block = slice(places.multipliers.start + 2 * b, places.multipliers.start + 2 * b + 2)
-            M[block, block] = -n.scalar_noise
-        own, squares = np.zeros((F, K + 1), G.dtype), np.zeros_like(G)
-        last = slice(3 * A * D, 3 * A * (D + 1))  # F along e_n
+        M[places.scalars, places.multipliers] = np.eye(2 * A)
+        M[places.multipliers, places.scalars] = np.eye(2 * A)
+        scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
+        M[places.multipliers, places.multipliers] = -scalar_noise
         for one, there in zip(self.samples, at, strict=True):
-            E, Q = one.weights.shape
-            if one.trained:  # fields at q = 0, and what q adds
-                w = one.weights.sum(axis=1)
-                linear = np.zeros((E, 5 * A, K + 1))
-                for k, field in enumerate(range(0, 3 * A * (D + 1), 3 * A)):
-                    part = one.along[k, :, 0] if k < D else one.push
-                    linear[:, :F, field : field + F] = part[:, None, None] * np.eye(F)
-                linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
-                image = there.S @ linear
-                M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
-                M[last, last] += np.tensordot(w, there.S[:, :F, :F], 1)
-                own += np.tensordot(w * one.push, image[:, :F], 1)
-                squares += np.tensordot(w * one.push**2, there.S[:, :F, :F], 1)
+            # fields at q = 0, and what q adds
+            w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
+            start[-2] = start[-1]
+            linear = np.zeros((len(w), 5 * A, K + 1))
+            fields = np.einsum("ke,fg->efkg", start, np.eye(F))
+            linear[:, :F, places.fields] = fields.reshape(len(w), F, -1)
+            linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+            image = there.S @ linear
+            M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
+            M[along, along] += np.tensordot(w, there.S[:, :F, :F], 1)
             if one.read:
-                X = np.zeros((E, Q, K + 1), G.dtype)
-                fields = one.along[..., None] * there.w[..., :F]
-                X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
-                constants = -np.moveaxis(root[:, None, None, None] * one.constants, 0, 2)
-                X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
-                X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
-                X[..., places.multipliers] = there.w[..., F:] / -self.strata.alpha0
-                X[..., K] = one.labels
-                weighted = X * (one.weights / there.D)[..., None]
-                flat, X = weighted.reshape(-1, K + 1), X.reshape(-1, K + 1)
-                M += flat.T @ X
-                if one.trained:
-                    pushed = (one.push[:, None, None] * there.w[..., :F]).reshape(-1, F)
-                    own += pushed.T @ flat
-                    squares += pushed.T @ (pushed * (one.weights / there.D).reshape(-1, 1))
-        M += own.T @ G @ np.linalg.solve(np.eye(F) - squares @ G, own)  # over e_n's own part
+                X = self.read(one, there, g)
+                flat = (X * (one.weights / there.D)[..., None]).reshape(-1, K + 1)
+                M += flat.T @ X.reshape(-1, K + 1)
         return M[:K, :K], M[:K, K], M[K, K]
 
+    def read(self, one: Samples, there: Seen, g: Array) -> Array:
+        """Coefficients (E, Q, K + 1) of w f + y' in the unknowns, and the label."""
+        places, F = self.places, 3 * self.kinds
+        E, Q = one.weights.shape
+        X = np.zeros((E, Q, places.initial.stop + 1), g.dtype)
+        fields = one.along[..., None] * there.w[..., :F]
+        X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
+        roots = np.sqrt(g)[:, None, None, None]
+        constants = -np.moveaxis(roots * one.constants, 0, 2)
+        X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
+        X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
+        X[..., places.multipliers] = there.w[..., F:] / -self.strata.alpha0
+        X[..., -1] = one.labels
+        return X
+
+    def slope_in_covariance(self, theta: Array, g: Array, G: Array, at: list[Seen]) -> Array:
+        """Derivative (F, F) of 2 S in G where the unknowns ``theta`` are held: dQ = -Q dG Q."""
+        F, places = len(G), self.places
+        fields, zeta = theta[places.fields].reshape(-1, F), theta[places.multipliers]
+        own = np.linalg.solve(G, fields[-1])
+        total = np.outer(own, own)
+        for one, there in zip(self.samples, at, strict=True):
+            image = np.tensordot(one.along, fields, (0, 0)) @ there.S[:, :F, :F]
+            image += (zeta @ there.S[:, F:, :F] / -self.strata.alpha0)[:, None]
+            if one.read:
+                read = self.read(one, there, g) @ np.append(theta, 1)
+                image += there.w[..., :F] * (read / there.D)[..., None]
+            flat = image.reshape(-1, F)
+            total -= (flat.T * one.weights.ravel()) @ flat
+        return total
+
     def errors(self, cavity: Cavity) -> Errors:
-        """Errors and overlaps of the readout.  Eqs. (21.9)-(21.12)"""
-        s, (g, G, *_), A = self.strata, cavity, self.kinds
+        """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
+        s, (g, G, *_), A, places = self.strata, cavity, self.kinds, self.places
         D = len(s.s)
-        at = Unknowns.of(D, A)
         here = self.seen(g, G)
         M, v, c = self.quadratic(g, G, here)
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
@@ -113,70 +136,60 @@ class Readout(CavityEquations):
         # an equation whose terms all vanish, as of an even target, is one of rounding
         terms = np.maximum(terms, 1e-6 * terms.max())
         violation = float(np.max(np.abs(M @ theta + v) / terms))
-        off = self.off(g, G, here)
-
-        def slope(one: Beside) -> float:
-            """Derivative of 2 S at its stationary point, along a complex step."""
-            M, v, c = self.quadratic(*one)
-            return float((theta @ M @ theta + 2 * v @ theta + c).imag / STEP.imag)
-
-        mu1 = np.array([n.fresh_slope for n in s.neurons])
-        spread = np.array([n.fresh_variance @ s.weights for n in s.neurons])
-        products = (mu1 * s.weights) @ mu1.T
-        places = 1 + 3 * np.arange(A)
-
-        def posterior(g: Array, G: Array, _: Any) -> Array:
-            roots = np.sqrt(g)
-            return (
-                np.sum(products * np.outer(roots, roots) * G[np.ix_(places, places)]) + g @ spread
-            )
-
         near = self.near(g, G, here)
-        stability = near.stability
-        steps = [
-            self.beside(g, G, near, g + STEP * one, by)
-            for one, by in zip(np.eye(A), near.by_g, strict=True)
-        ]
-        by_g = -np.array([slope(one) for one in steps])
-        posteriors = np.array([posterior(*one).imag for one in steps]) / STEP.imag
-        lam = self.lam + STEP
-        mapped = cavity_map(self.samples, self.seen(g, G, lam), self.links).imag / STEP.imag
-        by_lam = self.beside(g, G, near, g, mapped, lam)
-        responses = self.response(by_lam.at).imag / STEP.imag
-        curvature = self.beta * np.diag(s.shares / g**2) + stability
-        solved = np.linalg.solve(curvature, np.column_stack([posteriors, responses]))
+        in_G = self.slope_in_covariance(theta, g, G, here)
+        through_G = -np.linalg.solve(near.jacobian.T, in_G.ravel()).reshape(G.shape)
 
-        roots = np.sqrt(g)
-        tested = np.zeros_like(G)
-        tested[np.ix_(places, places)] = products * np.outer(roots, roots)
-        through_G = slope(self.beside(g, G, near, g, -G @ tested @ G))
+        def slope(g: Array, at: list[Seen], step: Array) -> float:
+            """Derivative of 2 S at its stationary point, along a complex step of g or the penalty
+            and the ``step`` of the right-hand side of (21.7) that it makes."""
+            M, v, c = self.quadratic(g, G, at)
+            held = (theta @ M @ theta + 2 * v @ theta + c).imag / STEP.imag
+            return float(held + np.sum(through_G * step))
 
-        fields = theta[at.fields].reshape(D + 1, A, 3)[..., 1]  # of V, along s and e_n
-        along = np.vstack([s.s, s.q])
-        m, chi = roots * theta[at.m], roots * theta[at.scalars].reshape(A, 2)[:, 1]
-        linear = np.einsum("b,kb,bn,kn->n", roots, fields, mu1, along)
-        constant = np.array([n.fresh_mean for n in s.neurons])
-        norms = np.array([n.fresh_norm for n in s.neurons])
-        initial = np.array([n.fresh_initial for n in s.neurons])
-        prediction = m @ constant + chi @ norms + roots * theta[at.initial] @ initial + linear
-        bias = float(s.weights @ (s.target - prediction) ** 2) + through_G
-        variance = float(by_g @ solved[:, 0])
-        squared = value + self.lam * slope(by_lam) + self.lam * float(by_g @ solved[:, 1])
-        read = self.counts[0] + self.counts[2]
+        every = zip(g + STEP * np.eye(A), near.beside, near.by_g, strict=True)
+        by_g = -np.array([slope(*one) for one in every])
+        after = self.seen(g, G, self.lam + STEP)
+        mapped = cavity_map(self.samples, after, self.links).imag / STEP.imag
+        responses = self.response(after).imag / STEP.imag + near.responses(near.moved(mapped))
+        curvature = self.beta * np.diag(s.shares / g**2) + near.stability
+        spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
+        squared = value + self.lam * slope(g, after, mapped) + self.lam * float(spread @ responses)
+
+        # Eq. (21.13): of the mean over initial rows, and over these
+        V, roots = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
+        pairs, half = np.outer(roots, roots), spread / g / 2
+        of_mean = -pairs * (G @ through_G @ G)[V]
+        of_rows = (
+            np.tensordot(spread, near.moved(near.by_g), 1)[V] + np.add.outer(half, half) * G[V]
+        )
+        of_rows *= pairs
+
+        fresh = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
+        mu1, mu2 = fresh.slope_omega, fresh.variance
+        fields = theta[places.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
+        m, chi = roots * theta[places.m], roots * theta[places.scalars].reshape(A, 2)[:, 1]
+        linear = np.einsum("b,kb,bn,kn->n", roots, fields, mu1, np.vstack([s.s, s.q]))
+        prediction = m @ fresh.mean + chi @ fresh.scalars[:, 1] + linear
+        prediction += roots * theta[places.initial] @ fresh.initial
+        products = (mu1 * s.weights) @ mu1.T
+        bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(products * of_mean))
+        variance = float(np.sum(products * of_rows) + spread @ mu2 @ s.weights)
+        sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, of_mean + of_rows, mu1) + spread @ mu2)
         spike = np.append(s.gamma, s.rho)
         overlap = spike @ fields
         rest = fields[0] * s.rho - fields[-1] * s.gamma[0] if D == 1 else np.full(A, np.nan)
-        train = self.lam * (value - squared) / read
         return Errors(
-            bias + variance,
-            train,
-            bias,
-            variance,
-            squared,
-            m,
-            roots * overlap,
-            roots * rest,
-            chi,
-            stability,
-            max(violation, off.worst),
+            test=bias + variance,
+            train=self.lam * (value - squared) / (self.counts[0] + self.counts[2]),
+            classification=float(s.weights @ ndtr(-s.y * prediction / sd)),
+            bias=bias,
+            variance=variance,
+            squared_norm=squared,
+            m=m,
+            theta=roots * overlap,
+            psi=roots * rest,
+            chi=chi,
+            stability=near.stability,
+            residual=max(violation, *self.violations(g, G, here)[2:]),
         )

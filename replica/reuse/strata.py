@@ -7,18 +7,19 @@ kappa = gamma s + rho q are fixed in it.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.chebyshev import interpolated
-from solvers.resources import GivenUp, check_time
-from solvers.results import Array, Status
+from solvers.chebyshev import interpolant
+from solvers.resources import check_time
+from solvers.results import Array
 from solvers.rules import gauss_hermite
 
-from ..problem import Activation
 from ..steps import Kinds, Step, batches_of_steps, mean_output
-from .nodes import count_nodes, gaussian_rule, sample_nodes
+from .nodes import gaussian_rule, sample_nodes
+
+Values = tuple[float, ...]  # one of each kind of neurons
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine, and so that two levels tell
 # what either is off by, all of them more from one to the next
@@ -30,38 +31,31 @@ LEVELS = (
     (120, 40, 200, 18),
     (180, 56, 280, 24),
 )
-BLOCK = 2**11  # nodes at once: 2 MB for every function of z
+BLOCK = 2**9  # nodes at once: .5 MB for every function of z
 MOST = 1e6  # nodes, of all kinds of neurons: 1 GB
 SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
 
-class Neurons(NamedTuple):
-    """Features of one kind of neurons at N nodes.  Eqs. (21.3)-(21.5), (16.1), (3.2)
+class Features(NamedTuple):
+    """Features of one kind of neurons on a class of samples at N nodes.  Eqs. (21.3)-(21.5)
+
+    On fresh samples, own part and all that depends on z vanish.
 
     Attributes
     ----------
     own : (N,)
         The sample's own push b e of the pre-activation, in units of sigma'.
-    h2, rest : float
-        Mean E z sigma' and variance E st^2 of st = sigma' - h_1 - h_2 z.
     mean, slope_z, slope_omega, variance, by_rest : (N,)
-        m_0, m_z, m_omega, Var n and E n st of the feature on a sample of the step.
+        m_0, m_z, m_omega, Var n and E n st of the feature; mu_0, 0, mu_1 and mu_2^2 if it is fresh.
     scalars : (2, N)
         Derivatives of m_0 in the row's scalars eps_2 and eps_3.
     linear, by_rest_of_scalars, by_scalars : (2, N)
         L_a, C_ta, and E l_a F - L_a E z F, for a = 2, 3.
-    scalar_noise : (2, 2)
-        d times the noise covariance X of (eps_2, eps_3).
     initial : (N,)
         Derivative d_1 of m_0 in the squared norm of the initial row; zeros where all are equal.
-    fresh_mean, fresh_slope, fresh_variance, fresh_norm, fresh_initial : (N,)
-        mu_0, mu_1, mu_2^2, d mu_0 / dc and d_1 of the feature on a sample that the step has not
-        seen.
     """
 
     own: Array
-    h2: float
-    rest: float
     mean: Array
     slope_z: Array
     slope_omega: Array
@@ -71,27 +65,27 @@ class Neurons(NamedTuple):
     linear: Array
     by_rest_of_scalars: Array
     by_scalars: Array
-    scalar_noise: Array
     initial: Array
-    fresh_mean: Array
-    fresh_slope: Array
-    fresh_variance: Array
-    fresh_norm: Array
-    fresh_initial: Array
 
-    def without_norms(self) -> "Neurons":
-        """Neurons whose row scalars are the same in all rows."""
-        names = (
-            "scalars",
-            "linear",
-            "by_rest_of_scalars",
-            "by_scalars",
-            "scalar_noise",
-            "fresh_norm",
-            "initial",
-            "fresh_initial",
-        )
-        return self._replace(**{name: np.zeros_like(getattr(self, name)) for name in names})
+
+class Neurons(NamedTuple):
+    """One kind of neurons.  Eqs. (21.5), (16.1)
+
+    Attributes
+    ----------
+    h2, rest : float
+        Mean E z sigma' and variance E st^2 of st = sigma' - h_1 - h_2 z.
+    scalar_noise : (2, 2)
+        d times the noise covariance X of (eps_2, eps_3).
+    trained, fresh : Features
+        On samples of the step, and on those that it has not seen.
+    """
+
+    h2: float
+    rest: float
+    scalar_noise: Array
+    trained: Features
+    fresh: Features
 
 
 class Strata(NamedTuple):
@@ -132,33 +126,16 @@ class Strata(NamedTuple):
     neurons: tuple[Neurons, ...]
     nodes_q: int
 
-    @property
-    def kappa(self) -> Array:
-        """Projection of the sample on the spike, without its own part, (N,)."""
-        return np.asarray(self.gamma @ self.s + self.rho * self.q)
-
 
 @lru_cache(maxsize=16)
-def _cached_strata(
-    step: Step, readout: bytes, bias: bytes, shares: bytes, level: int, norms: bool
+def strata(
+    step: Step, kinds: tuple[Values, Values], shares: Values, level: int, norms: bool = True
 ) -> Strata:
-    return _strata(
-        step, Kinds(*map(np.frombuffer, (readout, bias))), np.frombuffer(shares), level, norms
-    )
-
-
-def strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool = True) -> Strata:
-    """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds`` there; with
-    the fluctuation of the rows' ``norms``, or without."""
-    arrays = (np.ascontiguousarray(x, float).tobytes() for x in (*kinds, shares))
-    return _cached_strata(step, *arrays, level, norms)
-
-
-def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) -> Strata:
+    """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
+    and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = LEVELS[level]
-    if count_nodes(step, along_s, along_noise) * along_q * len(shares) > MOST:
-        raise GivenUp(Status.MEMORY)
-    inputs, y, weights = sample_nodes(step, along_s, along_noise)
+    most = MOST / along_q / len(shares)
+    inputs, y, weights = sample_nodes(step, along_s, along_noise, most)
     q, q_weights = gauss_hermite(along_q)
     count = len(q)
     s, y = np.repeat(inputs, count, axis=1), np.repeat(y, count)
@@ -169,19 +146,19 @@ def _strata(step: Step, kinds: Kinds, shares: Array, level: int, norms: bool) ->
     gamma = first / N
     rho = np.sqrt(max(1 - float(gamma @ gamma), 0.0))
     kappa = gamma @ s + rho * q
-    batches, _ = batches_of_steps(step, kinds)  # the noise of the row norms, (18.7)
+    (batch,), _ = batches_of_steps(step, Kinds(*map(np.array, kinds)))  # of row norms, (18.7)
     neurons = tuple(
-        _neurons(step, *each, w, e, N, kappa, along_z)
-        for each in zip(*kinds, batches[0].v, batches[0].g, strict=True)
+        _neurons(step, norms, *each, w, e, N, kappa, along_z)
+        for each in zip(*kinds, batch.v, batch.g, strict=True)
     )
-    if not norms:
-        neurons = tuple(one.without_norms() for one in neurons)
     target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
-    return Strata(w, s, q, y, target, push, gamma, float(rho), step.alpha0, shares, neurons, count)
+    known = w, s, q, y, target, push, gamma, float(rho), step.alpha0
+    return Strata(*known, np.array(shares), neurons, count)
 
 
 def _neurons(
     step: Step,
+    norms: bool,
     readout: float,
     bias: float,
     norm_noise: float,
@@ -192,7 +169,7 @@ def _neurons(
     kappa: Array,
     nodes: int,
 ) -> Neurons:
-    """Features of neurons of one first-step ``readout`` and ``bias``."""
+    """Features of neurons of one first-step ``readout`` and ``bias``, with ``norms`` or without."""
     student, alpha0, eta = step.student, step.alpha0, step.eta * readout
     moments = student.slope_moments_at(np.array([bias]), 1.0)[:, 0]
     h1, h2, t2, t3, s02, s12, s22, s03, s13, _ = moments
@@ -208,12 +185,22 @@ def _neurons(
     of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz
     of_slope = np.stack([z**0, z, psi]) * wz
 
+    def smoothed_at(s: Array) -> Array:
+        """Averages (4, n) of sigma, sigma', sigma^2 and sigma'' over the noise of omega at s."""
+        mean, first, rest = student.moments(s, variance)
+        second = student.second_hermite(s, variance) / variance
+        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
+
+    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.abs(own).max() * slope))
+    most = z.size * kappa.size / 4
+    smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, most)
+
     def averages(nodes: slice) -> Array:
         """Averages over z of the smoothed student and its slope times functions of z, of its square
         and of its curvature."""
         check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
-        S0, S1, S2, dS1 = _smoothed(student, at, variance)
+        S0, S1, S2, dS1 = smoothed(at)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
     blocks = [averages(slice(i, i + BLOCK)) for i in range(0, len(kappa), BLOCK)]
@@ -226,17 +213,15 @@ def _neurons(
 
     # Eq. (21.5); averages of psi = rest + h2 z by the moments of rest
     z_psi2, psi2 = s12 + 2 * h2 * t2, s02 + h2**2
-    linear = eta * np.array([e * t2, 2 * e * pi1 * t2 + b * e**2 * z_psi2])
-    rest_of_scalars = eta * np.array(
-        [
-            e * (s12 + h2 * t2),
-            2 * e * pi1 * (s12 + h2 * t2) + b * e**2 * (s03 + 2 * h2 * s12 + h2**2 * t2),
-        ]
-    )
-    l2F = e * (F_zpsi - h2 * mean)
-    l3F = 2 * e * (pi1 * (F_zpsi - h2 * mean) + variance * psi_S1)
-    l3F += b * e**2 * (F_psi2 - psi2 * mean)
-    by_scalars = eta * np.array([l2F, l3F]) - linear * Fz
+    rest_zpsi, rest_psi2 = s12 + h2 * t2, s03 + 2 * h2 * s12 + h2**2 * t2
+
+    def of_scalars(zpsi: Any, psi2: Any, psi_omega: Any = 0.0) -> Array:
+        """Averages (2, N) with l_2 and l_3, of averages with their functions of z."""
+        l3 = 2 * e * (pi1 * zpsi + variance * psi_omega) + own * e * psi2
+        return eta * np.array([e * zpsi, l3])
+
+    linear, rest_of_scalars = of_scalars(t2, z_psi2), of_scalars(rest_zpsi, rest_psi2)
+    by_scalars = of_scalars(F_zpsi - h2 * mean, F_psi2 - psi2 * mean, psi_S1) - linear * Fz
     var_z_psi = s22 + 2 * h2 * t3 + 2 * h2**2
     z_psi3 = s13 + 3 * h2 * s22 + 3 * h2**2 * t3 + 3 * h2**3
     X22 = eta**2 / alpha0 * power * (var_z_psi - t2**2)
@@ -246,30 +231,16 @@ def _neurons(
     mu0, first, mu2 = student.moments(bias + r * kappa, c)
     by_norm = student.second_hermite(bias + r * kappa, c) / (2 * c)
     mu1 = first / np.sqrt(c)
-    initial = fresh_initial = np.zeros_like(kappa)
+    zero, zeros = np.zeros_like(kappa), np.zeros((2, len(kappa)))
+    initial = fresh_initial = zero
     if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
         along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
         initial = F_he2 / 2 + (gain - pi1) * F_zo
         initial += (norm_gain - pi1**2) * F_oo / 2 + along * m_omega
         fresh_initial = mu1 * along + norm_gain * by_norm
-    return Neurons(
-        own=own, h2=h2, rest=s02,
-        mean=mean, slope_z=slope_z, slope_omega=m_omega, variance=spread, by_rest=by_rest,
-        scalars=np.array([F_zo, F_oo / 2]), linear=linear, by_rest_of_scalars=rest_of_scalars,
-        by_scalars=by_scalars, initial=initial,
-        scalar_noise=np.array([[X22, X23], [X23, norm_noise]]),
-        fresh_mean=mu0, fresh_slope=mu1, fresh_variance=mu2, fresh_norm=by_norm,
-        fresh_initial=fresh_initial,
-    )  # fmt: skip
-
-
-def _smoothed(student: Activation, at: Array, variance: float) -> Array:
-    """Averages (4, *shape) of sigma, sigma', sigma^2 and sigma'' over ``at`` + sqrt(variance)
-    eta."""
-
-    def averages(s: Array) -> Array:
-        mean, first, rest = student.moments(s, variance)
-        second = student.second_hermite(s, variance) / variance
-        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
-
-    return interpolated(averages, at)
+    of_norms = np.array([F_zo, F_oo / 2]), linear, rest_of_scalars, by_scalars, initial
+    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_initial
+    trained = own, mean, slope_z, m_omega, spread, by_rest, *(norms * x for x in of_norms)
+    fresh = zero, mu0, zero, mu1, mu2, zero, *(norms * x for x in of_fresh)
+    scalar_noise = norms * np.array([[X22, X23], [X23, norm_noise]])
+    return Neurons(h2, s02, scalar_noise, Features(*trained), Features(*fresh))

@@ -31,7 +31,7 @@ def test_the_uses_of_four_samples_a_dimension(uses):
     assert uses.best.use == "all for both"
     assert [one.test_error for one in uses.plans] == sorted(found.values())
     assert uses.converged
-    assert "all for both: alpha0 4, alpha 4" in repr(uses)
+    assert "all for both: alpha0 4, alpha 4, eta 3" in repr(uses)
     assert json.loads(json.dumps(uses.document()))["points"][0]["use"] == "all for both"
     assert len(uses.to_dataframe()) == len(uses.plans)
     # the lines of a use, and the star
@@ -75,10 +75,31 @@ def test_what_is_not_solved_is_flagged():
     assert "not_solved" in repr(uses)
 
 
+def test_the_best_rate_of_every_use(capsys):
+    """At another rate, with the penalty held, any use does worse."""
+    line = "plan --student tanh --target sin --eta best --lam 0.05 --budget 4"
+    assert theory(f"{line} --json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "eta" not in document["problem"]
+    for one in document["points"]:
+        assert one["at_edge"] == ""
+        step = replace(STEP, alpha0=one["alpha0"])
+        errors = [
+            replica.solve(
+                replace(step, eta=rate * one["eta"]).network(beta=1.0, reuse=one["reuse"]),
+                alpha=one["alpha"], lam=0.05,
+            ).test_error
+            for rate in (0.9, 1.0, 1.1)
+        ]  # fmt: skip
+        assert errors[1] == pytest.approx(one["test_error"], rel=1e-9)
+        assert errors[1] < min(errors[0], errors[2])
+
+
 @pytest.mark.parametrize(
     ("name", "of"),
     [
         ("budget", dict(budget=0)),
+        ("eta", dict(budget=1, eta=2.0)),
         ("parts", dict(budget=1, parts=[0.5, 1])),
         ("lam", dict(budget=1, lam=-1)),
         ("beta", dict(budget=1, beta=0)),
@@ -95,11 +116,12 @@ def test_the_command(capsys, tmp_path, uses):
     line = "plan --student tanh --target sin --eta 3 --budget 4"
     assert theory(f"{line} --out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}") == 0
     assert "Best: all for both." in capsys.readouterr().out
-    assert (tmp_path / "a.csv").read_text().startswith("use,alpha0,alpha,reuse,lam")
+    assert (tmp_path / "a.csv").read_text().startswith("use,alpha0,alpha,reuse,eta,lam")
     assert theory(f"{line} --json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(uses.document()))
     for typed, said in (
         ("plan --student tanh --target sin --budget 4", "--eta"),
+        (f"{line} --decay 0.1", "--decay"),
         (f"{line} --parts 2", "--parts"),
         (f"{line.replace('4', '1,2')}", "--budget"),
         (f"{line} --alpha 1", "--alpha"),

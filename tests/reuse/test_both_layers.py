@@ -1,11 +1,15 @@
 """Both layers trained on the same samples, as they are asked for: alpha0 = "alpha" and reuse."""
 
+import json
+
 import numpy as np
 import pytest
 
 import replica
 from replica import GradientStep, gradient, learning_curve, optimal_eta, optimal_lambda, solve
 from replica.errors import InvalidArgument
+from tests.cli.commands import theory, validate
+from validation import simulate
 
 FOLLOWING = GradientStep(student="tanh", target="sin", alpha0="alpha", eta=1.0)
 BOTH = FOLLOWING.network(beta=1.0, reuse=1.0)
@@ -57,6 +61,44 @@ def test_best_penalty_and_rate_are_of_the_same_samples():
     there = [solve(BOTH.model_at(eta=rate.eta * f), alpha=2.0, lam=0.05) for f in (0.9, 1, 1.1)]
     assert rate.point.model.rows.reuse == 1
     assert np.argmin([one.test_error for one in there]) == 1
+
+
+@pytest.mark.slow
+def test_best_rate_and_penalty_together():
+    """Within the time limit of every call, and lower than their neighbours."""
+    best = optimal_eta(BOTH, alpha=2.0)
+    lam, eta = best.lam * np.array([0.9, 1, 1.1]), best.eta * np.array([0.9, 1, 1.1])
+    around = learning_curve(BOTH, alpha=2.0, lam=lam, eta=eta).test_error
+    assert around.argmin(...) == {"eta": 1, "lam": 1}
+    assert best.test_error == pytest.approx(around.values[1, 1], rel=1e-9)
+    assert best.minima[0].test_error == pytest.approx(best.test_error, rel=1e-3)
+
+
+def test_commands(capsys, tmp_path):
+    """--alpha0 alpha --reuse 1, of what the network's theory is the only one."""
+    step = "--student tanh --target sin --alpha0 alpha --eta 1 --reuse 1"
+    assert theory(f"curve {step} --alpha 1,2 --lam 0.05 --json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["problem"]["reuse"] == 1
+    for point in document["points"]:
+        alone = solve(at(point["alpha"]), alpha=point["alpha"], lam=0.05)
+        assert point["test_error"] == pytest.approx(alone.test_error, rel=1e-9)
+    (tmp_path / "a.toml").write_text('alpha0 = "alpha"\neta = 1\nreuse = 1\n')
+    from_file = f"--config {tmp_path / 'a.toml'} --student tanh --target sin"
+    assert theory(f"curve {from_file} --alpha 1,2 --lam 0.05 --json") == 0
+    assert json.loads(capsys.readouterr().out) == document
+    assert theory(f"optimum {step} --alpha 1 --json") == 0
+    (best,) = json.loads(capsys.readouterr().out)["points"]
+    assert best["lam"] == optimal_lambda(BOTH, alpha=1.0).lam
+    small = "--dimension 40 --seeds 2 --rng 0 --workers 1"
+    assert validate(f"simulate {step} --alpha 1 --lam 0.05 {small} --json") == 0
+    drawn = json.loads(capsys.readouterr().out)
+    same = simulate(at(1.0), alpha=1.0, lam=0.05, dimension=40, seeds=2, rng=0)
+    assert drawn["points"][0]["train_error"] == pytest.approx(same.train_error.item())
+    spiked = "curve --student tanh --target sin --r 1 --c 1 --gamma 0.9 --reuse 1"
+    for line in (f"curve {step} --theory srf", spiked, f"curve {step.replace('1', '2')}"):
+        assert theory(f"{line} --alpha 1 --lam 0.05") == 2
+        assert "--reuse must be" in capsys.readouterr().err
 
 
 def test_rate_keeps_what_is_reused():
@@ -129,7 +171,8 @@ def test_hardly_any_reused_samples_give_the_errors_of_fresh_ones(changes, row_no
         solve(step.network(beta=1.0, row_norms=row_norms, reuse=share), alpha=2.0, lam=0.1)
         for share in (0.0, 1e-12)
     )
-    for name in ("test_error", "train_error", "loss_error"):
+    classes = ("classification_error",) if fresh.model.labels.binary else ()
+    for name in ("test_error", "train_error", "loss_error", *classes):
         # both are known to their quadrature tolerance, 1e-5
         assert getattr(reused, name) == pytest.approx(getattr(fresh, name), rel=2e-5), name
 

@@ -13,7 +13,6 @@ from replica import GradientStep, solve
 from replica.reuse.evaluate import RESIDUAL_TOLERANCE
 from replica.reuse.readout import Readout
 from replica.reuse.strata import strata
-from replica.steps import Kinds
 
 NODES = 1e-6  # the prototype's strata and ours, of errors of order one
 NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]
@@ -80,7 +79,7 @@ def solved(row, share=1.0, row_norms=True, **changes):
 
 @cache
 def strata_of(step, level=0, shares=(1.0,), readouts=(1.0,), biases=(0.0,), norms=True):
-    return strata(step, Kinds(*map(np.array, (readouts, biases))), np.array(shares), level, norms)
+    return strata(step, (readouts, biases), shares, level, norms)
 
 
 def readout_of(row="A", level=0, **values):
@@ -152,10 +151,8 @@ def test_fresh_samples_are_those_of_the_networks_own_theory(row):
     *values, also = row
     step, beta, lam = asked(values, **also)
     model = step.network(beta=beta)
-    kinds, shares = (
-        model.rows.kinds,
-        np.atleast_1d(1.0 if model.fractions is None else model.fractions),
-    )
+    kinds = tuple(tuple(values.tolist()) for values in model.rows.kinds)
+    shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     of = strata(step, kinds, shares, 4)
     readout = Readout(of, (0.0, step.alpha0, 1.3), beta, lam)
     found = readout.errors(readout.solve_cavity())

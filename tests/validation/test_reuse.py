@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument
+from replica import GradientStep, InvalidArgument, solve
 from validation import compare, simulate
 from validation.draws import gradient_step, spread, streams
 from validation.draws.features import sphere_rows
@@ -102,6 +102,28 @@ def test_agrees_with_theory(reuse):
         assert abs(change.mean() - expected) < 4 * stderr
         if reuse == 1.0 and name == "train_error":
             assert change.mean() < -10 * stderr  # the layers' noise would hide it
+
+
+@pytest.mark.parametrize(
+    ("reuse", "of"),
+    [
+        (1.0, dict(student="tanh", target="sign", eta=2)),
+        (0.5, dict(student="relu", target="sign", eta=1, label_noise="flip:0.1")),
+        (1.0, dict(student="relu", target="sin", eta=2, label_noise="flip:0.1", readout=[1.5, 1])),
+        (1.0, dict(student="tanh", target="sign", eta=1, label_noise="logistic",
+                   initialisation="gaussian")),
+    ],
+)  # fmt: skip
+def test_classification_errors_agree_with_theory(reuse, of):
+    """Their theory on fresh samples would be off by more than two standard errors."""
+    d = 300
+    step = GradientStep(alpha0=2, **of)
+    models = [step.network(beta=1.0, reuse=share, dimension=d) for share in (reuse, 0.0)]
+    theory, fresh = (solve(one, alpha=2.0, lam=0.1).classification_error for one in models)
+    found = simulate(models[0], alpha=2.0, lam=0.1, dimension=d, seeds=32, rng=0)
+    stderr = found.classification_error_stderr.item()
+    assert abs(found.classification_error.item() - theory) < 3 * stderr
+    assert abs(theory - fresh) > 2 * stderr
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from .common import DIMENSION, RNG, SEEDS, first_problem, show_points
 
 
 @command(
-    without=(*SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss"),
+    without=(*SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss", "reuse"),
     also=(DIMENSION, SEEDS, RNG),
 )
 def alignment(options: Options, output: Output, **told: Any) -> None:

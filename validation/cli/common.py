@@ -126,6 +126,8 @@ def first_problem(asked: Request, on_grids: Container[str] = ()) -> tuple[Proble
     of other fields than those ``on_grids`` are refused."""
     asked.refuse_grids(allowed=on_grids)
     problem = asked.problem
+    if problem.reuse:
+        return problem, None
     if problem.rows is not None:  # what is drawn is the network of its step
         return problem.step, problem.model_at().beta
     return problem, float(asked.grids["beta"][0]) if problem.schedule else None

@@ -28,7 +28,7 @@ DRAWS = drawn("seeds", int, 2, "Independent draws.")
 
 
 @command(
-    without=("lam", "intercept", "train_bias", "loss"),
+    without=("lam", "intercept", "train_bias", "loss", "reuse"),
     files=(".json",),
     also=(DIMENSION, DRAWS, RNG, SIMULATED),
     tabular=False,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import GradientStep, sample_allocation, solve
+from replica import GradientStep, learning_curve, sample_allocation
 from replica.documents import plain
 from replica.plotting import (
     COLOURS,
@@ -35,6 +35,7 @@ STEPS: list[dict[str, Any]] = [
 PENALTY = 0.1
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
 WIDTH = 1e-3  # of a line, in errors
+TESTS = 4  # test inputs over dimension
 ERRORS = ("test_error", "train_error")
 USES = ("all for both", "part for the readout", "part for the step", "split")
 LABELS = ("all for both", "half for the readout, all for the step",
@@ -46,8 +47,9 @@ def data(
     name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
-    dimension, seeds = (80, 3) if quick else (300, 16)
-    size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "store": store, "rng": 0}
+    dimension, seeds = (80, 3) if quick else (1000, 16)
+    size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
+    size |= {"test_samples": TESTS * dimension, "store": store}
     make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if quick else 2])
     panels = [make(of, quick, size) for of in tracked(steps, progress)]
     return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
@@ -59,17 +61,13 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
     at = x[:: 2 if quick else 3]
     curves = []
     for reuse in READOUTS.values():
-
-        def model(alpha: float, reuse: float = reuse) -> Any:
-            return GradientStep(**of, alpha0=alpha).network(
-                beta=1.0, dimension=size["dimension"], reuse=reuse
-            )
-
+        step = GradientStep(**of, alpha0="alpha")
+        model = step.network(beta=1.0, dimension=size["dimension"], reuse=reuse)
         how: dict[str, Any] = {"quadrature_tol": WIDTH} if reuse else {}
-        points = [solve(model(a), alpha=a, lam=PENALTY, time_limit=60, **how) for a in x]
-        found = [simulate(model(a), alpha=a, lam=PENALTY, **size) for a in at]
+        theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
+        found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
         curves.append(
-            {error: [getattr(point, error) for point in points] for error in ERRORS}
+            {error: theory[error].values for error in ERRORS}
             | {f"{error}_simulated": [_mean(one, error) for one in found] for error in ERRORS}
         )
     return {"step": of, "x": x, "simulated_at": at, "curves": curves}
@@ -78,14 +76,13 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
 def _budget(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
     """Test errors of the best of every use of N samples."""
     x = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
-    step, each = GradientStep(**of, alpha0=1.0), []
-    for budget in x:
-        plans = sample_allocation(step, budget=budget).plans
-        each.append([next(plan for plan in plans if plan.use == use) for use in USES])
-    curves = []
-    for plans in zip(*each, strict=True):
+    some = slice(None, None, 1 if quick else 2)
+    step, curves = GradientStep(**of, alpha0=1.0), []
+    each = [sample_allocation(step, budget=budget).plans for budget in x]
+    for use in USES:
+        plans = [next(plan for plan in plans if plan.use == use) for plans in each]
         found = []
-        for plan in plans[:: 1 if quick else 2]:
+        for plan in plans[some]:
             own = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
             one = simulate(own, alpha=plan.alpha, lam=plan.lam, **size)
             found.append(_mean(one, "test_error"))
@@ -93,7 +90,7 @@ def _budget(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, 
             {"test_error": [plan.test_error for plan in plans], "test_error_simulated": found,
              "plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]}
         )  # fmt: skip
-    return {"step": of, "x": x, "simulated_at": x[:: 1 if quick else 2], "curves": curves}
+    return {"step": of, "x": x, "simulated_at": x[some], "curves": curves}
 
 
 def _mean(found: Any, error: str) -> list[float]:
