@@ -96,7 +96,8 @@ def _ridge(
     strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
     past = np.zeros((1, 6, 2, strata.shares.size))
     G: Any = None if start is None else start.response
-    slope, T, part, variance = shares, None, np.empty(0), np.empty(0)
+    slope, part, variance = shares, np.empty(0), np.empty(0)
+    T: Any = None
     # of many rows' weights in G little depends on V: no start is nearer, and images gain that much
     free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
     rate = max(0.01, free * min(1.0, strata.width / equations.samples))
@@ -153,7 +154,7 @@ def _ridge(
     of_errors.residual[:] *= left
     field = under._replace(variance=strata.positive(under.variance + part))
     total = float(labels.outputs * variance[: labels.outputs].mean())
-    return _solved(freedom, field, Posterior(G, T, a), total, of_V, of_errors)
+    return _solved(freedom, field, Posterior(G, T(), a), total, of_V, of_errors)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
