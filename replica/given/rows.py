@@ -99,7 +99,8 @@ class RowEquations(StrataEquations):
             asked = strata.mix_vectors(mean / left, mean) @ G
             u = averaged((strata.along(asked)[0] / (strata.width * left) - own * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            new = strata.positive(total - own**2 * z - once * strata.shares * u - alone * z)
+            rest = total - own**2 * z - once * strata.shares * u - alone * (z - g * part)
+            new = strata.positive(rest / (1 + alone * g))
             # of several labels it is not asked for
             T = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
             return T, new, new @ strata.shares
@@ -112,10 +113,9 @@ class RowEquations(StrataEquations):
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
         features: Any = self.strata.features / left[:, None]
-        middle = G / self.strata.width
-        N, p = features.shape
+        along, (N, p) = features @ (G / self.strata.width), features.shape
         if N > MANY:  # single precision is enough for a correction
-            features, middle, g = (x.astype(np.float32) for x in (features, middle, g))
+            features, along, g = (x.astype(np.float32) for x in (features, along, g))
         step = int(np.ceil(N**2 * p / PRODUCTS))
         some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
         others, size = features[some], max(1, BLOCK * step // N)
@@ -123,7 +123,7 @@ class RowEquations(StrataEquations):
         for start in range(0, N, size):
             check_time()
             block = slice(start, start + size)
-            R = features[block] @ middle @ others.T
+            R = along[block] @ others.T
             R *= R
             R *= R
             total[block] = R @ g[some]
