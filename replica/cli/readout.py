@@ -183,12 +183,10 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     # a first layer, and strata, have no standard errors
     band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
     names = ["samples", *band, "beyond_rows"]
-    n, best = np.log(needed.curve.samples.values), np.log(needed.curve.lam.values)
-    found = float(np.exp(np.interp(np.log(needed.samples), n, best)))
-    row = {error: reach, "lam": found if lam == BEST else lam[0]}
+    row = {error: reach, "lam": needed.lam}
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
-    said = f"samples {needed._facts()['samples']}".replace("most=", "--most")
+    said = f"lam {needed.lam:.4g}, samples {needed._facts()['samples']}".replace("most=", "--most")
 
     def show() -> None:
         if np.isnan(needed.samples):

@@ -60,6 +60,18 @@ def test_all_rows_leave_one_out():
     np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("samples", [885, 899])
+def test_nearly_all_rows_are_nearly_leave_one_out(samples):
+    """Of pixels that are on in two images one is drawn nearly surely."""
+    pixels, digits = load_digits(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(digits))[:900]
+    features = pixels[chosen][:, pixels[chosen].std(axis=0) > 0]
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    sample = FeatureSample(features=features, labels=digits[chosen], intercept=True)
+    nearly, whole = (solve(sample, samples=n, lam=0.1) for n in (samples, 900))
+    assert nearly.test_error == pytest.approx(whole.test_error, rel=0.01)
+
+
 def test_outputs_are_those_of_one_at_a_time():
     """Two real labels: errors add up."""
     features, y = pixels(150, 12, labels="reals")
