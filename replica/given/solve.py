@@ -89,14 +89,9 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     G: Any = None if start is None else start.response
     slope, part, variance = shares, np.empty(0), np.empty(0)
     T: Any = None
-    # of many rows' weights in G little depends on V: no start is nearer, and images gain that much
+    # the errors' map gains by the share of rows that are not drawn
     free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
-    rate = max(0.01, free * min(1.0, strata.width / equations.samples))
-    known = free < 1 and rate < 0.1
-    V = equations.response(0 * shares + 1, 0 * shares)[1] if known or G is None else strata.trace(G)
-    of_image, contraction = tol, 1.0
-    if known:
-        V, contraction, of_image = equations.response_of_square(V), rate, tol / rate
+    V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
     def respond(x: Array) -> Array:
         nonlocal G, V, slope
@@ -105,7 +100,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         V = equations.response_of_square(t)
         return np.log(V)
 
-    of_V = _iterated(equations, respond, np.log(strata.positive(V)), of_image, contraction)
+    of_V = _iterated(equations, respond, np.log(strata.positive(V)), tol)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     varied, scores = equations.variances(G, slope, V), equations.scores(under)
@@ -136,7 +131,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     rate = float(np.clip(free * free_share, 0.01, 0.99))
     left = rate / (1 - rate)
     errors = seen  # without a start those of the mean readout; several labels have none
-    if start is not None and labels.outputs == 1 and not known:
+    if start is not None and labels.outputs == 1 and free == 1:
         errors = seen + strata.trace(start.covariance)
     first = (errors / V).ravel()
     of_errors = _iterated(equations, covary, first, tol / left, rate, size, linear=True)
