@@ -94,11 +94,11 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             least = float(self.curve[self.error].min())
             best = f"at best {least:.4g} of those: try a larger most= or another penalty"
-            said = f"more than {n[-1]:g}, the largest tried ({best})"
-            return {"samples": said, "lam": self.lam} | noted
+            many = f"more than {n[-1]:g}, the largest tried ({best})"
+            return {"samples": many, "lam": self.lam} | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
-        said = {"samples": f"{self.samples:.4g}"}
+        said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest tried"
         said |= {} if np.isnan(self.low) else {"band": band}
@@ -261,7 +261,7 @@ def _curve(
 
         tell, found = advance or (lambda done, total: None), []
         for count, most in enumerate(n[::-1], 1):
-            point = at_best(model, ["lam"], {"samples": [most]}, {}, loss, **limits)
+            point: Any = at_best(model, ["lam"], {"samples": [most]}, {}, loss, **limits)
             found.append(point)
             tell(count, len(n))
             # with what it may rise again by
