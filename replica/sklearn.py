@@ -29,7 +29,7 @@ from .observables import (
     has_classes,
     notes_on,
     samples_needed,
-    solve,
+    solve_given,
 )
 from .problem import FINITE, axis, choice, flag
 
@@ -203,7 +203,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     def _fit_best(self, X: Any, y: Any, most: float) -> None:
         """The errors of readouts trained on ``most`` rows, and the one trained on all."""
         alpha, lam = self.best_alpha_, self.best_alpha_ / X.shape[1]
-        point = solve(self.sample_, samples=most, lam=lam, loss=self.loss)
+        point, _ = solve_given(self.sample_, samples=most, lam=lam, loss=self.loss)
         self.test_error_ = point.test_error
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":

@@ -126,6 +126,7 @@ def _anderson_step(x: Array, image: Array, history: Array) -> Array:
     The changes are combined such that T(x) - x would be shortest, in least squares, if T were
     linear.
     """
+    history = history[:, history.any(axis=(0, 2, 3))]  # at first most of it is zeros
     x_changes, image_changes = np.moveaxis(history, 1, 3).swapaxes(0, 1)  # (R, k, M) each
     residual_changes = image_changes - x_changes
     # scaled to length 1: the latest changes are much smaller than the first, and more accurate

@@ -102,11 +102,14 @@ def parse_given(
 def _named(labels: Array, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
     they can be; "all" of the labels as they are found, "none" of numbers."""
+    labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
     if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
         labels = labels.astype(int)
     if classes == "none":
         return {"labels": labels, "classes": ()}
-    if classes == "all" and labels.ndim == 1:
+    if classes == "all" and labels.ndim == 2:  # a column for each
+        return {"labels": labels, "classes": range(labels.shape[1])}
+    if classes == "all":
         if labels.dtype.kind == "f":
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
         return {"labels": labels, "classes": np.unique(labels)}

@@ -15,7 +15,7 @@ from ..observables import (
     has_classes,
     learning_curve,
     samples_needed,
-    solve,
+    solve_given,
 )
 from ..plotting import plot_curve
 from ..problem import FINITE, number
@@ -119,7 +119,7 @@ def readout(
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
     if confusion:
         at = {name: axis.item() for name, axis in points.items()}
-        point = solve(model, **at, loss=loss, **accuracy)
+        point, _ = solve_given(model, **at, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
             names = [str(one) for one in point.model.classes]
             answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
@@ -156,7 +156,8 @@ def readout(
 def _scale(model: Any, lam: float, loss: Any) -> str:
     """By how much Gaussian classes change the classification error where rows have one, too."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
-    rows, gaussian = (solve(one, **at).classification_error for one in (model, classes_of(model)))
+    points = (solve_given(one, **at)[0] for one in (model, classes_of(model)))
+    rows, gaussian = (point.classification_error for point in points)
     changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
     return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"
 
@@ -182,12 +183,10 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     # a first layer, and strata, have no standard errors
     band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
     names = ["samples", *band, "beyond_rows"]
-    n, best = np.log(needed.curve.samples.values), np.log(needed.curve.lam.values)
-    found = float(np.exp(np.interp(np.log(needed.samples), n, best)))
-    row = {error: reach, "lam": found if lam == BEST else lam[0]}
+    row = {error: reach, "lam": needed.lam}
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
-    said = f"samples {needed._facts()['samples']}".replace("most=", "--most")
+    said = f"lam {needed.lam:.4g}, samples {needed._facts()['samples']}".replace("most=", "--most")
 
     def show() -> None:
         if np.isnan(needed.samples):

@@ -12,6 +12,7 @@ from ..problem import any_array, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
 NUMBERS = "classes=() if they are numbers"
+OF_ONE = "says that they name one"
 
 
 def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
@@ -48,7 +49,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     found = np.unique(array)
     if named is None and array.dtype.kind == "U":  # astype(str) makes text of what is missing
         text = np.isin(array, ["None", "nan"])
-        _refuse_first("labels", text, array, " (classes=np.unique(labels) says that they name one)")
+        _refuse_first("labels", text, array, f" (classes=np.unique(labels) {OF_ONE})")
     count = len(found)
     if named is not None:
         kinds = {array.dtype.kind, named.dtype.kind}
@@ -63,6 +64,10 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
+    elif count > 2 and array.dtype.kind == "i" and found[0] == -1 and (found[1:] >= 0).all():
+        got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
+        allowed = "without -1, the code of a missing class: leave out these rows "
+        raise InvalidArgument("labels", got, f"{allowed}(classes=np.unique(labels) {OF_ONE})")
     elif count < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
     elif count > MOST_CLASSES:

@@ -16,6 +16,7 @@ samples, p features over sqrt(p), and the penalty lambda of (1.2).  docs/theory.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,9 @@ from solvers.results import Array
 from ..saddle_point import Field, Scores
 from .strata import Posterior, Strata, StratumLabels
 
-Variances = Callable[[Array, Array, Array], tuple[Any, Array, Array]]
+# T as a function, its part of the variance of omega, and the variance of the prediction
+Varied = tuple[Callable[[], Any], Array, Array]
+Variances = Callable[[Array, Array, Array], Varied]
 
 
 class Freedom(NamedTuple):
@@ -108,13 +111,13 @@ class StrataEquations:
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         """What the readout's samples vary, for scores with -E s' at V: a function of E s, E s^2 and
-        T's part of the variance of omega, (P, N) each, that returns T (p, p) of the first label,
-        that part, and the variance of the prediction on average (P,)."""
+        T's part of the variance of omega, (P, N) each, that returns T (p, p) of the first label, as
+        a function, that part, and the variance of the prediction on average (P,)."""
 
-        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+        def varied(mean: Array, square: Array, part: Array) -> Varied:
             each = [self.covariance(G, one) for one in square]
             new = self.strata.positive(np.array([self.strata.trace(T) for T in each]))
-            return each[0], new, new @ self.strata.shares
+            return lambda: each[0], new, new @ self.strata.shares
 
         return varied
 
@@ -160,7 +163,7 @@ class StrataEquations:
         )
         power = self.strata.blurred(under.centre, under.variance + varied)
         after = under._replace(variance=power, response=(t / self.left(slope, V))[None])
-        return after, Posterior(G, T, a), variance[0]
+        return after, Posterior(G, T(), a), variance[0]
 
     def size2(self, centre: Array, power: Array) -> Array:
         """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
@@ -178,10 +181,10 @@ class SampledEquations(StrataEquations):
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         coupling, shares = self._coupling(G, slope, V), self.strata.shares
 
-        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+        def varied(mean: Array, square: Array, part: Array) -> Varied:
             of_rows = self.drawn * (square - slope**2 * part)
             new = (square - of_rows) @ coupling.T  # Eq. (22.10), (22.13)
-            return self.covariance(G, square[0]), new, square @ coupling.T @ shares
+            return partial(self.covariance, G, square[0]), new, square @ coupling.T @ shares
 
         return varied
 

@@ -143,9 +143,6 @@ class _Point:
     ----------
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
-    contraction : float
-        Rate of the iterations of the square loss, from the first solution on: df_2 / n or a little
-        more.
     account : dict
         Of all solutions, as ``ReadoutPoints`` has it.
     """
@@ -155,7 +152,6 @@ class _Point:
     lam: float
     tol: float
     start: Posterior | None
-    contraction: float = 1.0
     account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
 
     def settle(self, model: Given) -> ReadoutPoints:
@@ -200,14 +196,13 @@ class _Point:
         """The point on some strata, known to that ``share`` of the tolerance."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
-        at = self.samples, self.lam, self.start, max(1e-10, share * self.tol), self.contraction
+        at = self.samples, self.lam, self.start, max(1e-10, share * self.tol)
         solved = solve_point(given, self.loss, *at)
         self.account["iterations"] += solved.iterations
         self.account["residual"] = solved.residual
         if solved.status is not Status.CONVERGED:
             raise GivenUp(solved.status)
         self.start = solved.posterior
-        self.contraction = max(1 - solved.freedom.residual_degrees / self.samples, 0.01)
         errors, confusion = errors_at(given, solved, self.loss)
         if rounding_at(given, solved) > self.tol * errors[0]:
             raise GivenUp(Status.ROUNDING)

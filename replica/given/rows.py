@@ -10,17 +10,20 @@ At n = N the variances vanish, and outputs of ridge regression are its leave-one
 """
 
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .equations import StrataEquations, Variances
+from .equations import StrataEquations, Variances, Varied
 from .strata import Strata
 
 BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
+FEW = 4  # rows, over features, of which R itself takes less time than its products
 MANY = 1000  # rows, of which each is a small part of a variance
 PRODUCTS = 2.5e9  # of numbers that its fourth powers may take; more are estimated from some rows
 
@@ -50,7 +53,9 @@ class RowStrata(Strata):
         return root.T @ root  # symmetric, of which half is computed
 
     def trace(self, matrix: Any) -> Array:
-        return np.asarray(np.vecdot(self.features @ matrix, self.features)) / self.width
+        half = matrix - np.diag(np.diagonal(matrix) / 2)  # of which the upper triangle is read
+        products = dtrmm(2.0, half, self.features.T).T
+        return np.asarray(np.vecdot(products, self.features)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         mean = x @ self.features.T
@@ -74,30 +79,30 @@ class RowEquations(StrataEquations):
         own = V / left  # R_ii
         once = f * (1 - f)
         g, reach, N = once * slope**2, None, len(V)
-        if self.labels.outputs > 1:  # R itself takes less time
+        if self.labels.outputs > 1 or FEW * strata.width >= N:
             scaled = strata.features / left[:, None]
-            reach = scaled @ (G / strata.width) @ scaled.T
+            reach = scaled @ (G / strata.width) @ scaled.T  # R
             reach *= reach
             alone = reach**2 @ g - own**4 * g
         else:
             alone = self._fourth_powers(G, left, g, own)
 
-        def varied(mean: Array, square: Array, part: Array) -> tuple[Any, Array, Array]:
+        def varied(mean: Array, square: Array, part: Array) -> Varied:
             def averaged(x: Array) -> Array:
                 return x.reshape(len(square), -1, N).mean(axis=1)
 
             # Eq. (22.3): a row has nothing of itself
             z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            if reach is None:
-                T = self.covariance(G, z[0] / (f * left**2))
-                total = strata.trace(T) / left**2
-            else:  # of several labels T is not asked for
-                T, total = np.nan * G, z @ reach
+            covariance = cache(partial(self.covariance, G, z[0] / (f * left**2)))
+            total = strata.trace(covariance()) / left**2 if reach is None else z @ reach
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / left, mean) @ G
             u = averaged((strata.along(asked)[0] / (strata.width * left) - own * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            new = strata.positive(total - own**2 * z - once * strata.shares * u - alone * z)
+            rest = total - own**2 * z - once * strata.shares * u - alone * (z - g * part)
+            new = strata.positive(rest / (1 + alone * g))
+            # of several labels it is not asked for
+            T = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
             return T, new, new @ strata.shares
 
         return varied
@@ -108,10 +113,9 @@ class RowEquations(StrataEquations):
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
         """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
         features: Any = self.strata.features / left[:, None]
-        middle = G / self.strata.width
-        N, p = features.shape
+        along, (N, p) = features @ (G / self.strata.width), features.shape
         if N > MANY:  # single precision is enough for a correction
-            features, middle, g = (x.astype(np.float32) for x in (features, middle, g))
+            features, along, g = (x.astype(np.float32) for x in (features, along, g))
         step = int(np.ceil(N**2 * p / PRODUCTS))
         some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
         others, size = features[some], max(1, BLOCK * step // N)
@@ -119,7 +123,7 @@ class RowEquations(StrataEquations):
         for start in range(0, N, size):
             check_time()
             block = slice(start, start + size)
-            R = features[block] @ middle @ others.T
+            R = along[block] @ others.T
             R *= R
             R *= R
             total[block] = R @ g[some]

@@ -197,12 +197,13 @@ class FeatureSample(Described):
         if counts.min() < needed:
             each = f"{needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} features"
             got = f"{counts.min()} in stratum {ids[counts.argmin()]}"
+            if fewer := int(counts.min() / FEWEST_OF_STRATUM):
+                each += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
             if self.strata is not None:
                 raise InvalidArgument("features", got, f"enough in every stratum: {each}")
-            allowed = (
-                f"at most the {rows} rows here: beyond them features are Gaussian in each class"
-            )
-            raise InvalidArgument("samples", samples, f"{allowed}, which takes {each} ({got})")
+            allowed = f"at most the {rows} rows here: beyond them features are Gaussian in each "
+            allowed += f"class, which takes {each}, of {got}"
+            raise InvalidArgument("samples", samples, allowed)
         # of the features and, last, the labels
         both = np.column_stack([self.features, targets])
         parts = (both[of == one] for one in ids)

@@ -57,16 +57,14 @@ def solve_point(
     lam: float,
     start: Posterior | None = None,
     tol: float = 1e-8,
-    contraction: float = 1.0,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features; with the ``contraction`` rate of the square loss, where
-    that is known from these.  Raises ``GivenUp`` past the deadline."""
+    other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
     ridge = equations_of(given, samples, lam)
     if loss.is_square and not given.channel:
-        return _ridge(ridge, start, tol, contraction)
+        return _ridge(ridge, start, tol)
     if start is None:
-        start = _ridge(ridge, None, 1e-3, 1.0).posterior
+        start = _ridge(ridge, None, 1e-3).posterior
     return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
 
 
@@ -84,27 +82,16 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
 
 
-def _ridge(
-    equations: StrataEquations, start: Posterior | None, tol: float, contraction: float
-) -> Solved:
+def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
     """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon,
-    for all labels at once.
-
-    The maps of log V and of epsilon / V have one derivative, (20.2) at the solution: Anderson's
-    method takes the steps of the first into the second, of a single label.
-    """
+    for all labels at once."""
     strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
-    past = np.zeros((1, 6, 2, strata.shares.size))
     G: Any = None if start is None else start.response
-    slope, T, part, variance = shares, None, np.empty(0), np.empty(0)
-    # of many rows' weights in G little depends on V: no start is nearer, and images gain that much
+    slope, part, variance = shares, np.empty(0), np.empty(0)
+    T: Any = None
+    # the errors' map gains by the share of rows that are not drawn
     free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
-    rate = max(0.01, free * min(1.0, strata.width / equations.samples))
-    known = free < 1 and rate < 0.1
-    V = equations.response(0 * shares + 1, 0 * shares)[1] if known or G is None else strata.trace(G)
-    of_image = tol
-    if known:
-        V, contraction, of_image = equations.response_of_square(V), rate, tol / rate
+    V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
     def respond(x: Array) -> Array:
         nonlocal G, V, slope
@@ -113,7 +100,7 @@ def _ridge(
         V = equations.response_of_square(t)
         return np.log(V)
 
-    of_V = _iterated(equations, respond, np.log(strata.positive(V)), of_image, past, contraction)
+    of_V = _iterated(equations, respond, np.log(strata.positive(V)), tol)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     varied, scores = equations.variances(G, slope, V), equations.scores(under)
@@ -143,17 +130,15 @@ def _ridge(
     free_share = 1 - freedom.residual_degrees / equations.samples
     rate = float(np.clip(free * free_share, 0.01, 0.99))
     left = rate / (1 - rate)
-    # without a start errors are those of the mean readout; several labels have none
-    single, errors = len(seen) == 1, seen
-    if start is not None and labels.outputs == 1 and not known:
+    errors = seen  # without a start those of the mean readout; several labels have none
+    if start is not None and labels.outputs == 1 and free == 1:
         errors = seen + strata.trace(start.covariance)
-    past = past if single else np.zeros((1, 10, 2, seen.size))
     first = (errors / V).ravel()
-    of_errors = _iterated(equations, covary, first, tol / left, past, rate, size, linear=not single)
+    of_errors = _iterated(equations, covary, first, tol / left, rate, size, linear=True)
     of_errors.residual[:] *= left
     field = under._replace(variance=strata.positive(under.variance + part))
     total = float(labels.outputs * variance[: labels.outputs].mean())
-    return _solved(freedom, field, Posterior(G, T, a), total, of_V, of_errors)
+    return _solved(freedom, field, Posterior(G, T(), a), total, of_V, of_errors)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -172,7 +157,7 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
         return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
 
     first = _pack(equations.strata.field(start))
-    found = _iterated(equations, image, first, tol, np.zeros((1, 6, 2, first.size)), size=size)
+    found = _iterated(equations, image, first, tol, size=size)
     field = _unpack(found.value[0])
     slope = equations.scores(field).slope[0]
     freedom = equations.freedom(posterior.response, slope, field.response[0])
@@ -206,21 +191,19 @@ def _iterated(
     image: Callable[[Array], Array],
     start: Array,
     tol: float,
-    past: Array,
     contraction: float = 1.0,
     size: Callable[[Array], Array] = np.ones_like,
     linear: bool = False,
 ) -> Result:
-    """The fixed point of ``image``, from ``start`` (k N,), after ``past`` steps of a map that has
-    nearly its derivative.  Least squares are weighted by the shares of the strata.  A ``linear``
-    image is extrapolated from any distance."""
+    """The fixed point of ``image``, from ``start`` (k N,).  Least squares are weighted by the
+    shares of the strata.  A ``linear`` image is extrapolated from any distance."""
     root = np.sqrt(np.resize(equations.strata.shares, start.size))
     found = fixed_point(
         lambda x, rows: root * image(x[0] / root)[None],
         (root * start)[None],
         tol=tol,
         size=lambda x: root * size(x[0] / root).reshape(1, -1),
-        history=past,
+        history=np.zeros((1, 6, 2, start.size)),
         linear_below=np.inf if linear else 1.0,
         longest_step=np.inf if linear else 2.0,
         max_iterations=600,

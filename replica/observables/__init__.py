@@ -17,7 +17,7 @@ from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optima
 from .point import Solution
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
 from .samples_needed import SamplesNeeded, samples_needed
-from .solution import solve
+from .solution import solve, solve_given
 
 __all__ = [
     "BEYOND_ROWS",
@@ -64,5 +64,6 @@ __all__ = [
     "sample_allocation",
     "samples_needed",
     "solve",
+    "solve_given",
     "solve_grid",
 ]

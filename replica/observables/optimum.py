@@ -35,7 +35,7 @@ from ..steps import GradientStep, model_of
 from .evaluate import chooses_table, errors_at_level
 from .given_layers import curve_given
 from .grid import solve_grid
-from .solution import solve
+from .solution import solve, solve_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -333,7 +333,9 @@ def _optimum(
     if not local:
         raise ConvergenceError("the equations could be solved nowhere in the range", None)
     best = local[0]
-    point = solve(model(best.eta), lam=best.lam if lam is None else lam, **at)
+    of, penalty = model(best.eta), best.lam if lam is None else lam
+    given = isinstance(of, Given)
+    point = solve_given(of, **at, lam=penalty)[0] if given else solve(of, **at, lam=penalty)
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
     return Optimum(point.lam, best.eta, point.test_error, best.at_edge, tuple(local), point)

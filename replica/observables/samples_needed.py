@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FEWEST = 4.0  # samples that are tried
 A_DECADE = 6  # numbers of samples in each
+NEAR_ALL = 0.85  # of all rows, where one is tried too
 FURTHEST = 100.0  # features' number to which a layer is tried
 
 
@@ -43,7 +44,8 @@ class SamplesNeeded(Displayed):
     target : float
     samples : float
         Smallest n from which on the error is at most the target, as far as it was tried; NaN if it
-        is larger at the largest n.
+        is larger at the largest n.  Where it rises above it again by less than its standard error
+        over rows, the n before that, and the note says so.
     low, high : float
         The same for the error less and plus its standard error over rows of a sample; NaN where
         that has none, or is larger at the largest n, which the note says.
@@ -51,7 +53,10 @@ class SamplesNeeded(Displayed):
         Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
         errors are scaled to meet those of the rows (22.14).
     curve : xarray.Dataset
-        Errors at the numbers of samples that were tried, with the penalty of each as ``lam``.
+        Errors at the numbers of samples that were tried, with the penalty of each as ``lam``; of
+        the best penalty from the most samples down to the first whose error is too large.
+    lam : float
+        The penalty at ``samples``; where these are NaN, at the most that were tried.
     note : str
         Why more samples may be needed, or how their number is known; mostly empty.
     """
@@ -63,6 +68,7 @@ class SamplesNeeded(Displayed):
     high: float
     beyond_rows: bool
     curve: "xarray.Dataset"
+    lam: float
     note: str = ""
 
     @property
@@ -88,17 +94,18 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             least = float(self.curve[self.error].min())
             best = f"at best {least:.4g} of those: try a larger most= or another penalty"
-            return {"samples": f"more than {n[-1]:g}, the largest tried ({best})"} | noted
+            many = f"more than {n[-1]:g}, the largest tried ({best})"
+            return {"samples": many, "lam": self.lam} | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
-        said = {"samples": f"{self.samples:.4g}"}
+        said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest tried"
         said |= {} if np.isnan(self.low) else {"band": band}
-        return said | noted
+        return said | {"lam": self.lam} | noted
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("samples", "low", "high")
+        names = ("samples", "low", "high", "lam")
         return [{self.error: self.target} | {name: getattr(self, name) for name in names}]
 
 
@@ -165,35 +172,48 @@ def samples_needed(
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     n = _tried(model, most)
     with told(progress, "numbers of samples") as advance:
-        curve = _curve(model, n, lam, loss, time_limit, advance)
-    values = curve[error].values
-    stderr = curve.get(f"{error}_stderr", np.nan * curve[error]).values
+        curve = _curve(model, n, lam, loss, time_limit, advance, error, target)
+    n, values, stderr = curve.samples.values, curve[error].values, _stderr(curve, error)
+    slack = np.nan_to_num(stderr)
     samples, low, high = (
-        needed_on(n, middle, target) for middle in (values, values - stderr, values + stderr)
+        needed_on(n, middle, target, slack) for middle in (values, values - stderr, values + stderr)
     )
-    past = bool(np.any(beyond(model, samples)))
     # of the number tried that is next to the answer
-    near = np.argmin(np.abs(np.log(n / samples))) if samples > 0 else 0
+    at = np.log(n[-1] if np.isnan(samples) else samples)
+    penalty = float(np.interp(at, np.log(n), curve.lam.values))
+    past = bool(np.any(beyond(model, samples)))
+    near = np.argmin(np.abs(np.log(n) - at))
     sensitive = error == "classification_error" and bool(notes_of(model, curve)[SENSITIVE][near])
     notes = [BEYOND_ROWS] * past + [f"{SENSITIVE}, and more samples are needed"] * sensitive
+    if (again := n[(n > samples) & (values > target)]).size:
+        rise = f"the error rises above {target:g} again, at {again[0]:g} samples"
+        notes.append(f"{rise}, by less than its standard error over rows")
     if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
         above = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
         notes.append(f"the band has no upper end: {above}, the largest tried (most=)")
-    return SamplesNeeded(error, target, samples, low, high, past, curve, "; ".join(notes))
+    note = "; ".join(notes)
+    return SamplesNeeded(error, target, samples, low, high, past, curve, penalty, note)
 
 
-def needed_on(samples: Array, errors: Array, target: float) -> float:
+def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) -> float:
     """The smallest number of ``samples`` (N,) from which on ``errors`` (N,) are at most the target,
-    straight between points on logarithmic scales; NaN if the last is not, or none is known.
+    straight between points on logarithmic scales, and at most ``slack`` more once they were; NaN if
+    there is none.
 
     >>> round(needed_on(np.array([10.0, 100.0]), np.array([1.0, 0.01]), 0.1), 6)
     31.622777
+    >>> needed_on(np.array([10.0, 20, 30, 40]), np.array([4.0, 2, 1, 2.5]), 2, slack=1)
+    20.0
     """
-    above = np.flatnonzero(~(errors <= target))
-    if not above.size:
+    far = np.flatnonzero(~(errors <= target + slack))
+    start = far[-1] + 1 if far.size else 0
+    reached = start + np.flatnonzero(errors[start:] <= target)
+    if not reached.size:
+        return np.nan
+    i = reached[0] - 1
+    if i < 0:
         return float(samples[0])
-    i = above[-1]
-    if i == len(samples) - 1 or not np.isfinite(errors[i]):
+    if not np.isfinite(errors[i]):
         return np.nan
     first, last = np.log(np.maximum(errors[[i, i + 1]], 1e-300))
     part = (first - np.log(target)) / (first - last)
@@ -211,16 +231,45 @@ def _tried(model: Given, most: float | None) -> Array:
         except InvalidArgument as error:
             raise InvalidArgument("most", last, error.allowed) from None
     count = 2 + int(np.ceil(A_DECADE * np.log10(last / FEWEST)))
-    return np.unique(np.rint(np.geomspace(FEWEST, last, count)))
+    tried = np.geomspace(FEWEST, last, count)
+    # next to all rows, which are few and given, errors may turn
+    turn = [NEAR_ALL * usual] * (isinstance(model, FeatureSample) and last >= usual)
+    return np.unique(np.rint([*tried, *turn]))
+
+
+def _stderr(curve: Any, error: str) -> Array:
+    """The standard error of an ``error`` on a curve, NaN where it has none."""
+    return np.asarray(curve.get(f"{error}_stderr", np.nan * curve[error]).values)
 
 
 def _curve(
-    model: Given, n: Array, lam: float | str, loss: Any, time_limit: float, advance: Progress | None
+    model: Given,
+    n: Array,
+    lam: float | str,
+    loss: Any,
+    time_limit: float,
+    advance: Progress | None,
+    error: str,
+    target: float,
 ) -> Any:
-    """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
-    limits: dict[str, Any] = {"time_limit": time_limit, "progress": advance}
+    """The errors at the numbers of samples ``n``, with the ``lam`` of each; of the best one, whose
+    search takes long, from the most down to the first of which also the lower end of the band is
+    above the ``target``."""
+    limits: dict[str, Any] = {"time_limit": time_limit}
     if isinstance(lam, str) and lam == BEST:
-        return at_best(model, ["lam"], {"samples": n}, {}, loss, **limits)
+        import xarray
+
+        tell, found = advance or (lambda done, total: None), []
+        for count, most in enumerate(n[::-1], 1):
+            point: Any = at_best(model, ["lam"], {"samples": [most]}, {}, loss, **limits)
+            found.append(point)
+            tell(count, len(n))
+            # with what it may rise again by
+            if not point[error] - 2 * np.nan_to_num(_stderr(point, error)) <= target:
+                break
+        tell(len(n), len(n))
+        return xarray.concat(found[::-1], "samples")
+    limits["progress"] = advance
     penalty = one_positive("lam", lam).item()
     curve = curve_given(model, None, n, penalty, loss, **limits)
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

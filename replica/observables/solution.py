@@ -1,5 +1,6 @@
 """The theory at one point."""
 
+import logging
 from operator import itemgetter, methodcaller
 from typing import Any
 
@@ -30,6 +31,8 @@ def solve(
     raise_on_failure: bool = False,
 ) -> Solution:
     """Test error, training error and overlaps at one point.  docs/theory.md 4, 6, 20
+
+    The notes of a given layer or of features, where errors may be off, are logged as warnings.
 
     Parameters
     ----------
@@ -79,6 +82,8 @@ def solve(
     problem: SpikedRandomFeatures | Given = model_of(model, beta, theory)
     if isinstance(problem, Given):
         solution, _ = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        for note in solution.notes if solution.converged else ():
+            logging.getLogger(__name__).warning(note)
     else:
         if alpha is None or samples is not None:
             alpha = needs_alpha(alpha, samples)
@@ -115,14 +120,15 @@ def solve(
 
 def solve_given(
     model: Given,
-    alpha: Any,
-    samples: Any,
-    lam: Any,
-    loss: Any,
-    quadrature_tol: float | None,
-    time_limit: float,
+    alpha: Any = None,
+    samples: Any = None,
+    lam: Any = None,
+    loss: Any = "square",
+    quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
 ) -> tuple[Solution, ReadoutPoints]:
-    """:func:`replica.solve` of a given layer, and the points that it is the one of."""
+    """:func:`replica.solve` of a given layer, and the points that it is the one of; notes are not
+    logged."""
     name, value = asked(model, alpha, samples)
     n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
     minimised = as_loss(loss)

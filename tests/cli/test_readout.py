@@ -126,7 +126,8 @@ def test_labels_of_two_classes_in_a_file(made, capsys):
         ([0, 1, 2], "2,1,0", (2, 1, 0)), ([0.0, 1.0, 2.0], "0,1,2", (0, 1, 2)),
         (["a", "b", "c"], "'c, a, b'", ("c", "a", "b")), ([5, 7, 9], "all", (5, 7, 9)),
         (["1", "2", "3"], "1,2,3", ("1", "2", "3")), ([0, 1, 2], "'0, 1, 2'", (0, 1, 2)),
-        (np.eye(3), "a,b,c", ("a", "b", "c")),
+        (np.eye(3), "a,b,c", ("a", "b", "c")), (np.eye(3), "all", (0, 1, 2)),
+        ([[5], [7], [9]], "all", (5, 7, 9)), ([-1, 0, 1], "all", (-1, 0, 1)),
     ],
 )  # fmt: skip
 def test_classes_are_named_in_the_order_of_outputs(labels, classes, named, capsys):
@@ -165,12 +166,16 @@ def test_the_best_penalty(capsys):
     found = document(capsys, f"readout {FEATURES} --samples 12 --lam best")["points"]
     curve = learning_curve(FeatureSample(**few), samples=[12], lam="best")
     assert [point["lam"] for point in found] == pytest.approx(curve.lam.values, rel=1e-9)
-    (point,) = document(capsys, f"readout {FEATURES} --lam best --reach .25")["points"]
+    line = f"readout {FEATURES} --lam best --reach"
+    (point,) = document(capsys, f"{line} .25")["points"]
     of = samples_needed(FeatureSample(**few), lam="best", classification_error=0.25)
     assert point["samples"] == pytest.approx(of.samples, rel=1e-9)
     beside = np.searchsorted(of.curve.samples, of.samples) + np.array([-1, 0])
     low, high = sorted(of.curve.lam.values[beside])
     assert low <= point["lam"] <= high
+    assert theory(f"{line} .01") == 1
+    unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
+    assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
     reach = f"readout {FEATURES} --lam 1 --reach"
     assert "--reach must be an error, more than 0 and less than 1, got -1" in refusal(
         capsys, f"{reach} -1"

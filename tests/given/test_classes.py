@@ -60,6 +60,18 @@ def test_all_rows_leave_one_out():
     np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("samples", [885, 899])
+def test_nearly_all_rows_are_nearly_leave_one_out(samples):
+    """Of pixels that are on in two images one is drawn nearly surely."""
+    pixels, digits = load_digits(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(digits))[:900]
+    features = pixels[chosen][:, pixels[chosen].std(axis=0) > 0]
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    sample = FeatureSample(features=features, labels=digits[chosen], intercept=True)
+    nearly, whole = (solve(sample, samples=n, lam=0.1) for n in (samples, 900))
+    assert nearly.test_error == pytest.approx(whole.test_error, rel=0.01)
+
+
 def test_outputs_are_those_of_one_at_a_time():
     """Two real labels: errors add up."""
     features, y = pixels(150, 12, labels="reals")
@@ -181,6 +193,7 @@ def test_classes_are_names_in_their_order():
         (dict(labels=["a", np.nan] * 30), "leave out rows without labels, got 'nan in row 1"),
         (dict(labels=["a", 1] * 30), "labels must be all text or all numbers"),
         (dict(labels=["a"] * 60), "labels must be of two classes or more, got 'a in all rows'"),
+        (dict(labels=np.arange(60) % 4 - 1), r"-1, the code of a missing class: .* '-1 in 15 rows"),
         (dict(labels=[2] * 60), "labels must be of two classes or more"),
     ],
 )
@@ -192,6 +205,8 @@ def test_what_may_be_classes_or_numbers_is_asked_about(change, message):
 
 def test_what_is_asked_about_is_told():
     features, of = np.ones((60, 2)), np.arange(60) % 3
+    signs = FeatureSample(features=features, labels=of - 1, classes=np.unique(of - 1))
+    assert signs.classes == (-1, 0, 1)
     for labels, outputs in ((of + 0.0, 1), (of, 1), (np.eye(3)[of], 3)):
         numbers = FeatureSample(features=features, labels=labels, classes=())
         assert numbers.outputs == replace(numbers, intercept=True).outputs == outputs
@@ -226,6 +241,16 @@ def test_what_several_classes_do_not_have_is_said():
         gradient(sample, samples=40, lam=0.1)
     numbers = FeatureSample(features=features, labels=of.astype(float), classes=())
     assert numbers.outputs == 1
+
+
+def test_more_samples_than_rows_take_fewer_features():
+    features, of = np.random.default_rng(0).random((90, 20)), np.arange(90) % 3
+    sample = FeatureSample(features=features, labels=of)
+    advice = r"at most the 90 rows here: .* 60 rows of each.*PCA\(10\).* of 30 in stratum 0"
+    with pytest.raises(InvalidArgument, match=advice):
+        solve(sample, samples=91, lam=0.1)
+    fewer = FeatureSample(features=features[:, :10], labels=of)
+    assert solve(fewer, samples=91, lam=0.1).converged
 
 
 def test_a_best_penalty_of_several_classes():
@@ -301,7 +326,7 @@ def test_how_much_the_error_depends_on_the_variance():
     assert np.isnan(solve(one, samples=40, lam=0.05).classification_sensitivity)
 
 
-def test_few_samples_of_a_class_are_said():
+def test_few_samples_of_a_class_are_said(caplog):
     """Digits on 150 random relus: fits of 120 and 240 have errors 6 and 8 % above the theory's (60
     draws, standard errors of 1.5 %), of 900 within 2 %."""
     X, digit = load_digits(return_X_y=True)
@@ -310,9 +335,14 @@ def test_few_samples_of_a_class_are_said():
     features = np.maximum((X - X.mean(axis=0)) / X.std(axis=0) @ weights, 0)
     sample = FeatureSample(features=features, labels=digit, intercept=True)
     for n, said in ((12, True), (120, True), (900, False)):
+        caplog.clear()
         words = " ".join(repr(solve(sample, samples=n, lam=0.1)).split())
         assert ("few samples of a class" in words) == said
+        assert caplog.text.count("few samples of a class") == said
     error = solve(sample, samples=120, lam=0.1).classification_error
+    caplog.clear()
+    assert optimal_lambda(sample, samples=120).point.notes
     needed = samples_needed(sample, lam=0.1, classification_error=error, most=200)
+    assert not caplog.text  # these show it
     assert "more samples are needed" in needed.note
     assert needed.note in " ".join(repr(needed).split())
