@@ -12,7 +12,6 @@ from replica.plotting import (
     REFERENCE,
     add_legend,
     draw_points,
-    letter_panels,
     nudged,
 )
 
@@ -110,5 +109,3 @@ def theory_legend(
         if ax.get_yscale() == "linear" and low < 0.6 * high:
             ax.set_ylim(bottom=0)
         add_legend(ax)
-    if len(axes[0]) > 1:
-        letter_panels(axes[0])
