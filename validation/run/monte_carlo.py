@@ -17,24 +17,76 @@ from numpy.typing import ArrayLike
 
 from replica.display import Progress, told
 from replica.errors import InvalidArgument
-from replica.given import Given
+from replica.given import FeatureMoments, Given
 from replica.observables import given_as_one
 from replica.problem import Problem
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import seed_count, whole
+from ..draws import INPUT_BLOCK, seed_count, whole
 from . import store as cell_store
-from .cells import Experiment, run_cell
-from .identity import describe_cells
+from .cells import Experiment, Fixed, Simulated, run_cell
 from .plan import plan
-from .resources import bytes_needed, check_resources, seconds_needed
 from .simulation import Simulation
+from .store import describe_cells
+
+PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
+CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
+BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
+
+
+def work(experiment: Experiment) -> float:
+    """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
+    p, n = experiment.width, float(experiment.sizes.max())
+    fits = len(experiment.sizes)
+    if not experiment.loss.is_square:
+        fits *= CONVEX_STEPS * len(experiment.lam)
+    samples = 2 * n + experiment.test_samples
+    return samples * experiment.dimension * p + fits * n * p * min(n, p)
+
+
+def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
+    """Peak memory of a process that runs one cell, an upper estimate."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
+    dual = n * p + n**2 * (1 + (len(experiment.lam) > 1))
+    primal = 2.0 * p**2 if sizes[-1] >= p else 0.0
+    if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
+        n = float(sizes[-1])
+        dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
+    block = INPUT_BLOCK // max(d, p) + 1  # samples
+    fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
+    # a network's step sums gradients, block by block, beside its rows
+    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
+    layer = float(p * d)
+    if isinstance(experiment.problem, FeatureMoments):  # rows, and the normal numbers they are of
+        layer = 3.0 * (sizes[-1] + experiment.test_samples) * (p + 1)
+    elif experiment.simulated is Fixed.features:
+        layer = float(experiment.problem.features.size)
+    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
+    rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
+    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
+    return PROCESS_BYTES + 8 * numbers
+
+
+def check_memory(experiment: Experiment, memory: float) -> None:
+    """Refuse an experiment of which no cell fits in ``memory`` bytes: InvalidArgument."""
+    need = bytes_needed(experiment, keep=False)
+    if need > memory:
+        features = experiment.simulated is Fixed.features
+        inputs = "" if features else f"d = {experiment.dimension}, "
+        raise InvalidArgument(
+            "memory",
+            f"{memory / 1e9:.3g}GB",
+            f"{need / 1e9:.3g}GB or more for one cell of this size ({inputs}"
+            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
+        )
+
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
-POOL_SECONDS = 8.0  # work below which starting a pool does not pay
+POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
 def simulate(
@@ -143,19 +195,9 @@ def simulate(
     ((2, 2), (3, 2, 2))
     """
     seeds = seed_count(seeds, least=2)
-    experiment = plan(
-        problem,
-        alpha=alpha,
-        samples=samples,
-        lam=lam,
-        dimension=dimension,
-        rng=rng,
-        beta=beta,
-        simulated=simulated,
-        loss=loss,
-        test_samples=test_samples,
-        device=device,
-    )
+    sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
+    how: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
+    experiment = plan(problem, simulated, lam, sizes, **how)
     indices = np.arange(seeds)
     if shard is not None:
         part, parts = fraction("shard", shard, seeds)
@@ -163,7 +205,7 @@ def simulate(
     if store is not None and rng is None:
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
-    check_resources(experiment, len(indices), limit)
+    check_memory(experiment, limit)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
@@ -178,11 +220,11 @@ def simulate(
         if missing:
             cell_store.check_writable(folder, missing)
     left = [int(index) for index in indices if index not in measured]
-    if executor is not None:
-        processes = 1
-    else:
-        processes = processes or pool_size(experiment, len(left))
-        processes = min(processes, max(1, int(limit // bytes_needed(experiment, keep=False))))
+    if processes is None:
+        pays = device == "cpu" and len(left) * work(experiment) >= POOL_WORK
+        processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
+    fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
+    processes = 1 if executor is not None else min(processes, fitting)
     keep = processes * bytes_needed(experiment, keep=True) <= limit
     task = partial(run_cell, experiment, keep=keep)
     with told(progress, "draws") as advance:
@@ -199,13 +241,6 @@ def simulate(
     name = "samples" if experiment.samples else "alpha"
     single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
     return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
-
-
-def pool_size(experiment: Experiment, cells: int) -> int:
-    """How many processes to run so many cells in: 1 where starting more does not pay."""
-    if experiment.device != "cpu" or cells * seconds_needed(experiment) < POOL_SECONDS:
-        return 1
-    return max(1, min(executors.usable_cores(), cells))
 
 
 def byte_count(name: str, value: Any) -> float:

@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.errors import InvalidArgument
-from replica.given import FeatureSample, FirstLayer, asked, samples_of
-from replica.given import Given as GivenModel
+from replica.given import FeatureSample, FirstLayer, Given, asked, samples_of
 from replica.observables import LABELS_NEEDED
 from replica.problem import Problem, check_device, positive
 
 from ..draws import MOST, seed_sequence, size, spiked_model, whole
-from .cells import Experiment, Given, Simulated
+from .cells import Experiment, Fixed, Simulated
 
 # Test inputs over max(d, n).  The noise of the test set equals that between seeds at 1 to 5 max(d,
 # n) inputs, 6 for tanh/sin without label noise (alpha from .5 to 3, 100 seeds, d = 100 and 200:
@@ -23,29 +22,20 @@ TEST_INPUTS = 8
 
 
 def plan(
-    problem: Problem | GivenModel,
-    *,
-    alpha: ArrayLike | None,
-    lam: ArrayLike,
-    dimension: int | None,
-    rng: Any,
-    beta: float | None,
+    problem: Problem | Given,
     simulated: str,
+    lam: ArrayLike,
+    sizes: dict[str, Any],
+    *,
+    rng: Any,
     loss: Any,
     test_samples: int | None,
     device: str,
-    samples: ArrayLike | None = None,
 ) -> Experiment:
-    """The arguments of :func:`simulate` that its cells need, checked."""
+    """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
+    dimension and beta."""
     root, of = seed_sequence(rng), as_loss(loss)
-    if isinstance(problem, GivenModel):
-        sizes = {"dimension": dimension, "beta": beta}
-        known = _given(problem, alpha, samples, simulated, sizes)
-    elif samples is not None:
-        allowed = "left out unless a first layer or features are given: alpha says how many"
-        raise InvalidArgument("samples", samples, allowed)
-    else:
-        known = _drawn(problem, alpha, dimension, beta, simulated)
+    known = (_given if isinstance(problem, Given) else _drawn)(problem, simulated, **sizes)
     if test_samples is not None:
         most = known["test_samples"] if isinstance(problem, FeatureSample) else MOST
         meaning = "inputs a test error is averaged over"
@@ -72,14 +62,13 @@ def plan(
 
 
 def _drawn(
-    problem: Any,
-    alpha: ArrayLike | None,
-    dimension: int | None,
-    beta: float | None,
-    simulated: str,
+    problem: Any, simulated: str, *, alpha: Any, samples: Any, dimension: Any, beta: Any
 ) -> dict[str, Any]:
-    """What an experiment is of a problem whose first layer is drawn, unless said otherwise; of a
-    network model, its step is drawn."""
+    """Fields of the experiment of a problem whose first layer is drawn; of a network model, its
+    step is drawn."""
+    if samples is not None:
+        allowed = "left out unless a first layer or features are given: alpha says how many"
+        raise InvalidArgument("samples", samples, allowed)
     reuse = 0.0
     if getattr(problem, "rows", None) is not None:
         for name, value in (("beta", beta), ("simulated", simulated)):
@@ -111,13 +100,9 @@ def _drawn(
 
 
 def _given(
-    problem: GivenModel,
-    alpha: ArrayLike | None,
-    samples: ArrayLike | None,
-    simulated: str,
-    sizes: dict[str, Any],
+    problem: Any, simulated: str, *, alpha: Any, samples: Any, **sizes: Any
 ) -> dict[str, Any]:
-    """What an experiment is of a given first layer, or of given features, unless said otherwise."""
+    """Fields of the experiment of a given first layer, or of given features."""
     for name, value in sizes.items():
         if value is not None:
             allowed = "left out of what is given, which has a size of its own"
@@ -133,18 +118,10 @@ def _given(
     counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
     if not counts:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
-    if isinstance(problem, FirstLayer):
-        kind, d = Given.layer, problem.dimension
-    else:
-        kind, d = Given.features, problem.width
+    layer = isinstance(problem, FirstLayer)
+    kind, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
     tests = TEST_INPUTS * max(d, *counts)
     if isinstance(problem, FeatureSample):
         tests = len(problem.labels) - max(counts)
-    known = {
-        "problem": problem,
-        "samples": counts,
-        "dimension": d,
-        "simulated": kind,
-        "test_samples": tests,
-    }
-    return {"alpha": (), "beta": None} | known
+    sizes = {"samples": counts, "dimension": d, "test_samples": tests}
+    return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
