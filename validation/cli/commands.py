@@ -9,28 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from replica.cli import (
-    DATASETS,
-    HELP,
-    SRF_FIELDS,
-    Interrupted,
-    Options,
-    Output,
-    Request,
-    TimeLimit,
-    answer,
-    asks_for_given,
-    command,
-    note_worse_than_zero,
-    option,
-    parse_given,
-    parse_request,
-    progress,
-    say,
-    single_number,
-    spectrum_document,
-    warn_unless_converged,
-)
+from replica import cli
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
 from replica.problem import Problem, describe
@@ -47,7 +26,7 @@ from ..measure import eigenvalues
 from ..run import DEFAULT_MEMORY, Simulated, rows_of
 from ..run import simulate as run_simulation
 
-drawn = partial(option, panel="The simulation")
+drawn = partial(cli.option, panel="The simulation")
 DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
 SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
@@ -70,19 +49,19 @@ STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
 def parse_simulation(
-    options: Options, told: dict[str, Any], *, on_grids: bool
+    options: cli.Options, told: dict[str, Any], *, on_grids: bool
 ) -> tuple[Any, dict[str, Any], dict[str, Array]]:
     """What is simulated, with the first value of every grid of its fields; at which points; and
     these grids, of none unless that is allowed.
 
     A problem's usual dimension is put among what the simulation is ``told``, unless one was typed.
     """
-    if asks_for_given(options):
-        model, points, loss = parse_given(options)
+    if cli.asks_for_given(options):
+        model, points, loss = cli.parse_given(options)
         if "samples" in points:
             points["samples"] = [int(n) for n in points["samples"]]
         return model, points | {"loss": loss}, {}
-    asked = parse_request(options)
+    asked = cli.parse_request(options)
     problem, width = first_problem(asked, asked.grids if on_grids else ())
     if told["dimension"] is None:
         told["dimension"] = DIMENSION.default
@@ -96,7 +75,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     which they are found again."""
     store, rng = options["store"], options["rng"]
     if rng is None and store is not None:
-        say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
+        cli.say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
         rng = STORED_RNG
     logging.getLogger("validation.run").setLevel(logging.INFO)  # tells what the store had
     with watched("draws", store) as advance:
@@ -107,7 +86,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
     """A callback (done, total) that shows progress; an interruption says what is kept."""
     done = total = 0
-    with progress(what) as advance:
+    with cli.progress(what) as advance:
 
         def count(*now: int) -> None:
             nonlocal done, total
@@ -123,10 +102,10 @@ def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None
                     "were done and none is kept: with --store FOLDER all that is simulated is, and "
                     "the same command goes on from there"
                 )
-            raise Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
+            raise cli.Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
 
 
-def show_points(document: dict[str, Any], output: Output) -> None:
+def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first what tells most of
     each, the classification error where labels are +-1, the test error and the scores, these to two
     digits."""
@@ -144,7 +123,9 @@ def show_points(document: dict[str, Any], output: Output) -> None:
     output.table(points, names[:first] + sorted(names[first:], key=place), tested)
 
 
-def first_problem(asked: Request, on_grids: Container[str] = ()) -> tuple[Problem, float | None]:
+def first_problem(
+    asked: cli.Request, on_grids: Container[str] = ()
+) -> tuple[Problem, float | None]:
     """The problem with the first value of every grid, and its beta where that is not a field; grids
     of other fields than those ``on_grids`` are refused."""
     asked.refuse_grids(allowed=on_grids)
@@ -159,8 +140,8 @@ LADDER = drawn(
 )
 
 
-@command(offered=tuple(HELP), files=DATASETS, also=(*MONTE_CARLO, LADDER))
-def compare(options: Options, output: Output, *, ladder: str | None, **told: Any) -> bool:
+@cli.command(offered=tuple(cli.HELP), files=cli.DATASETS, also=(*MONTE_CARLO, LADDER))
+def compare(options: cli.Options, output: cli.Output, *, ladder: str | None, **told: Any) -> bool:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
@@ -189,7 +170,7 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     problem, at, grids = parse_simulation(options, told, on_grids=True)
     run: Any = run_comparison
     if ladder is not None:
-        if asks_for_given(options):
+        if cli.asks_for_given(options):
             raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
         del told["dimension"]
         run = partial(run_ladder, dimensions=dimensions(ladder))
@@ -203,20 +184,20 @@ def compare(options: Options, output: Output, *, ladder: str | None, **told: Any
     def show() -> None:
         show_points(document, output)
         if ladder is not None:
-            say(
+            cli.say(
                 "note: simulated are the limits of lines in 1/d, from which size d differs by "
                 "slope/d; p_value is the chance of means as far off their line: small, it asks for "
                 "larger sizes"
             )
-        answer(f"{comparison.verdict}\nCompared with the {comparison.note}.")
+        cli.answer(f"{comparison.verdict}\nCompared with the {comparison.note}.")
         for note in comparison.notes:
-            answer(f"Of the theory {note}.")
+            cli.answer(f"Of the theory {note}.")
 
     output.write(
         document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
     )
-    if not asks_for_given(options):
-        note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
+    if not cli.asks_for_given(options):
+        cli.note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
     return not comparison.disagrees
 
 
@@ -233,14 +214,14 @@ SHARD = drawn(
 )
 
 
-@command(
-    offered=tuple(HELP),
+@cli.command(
+    offered=tuple(cli.HELP),
     without=("theory",),
-    files=DATASETS,
+    files=cli.DATASETS,
     also=(*MONTE_CARLO, SHARD),
     drawn=False,
 )
-def simulate(options: Options, output: Output, *, shard: str | None, **told: Any) -> None:
+def simulate(options: cli.Options, output: cli.Output, *, shard: str | None, **told: Any) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
@@ -262,11 +243,11 @@ def simulate(options: Options, output: Output, *, shard: str | None, **told: Any
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
 
 
-@command(
-    without=(*SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss"),
+@cli.command(
+    without=(*cli.SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss"),
     also=(DIMENSION, SEEDS, RNG),
 )
-def alignment(options: Options, output: Output, **told: Any) -> None:
+def alignment(options: cli.Options, output: cli.Output, **told: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
@@ -277,11 +258,11 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
 
     replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
-    asked = parse_request(options, required=())  # no readout is trained here
+    asked = cli.parse_request(options, required=())  # no readout is trained here
     problem, width = first_problem(asked)
     if not problem.schedule or width is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
-    with progress("draws") as advance:
+    with cli.progress("draws") as advance:
         comparison = compare_alignment(
             cast(GradientStep, problem), beta=width, progress=advance, **told
         )
@@ -298,21 +279,21 @@ def alignment(options: Options, output: Output, **told: Any) -> None:
 DRAWS = drawn("seeds", int, 2, "Independent draws.")
 
 
-@command(
+@cli.command(
     without=("lam", "intercept", "train_bias", "loss"),
     files=(".json",),
     also=(DIMENSION, DRAWS, RNG, SIMULATED),
     tabular=False,
 )
 def spectrum(
-    options: Options,
-    output: Output,
+    options: cli.Options,
+    output: cli.Output,
     *,
     dimension: int,
     seeds: int,
     rng: int | None,
     simulated: Simulated,
-    time_limit: TimeLimit = TIME_LIMIT,
+    time_limit: cli.TimeLimit = TIME_LIMIT,
 ) -> bool:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
@@ -324,13 +305,13 @@ def spectrum(
     replica-validate spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3
     --simulated srf --dimension 800
     """
-    asked = parse_request(options, required=("alpha",))
+    asked = cli.parse_request(options, required=("alpha",))
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
     problem, width = first_problem(asked)
     if simulated is Simulated.srf:
         problem, width = spiked_model(problem, width), None
-    ratio = single_number("alpha", asked.alpha)
+    ratio = cli.single_number("alpha", asked.alpha)
     theory = theory_of(problem, width, asked.theory)
     predicted = compute(theory.model, ratio, time_limit=time_limit)
     values = eigenvalues(
@@ -340,7 +321,7 @@ def spectrum(
     z = np.geomspace(max(predicted.edges.min(), 1e-3), predicted.edges.max(), 5)[1:-1] * (1 + 0.5j)
     simulated_at = (1 / (values[..., None] - z)).mean(axis=(0, 1))
     predicted_at = predicted.stieltjes(z)
-    document = spectrum_document(predicted, 1000) | {
+    document = cli.spectrum_document(predicted, 1000) | {
         "dimension": dimension,
         "seeds": seeds,
         "theory": theory.note,
@@ -349,10 +330,10 @@ def spectrum(
     }
 
     def show() -> None:
-        answer(theory.note)
+        cli.answer(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
-        answer(f"relative differences of the Stieltjes transform: {off}")
+        cli.answer(f"relative differences of the Stieltjes transform: {off}")
 
     output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
-    warn_unless_converged(predicted)
+    cli.warn_unless_converged(predicted)
     return predicted.converged

@@ -15,25 +15,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import (
-    GaussianMixture,
-    GradientStep,
-    SpikedRandomFeatures,
-    after_each_step,
-    calibration,
-    solve,
-)
+import replica
+from replica import GaussianMixture, GradientStep, SpikedRandomFeatures, plotting
 from replica.documents import plain
-from replica.plotting import (
-    COLOURS,
-    LABELS,
-    add_legend,
-    colours,
-    draw_points,
-    letter_panels,
-    setting,
-    settings,
-)
+from replica.plotting import COLOURS, LABELS, colours, setting, settings
 from replica.problem import describe
 from solvers.results import Array
 
@@ -85,7 +70,12 @@ def batches(quick: bool) -> list[Panel]:
         ((0.5, 1.0, 2.0, 5.0), {"student": "tanh", "target": "tanh", "eta": 1.0}),
     ):
         curves = [
-            Curve(GradientStep(**fields, alpha0=alpha0), FIT, setting("alpha0", alpha0), color)
+            Curve(
+                GradientStep(**fields, alpha0=alpha0),
+                FIT,
+                setting("alpha0", alpha0),
+                color,
+            )
             for alpha0, color in coloured(values)
         ]
         panels.append(linear_panel(quick, curves, fields | {"beta": 1.0}))
@@ -117,7 +107,11 @@ def spike_lengths(quick: bool) -> list[Panel]:
     step = GradientStep(**STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
     without = Curve(
-        replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
+        replace(srf, r=0.0),
+        FIT,
+        "without its spike: sRF, $r = 0$",
+        COLOURS[4],
+        kinds=("theory",),
     )
     of_lengths = [
         Curve(
@@ -394,7 +388,9 @@ def calibrated() -> Fields:
     """The logistic output and what is true, given the projection on the spike."""
     kappa = np.linspace(-3, 3, 61)
     each = [
-        calibration(solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa)
+        replica.calibration(
+            replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa
+        )
         for lam in CALIBRATED_PENALTIES
     ]
     predicted, frequency = [one.predicted for one in each], each[0].frequency
@@ -411,7 +407,7 @@ def draw_calibration(picture: Any, data: Fields) -> None:
     ax.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}")
     ax.set_xlabel(r"projection on the spike $\kappa$")
     ax.set_ylabel(r"probability of $y = 1$")
-    add_legend(ax)
+    plotting.add_legend(ax)
 
 
 REPEATED_FIT = {"lam": 0.05}
@@ -440,16 +436,15 @@ def spikes(dimension: int, seeds: int, store: Path | None) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
     problem = repeated(6)
-    predicted = [(now.r, now.c, now.gamma[0]) for now in after_each_step(problem)]
+    predicted = [(now.r, now.c, now.gamma[0]) for now in replica.after_each_step(problem)]
 
     def measure(seed: int) -> Array:
         layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
         return np.array([(one.r, one.c, float(one.gamma[0])) for one in map(spike, layers)])
 
     cell = {"spike of": describe(problem), "dimension": dimension}
-    unbounded = (-np.inf, np.inf)
     measured: Array = np.array([
-        kept(store, cell | {"seed": seed}, partial(measure, seed), (6, 3), unbounded)
+        kept(store, cell | {"seed": seed}, partial(measure, seed), (6, 3))
         for seed in range(seeds)
     ])  # fmt: skip
     means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}
@@ -465,7 +460,7 @@ def draw_spikes(picture: Any, data: Fields) -> None:
     count = np.arange(1, predicted.shape[1] + 1)
     for i, (name, ax) in enumerate(zip(("r", "c", "gamma"), panels, strict=True)):
         ax.plot(count, predicted[i], color=COLOURS[0])
-        draw_points(ax, count, measured[i], stderr[i], color=COLOURS[0])
+        plotting.draw_points(ax, count, measured[i], stderr[i], color=COLOURS[0])
         ax.set_ylabel(LABELS[name].replace(" $", "\n$"))
     panels[-1].set_xlabel("giant step")
     panels[-1].set_xticks(count)
@@ -520,5 +515,5 @@ def draw(data: Fields) -> Figure:
         columns, right = picture.subfigures(1, 2, width_ratios=ratios)
         draw_beside(right, data)
     above = draw_panels(columns, data, panels(True), **how)
-    letter_panels([*above, *(right.axes if right else ())])
+    plotting.letter_panels([*above, *(right.axes if right else ())])
     return picture

@@ -32,21 +32,7 @@ from replica.documents import plain
 from replica.errors import InvalidArgument
 from solvers.results import Array
 
-from ..mixtures import (
-    EquivalenceWarning,
-    Errors,
-    LearningTask,
-    closed_form,
-    image_task,
-    images,
-    in_theory,
-    mixture,
-    needed_order,
-    proved,
-    regression,
-    scaling,
-    side_by_side,
-)
+from .. import mixtures as models
 from ..run import standard_error
 from .computing import Progress, kept, tracked
 from .mixtures_drawing import draw_map, draw_sweep
@@ -149,15 +135,18 @@ SWEEP_PANELS = {
 
 
 def cell(
-    setting: Setting, task: LearningTask | None, seed: int, errors: Callable[..., Errors]
+    setting: Setting,
+    task: models.LearningTask | None,
+    seed: int,
+    errors: Callable[..., models.Errors],
 ) -> Array:
     """Errors (3, students, 2) of one draw, simulated or in theory, of the network and its Hermite
     model; on a mixture that is drawn with the rest unless there is a ``task``, of images."""
     data, labels, rest = SeedSequence(seed).spawn(3)
     n = setting.dimension if task is None else task.dimension
-    theta, rate = scaling(n, data_spread=setting.data_spread, split=setting.split)
+    theta, rate = models.scaling(n, data_spread=setting.data_spread, split=setting.split)
     if task is None:
-        mixed = mixture(
+        mixed = models.mixture(
             n,
             eigenvalues=theta,
             spikes=int(setting.rank),
@@ -166,7 +155,7 @@ def cell(
             drawn=setting.drawn,
             rng=data,
         )
-        task = regression(mixed, aligned=setting.aligned, rng=labels)
+        task = models.regression(mixed, aligned=setting.aligned, rng=labels)
     found = errors(
         task,
         students=setting.students,
@@ -185,24 +174,24 @@ def width_of(setting: Setting) -> int:
     return max(1, round(setting.ratio * setting.samples))
 
 
-def task_of(setting: Setting, content: dict[str, Any]) -> LearningTask | None:
+def task_of(setting: Setting, content: dict[str, Any]) -> models.LearningTask | None:
     """The task of a setting on images, whose digest goes into the ``content`` of cells."""
     if not setting.images:
         return None
-    pixels = images(setting.images, classes=setting.classes)
+    pixels = models.images(setting.images, classes=setting.classes)
     # not the name of a file, but what is in it
     content["images"] = pixels.digest
     # The classes are broad: theta is the trace, not one eigenvalue.
     n = pixels.first.shape[1]
-    theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
-    return image_task(pixels, theta=theta, source=setting.source)
+    theta, _ = models.scaling(n, data_spread=setting.data_spread, split=0.0)
+    return models.image_task(pixels, theta=theta, source=setting.source)
 
 
 def order_of(data_spread: float) -> int:
     """The order that the data spread needs, at most 5."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EquivalenceWarning)
-        return needed_order(data_spread, largest=LARGEST_ORDER)
+        warnings.simplefilter("ignore", models.EquivalenceWarning)
+        return models.needed_order(data_spread, largest=LARGEST_ORDER)
 
 
 def data(
@@ -238,7 +227,7 @@ def data(
                 "other": other,
                 "x": value,
                 "order": order_of(setting.data_spread),
-                "proved": proved(setting.data_spread, largest=LARGEST_ORDER),
+                "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
             layers = plan.layers if width_of(setting) <= WIDEST else 0
             counts = {"mean": draws, "theory": layers, "closed": 0 if quick else plan.tasks}
@@ -248,7 +237,7 @@ def data(
 
 def means(
     setting: Setting,
-    task: LearningTask | None,
+    task: models.LearningTask | None,
     what: dict[str, Any],
     seeds: Iterable[int],
     counts: dict[str, int],
@@ -258,12 +247,9 @@ def means(
     closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
     the first: each a dict of (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
-    positive, unknown = (0.0, np.inf), (np.nan, np.nan)
-    wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
-    bounds = tuple(np.array([positive, positive, wrong]).T[:, :, None, None])
-    kinds: dict[str, tuple[Callable[..., Errors], dict[str, Any]]] = {
-        "mean": (side_by_side, {}),
-        "theory": (in_theory, {"theory": "rows" if setting.source == "images" else True}),
+    kinds: dict[str, tuple[Callable[..., models.Errors], dict[str, Any]]] = {
+        "mean": (models.side_by_side, {}),
+        "theory": (models.in_theory, {"theory": "rows" if setting.source == "images" else True}),
         "closed": (of_task, {"theory": "closed form"}),
     }
     each: dict[str, list[Array]] = {name: [] for name in kinds}
@@ -271,16 +257,16 @@ def means(
         for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape, bounds))
+                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape))
     nothing = [np.full(shape, np.nan)]
     found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
-    return {name: dict(zip(Errors._fields, one, strict=True)) for name, one in found.items()}
+    return {name: dict(zip(models.Errors._fields, one, strict=True)) for name, one in found.items()}
 
 
-def of_task(task: Any, *, rng: Any, **asked: Any) -> Errors:
+def of_task(task: Any, *, rng: Any, **asked: Any) -> models.Errors:
     """The closed form, to 1e-3, which draws nothing."""
-    return closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
+    return models.closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
 
 
 def draw(data: dict[str, Any]) -> Figure:

@@ -190,15 +190,6 @@ class Experiment:
         return *SQUARED_ERRORS, *losses, *classification
 
     @property
-    def bounds(self) -> tuple[Array, Array]:
-        """Least and largest values that the ``measures`` can have, (M, 1, 1) each."""
-        ranges = dict.fromkeys(SQUARED_ERRORS, (0.0, np.inf))
-        ranges |= {"classification_error": (0.0, 1.0)}
-        own = [ranges.get(name, (-np.inf, np.inf)) for name in self.measures]  # a loss: any number
-        low, high = np.array(own).T[:, :, None, None]
-        return low, high
-
-    @property
     def binary(self) -> bool:
         """Whether labels are +-1."""
         return self.problem.binary if self.samples else self.model.labels.binary

@@ -210,9 +210,9 @@ def simulate(
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:
-        described, bounds = describe_cells(experiment, indices.tolist(), key), experiment.bounds
+        described = describe_cells(experiment, indices.tolist(), key)
         shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
-        measured = cell_store.read(folder, described, shape, bounds)
+        measured = cell_store.read(folder, described, shape)
         missing = len(indices) - len(measured)
         logger.info(
             "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, missing
@@ -232,7 +232,7 @@ def simulate(
             advance(len(measured), len(indices))
         for index, cell in executors.run_all(task, left, executor, processes):
             if folder is not None:
-                cell_store.write(folder, described[index], cell, bounds)
+                cell_store.write(folder, described[index], cell)
             measured[index] = cell
             if advance is not None:
                 advance(len(measured), len(indices))

@@ -3,8 +3,8 @@
 The name of a file is a hash of the description of its cell.  A file is written
 whole or not at all, and many processes may share a folder, on a disk without locks, too: on
 machines of one kind a cell has the same numbers whoever computes it, on others to rounding, and
-those written last stay.  A file is only believed if it describes the cell that was looked for, its
-numbers match their checksum, and such a cell can have them.
+those written last stay.  A file is only believed if it describes the cell that was looked for, and
+its numbers match their checksum.
 
 A cell is described in plain values: equal descriptions mean equal draws and equal errors.  A user's
 functions may share a name, and may be edited.  They are told apart by their values at
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from replica import __version__
 from replica.convex import Loss
@@ -137,9 +136,7 @@ logger = logging.getLogger(__name__)
 
 NUMBER_BYTES = 32  # at most: 24 characters for the digits of a float, a comma, brackets
 Description = Mapping[str, Any]
-Bounds = tuple[ArrayLike, ArrayLike]
 Name = TypeVar("Name")  # by which a cell is asked for
-ERRORS: Bounds = (0.0, np.inf)  # of squared errors
 
 
 class StoreError(OSError):
@@ -181,20 +178,16 @@ def read(
     folder: Path,
     cells: Mapping[Name, Description],
     shape: tuple[int, ...],
-    bounds: Bounds = ERRORS,
 ) -> dict[Name, Array]:
-    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``; files
-    that are damaged or cannot be read are reported, and count as missing.
-
-    Numbers lie between the two ``bounds``, each broadcast to the shape, which are NaN where nothing
-    is measured.
-    """
+    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``, NaN where
+    nothing was measured; files that are damaged or cannot be read are reported, and count as
+    missing."""
     found: dict[Name, Array] = {}
     faults: dict[str, list[Path]] = {}
     for name, cell in cells.items():
         file = file_of(folder, cell)
         try:
-            found[name] = _load(file, cell, shape, bounds)
+            found[name] = _load(file, cell, shape)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -207,17 +200,17 @@ def read(
     return found
 
 
-def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERRORS) -> None:
+def write(folder: Path, cell: Description, errors: Array) -> None:
     """Write a finished cell, over a damaged file or a link if there is one.
 
-    Errors outside the bounds, as where they overflow, are not written: they would not be believed.
+    Infinite errors, which have overflown, are not written.
 
     Raises
     ------
     StoreError
         If there is no space, or the file cannot be written for another reason.
     """
-    if not _possible(errors, bounds):
+    if np.isinf(errors).any():
         return
     numbers = plain(errors)
     document = {"cell": plain(cell), "errors": numbers, "sha256": _digest(numbers)}
@@ -235,7 +228,7 @@ def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERROR
         ) from error
 
 
-def _load(file: Path, cell: Description, shape: tuple[int, ...], bounds: Bounds) -> Array:
+def _load(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
     """The numbers in a cell's file; one of many errors if it is not that cell's."""
     described = plain(cell)
     most = len(json.dumps(described)) + NUMBER_BYTES * (int(np.prod(shape)) + 8)
@@ -252,16 +245,9 @@ def _load(file: Path, cell: Description, shape: tuple[int, ...], bounds: Bounds)
     ):
         raise ValueError
     errors = values.astype(float)  # NaN of None
-    if not _possible(errors, bounds):
+    if np.isinf(errors).any():
         raise ValueError
     return errors
-
-
-def _possible(errors: Array, bounds: Bounds) -> bool:
-    """Whether all numbers are finite and in bounds, and NaN where these are."""
-    low, high = bounds
-    good = np.isfinite(errors) & (low <= errors) & (errors <= high)
-    return bool(np.where(np.isnan(low), np.isnan(errors), good).all())
 
 
 def _digest(value: Any) -> str:
