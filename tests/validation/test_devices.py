@@ -25,7 +25,7 @@ def strict(monkeypatch):
         "to_device",
         lambda x, device: xp.asarray(x) if device == "strict" else host(x, device),
     )
-    monkeypatch.setattr("validation.run.plan.check_device", lambda device: device)
+    monkeypatch.setattr("validation.run.monte_carlo.check_device", lambda device: device)
     return xp
 
 
