@@ -25,7 +25,7 @@ from solvers.resources import one_thread
 from validation import simulate
 from validation.draws import trajectory
 from validation.fit import fit_readout, squared_errors
-from validation.run.samples import Samples, repeatable
+from validation.run.cells import Samples, repeatable
 
 from .pages import file_of, kept, mean_and_error, paragraphs, table
 

@@ -2,11 +2,15 @@
 
 from .averages import losses, scores
 from .classification import classification_error, error_at_nodes
-from .common_bias import slope_in_bias, training_objective
 from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import Evaluation, Task, solve_on_growing_tables
-from .fixed_nodes import errors_on_fixed_nodes
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .named_losses import LOSSES, loss
-from .refine import LOSS_QUADRATURE_TOLERANCE, solve_convex
+from .refine import (
+    LOSS_QUADRATURE_TOLERANCE,
+    errors_on_fixed_nodes,
+    slope_in_bias,
+    solve_convex,
+    training_objective,
+)

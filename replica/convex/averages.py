@@ -11,16 +11,10 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
-from .conditional_averages import averages_given_tau
+from .conditional_averages import Averaged, averages_given_tau
 from .label_tables import ConditionalLabels
 from .losses import Loss
-from .proximal import Averaged
 from .step_labels import step_label_averages
-
-# An array that is freed at once raises glibc's threshold for returning memory.  Otherwise arrays of
-# a few 100 kB are returned and faulted in again page by page, which takes as long as their
-# computation.
-np.empty(2**21)
 
 
 def average(

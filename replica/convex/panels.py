@@ -21,6 +21,7 @@ from ..equivalence import Table, known_layers, tabulate, tabulate_at
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of
 from .averages import average, scores
+from .equations import Coordinates
 from .evaluation import Task
 from .label_tables import (
     UNLIKELY,
@@ -31,7 +32,6 @@ from .label_tables import (
     tau_kinks,
     tau_rule,
 )
-from .unconstrained import Coordinates
 
 REACH = 7.5  # largest kappa: the Gaussian weight beyond is 1e-13
 MOST_NODES = 2**20  # of kappa and tau together; a pass over them takes some .2 s

@@ -5,25 +5,155 @@ successive solutions.  Points for which the next table is not much more accurate
 (``panels``).  Panels are fitted to the overlaps of a few neighbouring points near their solutions,
 and the equations are solved on their nodes.  Then panels are fitted again, more accurately and to
 the last solutions, until two successive solutions agree.  If the iteration does not converge, a
-solution is followed along a path (``continuation``).
+solution is followed along a path.
+
+Continuation.  The solution is followed in the logarithms of alpha and lambda, from the nearest
+solved point or from an easy penalty.  Each step starts from the linear extrapolation of the last
+two solutions, in the unconstrained coordinates; steps that fail are halved.  Solutions on the path
+are rough, on panels fitted to their starting points.
+
+Fixed nodes.  A new choice of nodes changes errors by the tolerance of the quadrature.  On the nodes
+of one point errors near it are smooth in all parameters, so that differences give derivatives.
+
+Bias common to all neurons.  At a solution of the saddle point the training objective over p,
+
+    E = (alpha / beta) E l(y, x*) + lam sum_b q2_b / 2
+
+(where l is half the square for the square loss), is stationary in all overlaps.  The bias t enters
+only through the features' moments, in the law of the local field in the energy (alpha / beta) E
+[(x* - omega)^2 / (2V) + l(y, x*)].  The derivative of the energy is -s in omega, and -s^2 / 2 in V.
+As E xi s is E s' times the coefficient of xi in omega,
+
+    dE/dt = -(alpha / beta) E[dC s + dP.(tau s - P s') + d(S^2) s' / 2 + dV s^2 / 2],
+
+where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 """
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
-from solvers.resources import GivenUp, deadline
-from solvers.results import Array, Rows, largest_modulus
+from solvers.resources import GivenUp, deadline, time_left
+from solvers.results import Array, Rows, Status, largest_modulus
 
-from ..saddle_point import SMALLEST_ERROR, Overlaps, relative_change
-from .common_bias import slope_in_bias
-from .continuation import path_ends
-from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Equations
+from ..equivalence import Table, tables, tabulate_at
+from ..problem import Model
+from ..saddle_point import (
+    SMALLEST_ERROR,
+    Field,
+    Overlaps,
+    Scores,
+    field_at_nodes,
+    relative_change,
+    ridge,
+)
+from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Coordinates, Equations
 from .evaluation import Evaluation, Task, solve_on_growing_tables
-from .label_tables import shared_tables
-from .panels import fitted_table, has_panels
+from .label_tables import LabelTable, has_steps, labels_at, shared_table, shared_tables, tau_rule
+from .panels import fitted_rules, fitted_table, has_panels
+
+
+def training_objective(
+    train_loss: Array, overlaps: Overlaps, alpha: Array, lam: Array, beta: float
+) -> Array:
+    """Training objective E over p, (P,), for a mean training loss (P,)."""
+    return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
+
+
+def slope_in_bias(
+    model: Model, table: Table, alpha: Array, points: ridge.Points, score: Callable[[Field], Scores]
+) -> Array:
+    """Derivative dE/dt (P,) of the objective in the bias, at solutions on ``table``.
+
+    ``score`` averages the score given a local field.  The derivative is 0 if no bias is trained.
+    """
+    if not model.train_bias:
+        return np.zeros(len(alpha))
+    overlaps = ridge.expand_kinds(table, points).overlaps
+
+    def field_at(bias: float) -> Field:
+        # groups are not merged: they may respond alike at one bias only
+        shifted = model.with_bias(bias)
+        new_table = tabulate_at(shifted, table.places, table.weights, target=False, merged=False)
+        return field_at_nodes(ridge.responses_of(new_table), overlaps)
+
+    step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
+    with np.errstate(all="ignore"):  # points that did not converge may have any values
+        field = field_at_nodes(ridge.responses_of(table), points.overlaps)
+        s, below, above = score(field), field_at(-step), field_at(step)
+        C, P, S2, V = ((y - x) / (2 * step) for x, y in zip(below, above, strict=True))
+        integrand = (
+            C * s.mean + (P * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
+        )
+        return np.asarray(-alpha / model.beta * (integrand @ table.weights))
+
+
+def path_ends(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
+    """Iterate over rough overlaps of one point, one for every path to it.  Raises ``GivenUp`` past
+    the deadline."""
+    for start, overlaps in _path_starts(task, found, row):
+        if (end := _follow_path(task.select(row), start, overlaps)) is not None:
+            yield end
+
+
+def _path_starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Overlaps]]:
+    """Starting points of paths to one point, with their overlaps: the nearest solved point, and a
+    rough solution at an easy penalty."""
+    solved = np.flatnonzero(found.converged)
+    if solved.size:
+        places = np.log([task.alpha, task.lam])
+        distance = np.abs(places[:, solved] - places[:, row]).max(axis=0)
+        nearest = solved[[np.argmin(distance)]]
+        yield task.select(nearest), found.overlaps_at(nearest)
+    for lam in (0.1, 100.0, 0.01):
+        easy_task = task.select(row)._replace(lam=np.array([lam]))
+        if (rough := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
+            yield easy_task, rough[0]
+            return
+
+
+def _follow_path(task: Task, begin: Task, overlaps: Overlaps) -> Overlaps | None:
+    """Rough overlaps of one point, by continuation from the overlaps ``near`` of ``begin``."""
+    start, end = (np.log([point.alpha[0], point.lam[0]]) for point in (begin, task))
+    length = np.abs(end - start).max()
+    coordinates, travelled, step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
+    position = coordinates.pack(overlaps)
+    slope = np.zeros_like(position)
+    while travelled < length:
+        target = min(travelled + step, length)
+        alpha, lam = np.exp(start + (end - start) * target / length)[:, None]
+        guess = coordinates.unpack(position + slope * (target - travelled))
+        if (solution := _rough_solution(task._replace(alpha=alpha, lam=lam), guess)) is not None:
+            overlaps, iterations = solution
+            previous, position = position, coordinates.pack(overlaps)
+            slope, travelled = (position - previous) / (target - travelled), target
+            step *= 2 if iterations <= 6 else 1
+        elif (step := (target - travelled) / 2) < np.log(1.05):
+            return None  # it would take too many steps
+    # once more, on nodes fitted to the solution at the end
+    final = _rough_solution(task, overlaps)
+    return None if final is None else final[0]
+
+
+def _rough_solution(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
+    """Rough overlaps of one point, on nodes fitted to the overlaps ``near``, and the number of
+    iterations.  None without a solution, or with too many nodes."""
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
+    try:
+        label_table = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
+    except GivenUp as given_up:
+        if given_up.status is Status.TIME:
+            raise
+        label_table = None
+    if label_table is None:
+        return None
+    tol = 1e-5  # of the unknowns, which determine the place of layers
+    overlaps, result = Equations(label_table, task.loss).solve(task.alpha, task.lam, near, tol=tol)
+    return (overlaps, int(result.iterations[0])) if result.residual[0] <= tol else None
+
 
 LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised accuracy for every loss but the square
 # Accuracies of successive fits of panels, in units of the tolerance, and the nodes of a panel along
@@ -163,3 +293,67 @@ def _store_errors(
     with np.errstate(all="ignore"):
         changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]
         return np.asarray(np.max(changes, axis=0))
+
+
+TIGHT_TOLERANCE = 1e-11  # estimated error of a coordinate, for differences over some thousandths
+
+
+def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
+    """Function of tasks near ``task``, of one point each, that returns the test and training
+    error (2,) on the nodes that resolve the point of ``task``.
+
+    NaN where a point does not converge.
+
+    Raises
+    ------
+    GivenUp
+        Past the deadline.
+    """
+    unknown = np.full(2, np.nan)
+    evaluation = solve_convex(task, time_left())
+    overlaps = evaluation.overlaps_at(slice(None))
+    try:
+        if not evaluation.converged[0]:
+            raise GivenUp(evaluation.status[0])
+        equations_of = _held_equations(task, overlaps, evaluation.nodes[0])
+    except GivenUp as given_up:
+        if given_up.status is Status.TIME:
+            raise
+        return lambda near: unknown
+    start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT_TOLERANCE)
+
+    def errors(near: Task) -> Array:
+        equations = equations_of(near.model)
+        if equations.table.mu1.shape[0] != start.V2.shape[1]:
+            return unknown  # groups that responded alike no longer do
+        overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT_TOLERANCE)
+        errors_by_name = equations.errors(overlaps)
+        pair = errors_by_name["test_error"], errors_by_name["train_error"]
+        return np.where(result.converged, pair, np.nan)[:, 0]
+
+    return errors
+
+
+def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
+    """Function of models near that of ``task`` that returns their equations on its nodes.
+
+    Nodes of kappa are fixed; nodes of tau follow the target's kinks.
+    """
+    model, loss = task.model, task.loss
+    if has_panels(model):
+        order = 15  # nodes of a panel along the proximal map
+        places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
+        # the rule over tau that follows the target's kinks is the finest one
+        follows_kinks, level = has_steps(model) or model.labels.combined_mean.planes, 4
+    else:
+        tables = enumerate(shared_table(model, level, task.folded) for level in count())
+        level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
+        places, weights, order = given.table.places, given.table.weights, given.labels.order
+        follows_kinks = True
+
+    def equations(model: Model) -> Equations:
+        table = tabulate_at(model, places, weights)
+        over_tau = tau_rule(model, places, level) if follows_kinks else tau
+        return Equations(LabelTable(table, labels_at(model, places, over_tau, order)), loss)
+
+    return equations

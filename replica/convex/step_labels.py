@@ -23,9 +23,9 @@ from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, variance_given_tau
+from .conditional_averages import EXACT_AVERAGES, FAR, Averaged, averaged_values, proximal_nodes
 from .label_tables import ConditionalLabels
 from .losses import Loss
-from .proximal import EXACT_AVERAGES, FAR, Averaged, averaged_values, proximal_nodes
 
 SMALLEST_ARGUMENT = 1e-100  # of numbers whose ratios are arguments of Owen's function
 

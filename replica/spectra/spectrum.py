@@ -32,13 +32,11 @@ from ..problem import (
 )
 from ..saddle_point import ridge
 from ..steps import GradientStep, NetworkRows, model_of
-from .batch_contour import with_complex_batch
-from .contour import contour_table
+from .contour import contour_table, with_complex_batch
 from .density import SpectralDensity, even_angles
 from .edges import NEGLIGIBLE_MASS, angle_of, logarithmic_grid, mass_per_log, support, x_at_angle
 from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
-from .outliers import atom, outliers, outliers_from
-from .resolvent import Resolvent
+from .resolvent import Resolvent, atom, outliers, outliers_from
 
 DENSITY_TOLERANCE = 1e-8  # on x times the density, which is of order one
 # A resolvent with a grid x (P,) over the whole spectrum and its solutions U (P, D) there.

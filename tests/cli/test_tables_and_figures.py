@@ -247,7 +247,10 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     for line, message in (
         (f"curve {step} --eta 3 --lam Best", "or best alone where it is searched, got Best"),
         (f"curve {step} --eta best,1 --lam 1", "or best alone where it is searched, got best,1"),
-        (f"spectrum {step} --eta best", "--eta must be a number here: replica curve and plan take the"),
+        (
+            f"spectrum {step} --eta best",
+            "--eta must be a number here: replica curve and plan take the",
+        ),
         (f"optimum {step} --noise best", "--noise must be a number here, got best"),
     ):
         assert message in refusal(capsys, line)

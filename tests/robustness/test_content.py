@@ -13,7 +13,7 @@ import pytest
 from replica import Activation, InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures
 from validation import simulate
 from validation.run.cells import METHOD
-from validation.run.identity import describe_cells, fingerprint
+from validation.run.store import describe_cells, fingerprint
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=2, rng=3)
@@ -54,18 +54,18 @@ SAME_IN_EVERY_PROCESS = """
 import numpy as np, scipy.stats
 from scipy.interpolate import CubicSpline
 from replica import GradientStep, SpikedRandomFeatures
-from validation.run.plan import plan
-from validation.run.identity import describe_cells
+from validation import simulate
+from validation.run.store import describe_cells
 x = np.linspace(-9, 9, 30)
 law = scipy.stats.norm(0, 2)
 law.rvs()
-at = dict(alpha=1, lam=1, dimension=9, rng=0, simulated="srf", loss="square", test_samples=9,
-          device="cpu")
+at = dict(alpha=1, lam=1, dimension=9, rng=0, simulated="srf", test_samples=9, seeds=2)
 made = dict(target="z1+z1*z2", r=1, c=1, gamma=[.5, .1])
 for f in ("he1+he2/3", CubicSpline(x, np.tanh(x)), lambda x: x):
-    print(describe_cells(plan(SpikedRandomFeatures(student=f, **made), beta=None, **at), [0]))
+    model = SpikedRandomFeatures(student=f, **made)
+    print(describe_cells(simulate(model, **at).experiment, [0]))
 step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1, readout=law)
-print(describe_cells(plan(step, beta=1, **at), [0]))
+print(describe_cells(simulate(step, beta=1, **at).experiment, [0]))
 """
 
 

@@ -82,9 +82,7 @@ def forged(value):
     return json.dumps({"cell": CELL, "errors": errors, "sha256": store._digest(errors)})
 
 
-@pytest.mark.parametrize(
-    "value", [None, np.nan, np.inf, "inf", "0.5", -0.5, -1e-300, True, 1, [0.5], {}, 10**400]
-)
+@pytest.mark.parametrize("value", [np.inf, "inf", "0.5", True, 1, [0.5], {}, 10**400])
 def test_a_forged_number_is_refused(tmp_path, value):
     store.file_of(tmp_path, CELL).write_text(forged(value))
     assert read(tmp_path) is None
@@ -92,22 +90,13 @@ def test_a_forged_number_is_refused(tmp_path, value):
     assert read(tmp_path) is not None
 
 
-def test_ranges_are_those_of_what_is_measured(tmp_path):
-    """Losses may be negative, classification errors are shares, what is not measured is NaN."""
-    low, high = np.array([0.0, np.nan])[:, None, None], np.array([0.5, np.nan])[:, None, None]
-    good = np.array([[[0.1, 0.5]], [[np.nan, np.nan]]])
-    store.write(tmp_path, CELL, good, (low, high))
-    found = store.read(tmp_path, {1: CELL}, good.shape, (low, high))[1]
-    np.testing.assert_array_equal(found, good)
-    assert not store.read(tmp_path, {1: CELL}, good.shape, (0.0, np.inf))
-    assert not store.read(tmp_path, {1: CELL}, good.shape, (low, high - 0.1))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
-def test_impossible_numbers_are_not_kept(tmp_path, value):
-    """They would be refused in every later run."""
-    store.write(tmp_path, CELL, np.full((2, 1, 2), value))
+def test_what_was_not_measured_is_nan(tmp_path):
+    """And what has overflown is not kept."""
+    store.write(tmp_path, CELL, np.full(ERRORS.shape, np.inf))
     assert not files(tmp_path)
+    some = np.where(ERRORS > 1, np.nan, ERRORS)
+    store.write(tmp_path, CELL, some)
+    np.testing.assert_array_equal(read(tmp_path), some)
 
 
 def make_device(path):

@@ -6,7 +6,7 @@ import pytest
 import replica
 from replica import GradientStep
 from replica.equivalence import table_at
-from replica.spectra.batch_contour import with_complex_batch
+from replica.spectra.contour import with_complex_batch
 from replica.steps import first_sample_weights
 
 NETWORKS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from validation.mixtures import classification, closed_form, mixture, regression, side_by_side
-from validation.mixtures.closed_form import along_target
+from validation.mixtures.hermite_model import along_target
 
 OPTIONS = dict(students=["tanh"], width=150, samples=200, rate=200**0.37, lam=1e-3)
 

@@ -12,10 +12,9 @@ from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
-from validation.fit.kinked_losses import interior_point
-from validation.fit.smooth_losses import Design, newton
+from validation.fit.convex_readout import Design, interior_point, newton
 from validation.run.cells import draw_layer
-from validation.run.resources import bytes_needed
+from validation.run.monte_carlo import bytes_needed
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from solvers import arrays
 from validation import simulate
-from validation.draws import arrays
 from validation.fit import fit_ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, intercept=True)
@@ -25,7 +25,7 @@ def strict(monkeypatch):
         "to_device",
         lambda x, device: xp.asarray(x) if device == "strict" else host(x, device),
     )
-    monkeypatch.setattr("validation.run.plan.check_device", lambda device: device)
+    monkeypatch.setattr("validation.run.monte_carlo.check_device", lambda device: device)
     return xp
 
 

@@ -12,7 +12,7 @@ import replica
 from replica import GradientStep, solve
 from tests.cli.commands import validate
 from validation.figures import FIGURES, figure
-from validation.figures.readout_laws import LAWS, PENALTY, PROBLEM, TARGETS
+from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
 BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a comparison
@@ -167,7 +167,7 @@ def test_readout_laws():
     data = values("cui/6")
     found = {
         (target, law): curve["test_error"]
-        for target, panel in zip(TARGETS, data["panels"], strict=True)
+        for target, panel in zip(LAW_TARGETS, data["panels"], strict=True)
         for law, curve in zip(LAWS, panel, strict=True)
     }
     for target, share in (("sin", 0.06), ("he1+he3/2", 0.16)):
@@ -184,8 +184,8 @@ def test_readout_laws_in_the_limit(target, share):
     a Gaussian law by more."""
     errors = {}
     for law, (readout, _) in LAWS.items():
-        model = GradientStep(target=target, readout=readout, **PROBLEM).srf(beta=1.0)
-        errors[law] = solve(model, alpha=2.2, lam=PENALTY).test_error
+        model = GradientStep(target=target, readout=readout, **VARIABLE).srf(beta=1.0)
+        errors[law] = solve(model, alpha=2.2, **FIT).test_error
     assert errors["+-1"] == pytest.approx(errors["1"], rel=1e-6)
     assert 1 - errors["four"] / errors["1"] == pytest.approx(share, abs=0.02)
     assert errors["gaussian"] < errors["four"]

@@ -11,7 +11,7 @@ import pytest
 
 from replica import InvalidArgument
 from validation.mixtures import image_task, images, in_theory, scaling, side_by_side
-from validation.mixtures.image_files import read_idx
+from validation.mixtures.image_tasks import read_idx
 
 MNIST = os.environ.get("REPLICA_MNIST", "")
 needs_mnist = pytest.mark.skipif(

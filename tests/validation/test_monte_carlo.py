@@ -11,8 +11,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from validation import compare, simulate
 from validation.fit import fit_ridge, squared_errors
-from validation.run.cells import draw_layer, run_cell
-from validation.run.samples import Samples, repeatable
+from validation.run.cells import Samples, draw_layer, repeatable, run_cell
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 

@@ -9,9 +9,8 @@ from replica import GradientStep, InvalidArgument, solve
 from validation import compare, simulate
 from validation.draws import gradient_step, spread, streams
 from validation.draws.features import sphere_rows
-from validation.run.cells import draw_layer, draw_samples, layer_seed
-from validation.run.identity import describe_cells
-from validation.run.samples import Samples, reused_of
+from validation.run.cells import Samples, draw_layer, draw_samples, layer_seed, reused_of
+from validation.run.store import describe_cells
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1, noise=0.3)
 FLIPPED = GradientStep(
@@ -61,7 +60,7 @@ def test_any_number_of_first_samples_has_its_share_of_the_step_s(reuse):
 def test_samples_are_the_same_in_blocks_of_any_size(monkeypatch):
     samples = draw_samples(experiment(STEP, reuse=0.5), 0)[0]
     whole = drawn(samples)
-    monkeypatch.setattr("validation.draws.inputs.INPUT_BLOCK", 7 * 60)
+    monkeypatch.setattr("validation.draws.features.INPUT_BLOCK", 7 * 60)
     for one, other in zip(
         whole, drawn(draw_samples(experiment(STEP, reuse=0.5), 0)[0]), strict=True
     ):

@@ -16,7 +16,7 @@ from replica import (
 )  # fmt: skip
 from validation import simulate
 from validation.run import store
-from validation.run.identity import describe_cells
+from validation.run.store import describe_cells
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
 OPTIONS = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=30, seeds=3, rng=3)

@@ -13,7 +13,7 @@ from replica.errors import InvalidArgument
 from ..figures import FIGURES
 from ..figures import figure as find_figure
 from ..run import store as cells
-from .common import watched
+from .commands import watched
 
 PAPERS = {  # by what stands before the slash
     "cui": "Cui et al., Asymptotics of feature learning in two-layer networks (arXiv:2402.04980)",

@@ -7,11 +7,8 @@ import sys
 
 from replica.cli import application, run
 
-from .alignment import alignment
-from .compare import compare
+from .commands import alignment, compare, simulate, spectrum
 from .figure import figure
-from .simulate import simulate
-from .spectrum import spectrum
 
 app = application(
     "replica-validate",

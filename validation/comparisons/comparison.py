@@ -13,8 +13,7 @@ from replica.plotting import abscissa_of, plot_comparison, spaced, with_all_axes
 from solvers.results import Array
 
 from ..run import Simulation, rows_of
-from .checks import CHANCE, SOURCES, Check, columns_by_source, simulated, verdict
-from .extrapolation import Extrapolation
+from .checks import CHANCE, SOURCES, Check, Extrapolation, columns_by_source, simulated, verdict
 from .theory import Theory, curves, exact
 
 if TYPE_CHECKING:

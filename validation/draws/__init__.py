@@ -1,8 +1,18 @@
 """First layers, inputs and labels of finite size, drawn at random."""
 
-from . import arrays
 from .arguments import MOST, check_array, seed_count, seed_sequence, size, streams, whole
-from .conditional_gaussian import draw_gaussian
-from .features import Instance, draw, gradient_step, spiked_model, spread, trajectory
-from .given import as_given, first_layer, instance_of
-from .inputs import INPUT_BLOCK, gaussian_inputs, mixed_inputs
+from .features import (
+    INPUT_BLOCK,
+    Instance,
+    as_given,
+    draw,
+    draw_gaussian,
+    first_layer,
+    gaussian_inputs,
+    gradient_step,
+    instance_of,
+    mixed_inputs,
+    spiked_model,
+    spread,
+    trajectory,
+)

@@ -1,20 +1,34 @@
-"""First layers of finite size, drawn at random: the network after its step, and the sRF.
+"""First layers of finite size and their inputs: drawn networks, sRFs, conditional Gaussian models,
+and given layers.
 
 At input dimension d the width is p = round(beta d).  Inputs are x ~ N(0, I_d), features
 sigma(W x + bias) and targets sigma_*(w_1 . x, ..., w_T . x) + sqrt(Delta) xi.  Inputs and
 initial rows are invariant under rotation, so the spikes, or else the target's directions,
 lie along the first axes without loss of generality.  Where inputs have a law of their own, it is
 that of the ``frame`` of an instance, whose first directions are the target's.
+
+Inputs are drawn in blocks: memory does not grow with their number.
+
+The conditional Gaussian model has the features of the equivalence itself, at finite size.  Given
+the projections kappa of an input on the spikes, the feature of neuron i in group b is
+
+    phi_i = mu_0^b(kappa) + mu_1^b(kappa) sqrt(c_b) w_i . x + mu_2^b(kappa) xi_i         (3.1)
+
+with w_i uniform on the sphere and xi_i ~ N(0, 1) fresh for every neuron and sample.  The
+activation acts on kappa alone, through the moments (3.2), taken at the kappa of every sample:
+no table and no interpolation.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator, default_rng
+from numpy.typing import NDArray
 
 from replica.errors import InvalidArgument
+from replica.given import FirstLayer
 from replica.problem import (
     Activation,
     ClassLabels,
@@ -30,11 +44,55 @@ from replica.problem import (
     complement_root,
 )
 from replica.steps import GradientStep, model_of
+from solvers import arrays
 from solvers.results import Array
 
-from . import arrays
 from .arguments import check_array, seed_sequence, size, streams, whole
-from .inputs import mixed_inputs
+
+INPUT_BLOCK = 2**20  # numbers in one array of a block: 8 MiB, as fast as any larger
+
+
+def gaussian_inputs(samples: int, dimension: int, rng: Generator, *, width: int) -> Iterator[Array]:
+    """Yield (b, dimension) arrays of inputs, ``samples`` rows in all.
+
+    ``width`` features of a block's inputs fit in ``INPUT_BLOCK`` numbers, as the inputs do.  The
+    inputs themselves do not depend on how they are divided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [X.shape for X in gaussian_inputs(1200, 8, np.random.default_rng(0), width=2**11)]
+    [(512, 8), (512, 8), (176, 8)]
+    """
+    rows = max(1, INPUT_BLOCK // max(dimension, width))
+    for start in range(0, samples, rows):
+        yield rng.standard_normal((min(rows, samples - start), dimension))
+
+
+def mixed_inputs(
+    law: GaussianMixture | None,
+    samples: int,
+    dimension: int,
+    rng: Generator,
+    *,
+    width: int,
+    frame: Array | None = None,
+) -> Iterator[tuple[Array, Array]]:
+    """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
+    each with the components (b,) of its rows; along the orthonormal rows of ``frame`` (D, d), or
+    the first axes."""
+    known = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
+    start = 0
+    for X in gaussian_inputs(samples, dimension, rng, width=width):
+        component = known[start : start + len(X)]
+        start += len(X)
+        if law is None:
+            yield X, component
+        elif frame is None:
+            yield law.at(X, component), component
+        else:
+            normal = X @ frame.T
+            yield X + (law.at(normal, component) - normal) @ frame, component
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +143,7 @@ class Instance:
         """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d); ``bias`` is added to all."""
         fields = X @ self.W.T
         fields += arrays.like(self.bias + bias, fields)
-        Phi = arrays.apply(self.student, fields)
+        Phi = _apply(self.student, fields)
         if self.feature_noise:
             noise = default_rng(rng).standard_normal(Phi.shape)
             Phi += arrays.like(np.sqrt(self.feature_noise) * noise, Phi)
@@ -116,6 +174,20 @@ class Instance:
     def _law(self) -> LabelLaw:
         """The law of a label given the projections of an input on ``directions``."""
         return LabelLaw(self.target, self.noise, self.label_noise)
+
+
+def _apply(function: Activation, x: Any) -> Any:
+    """sigma(x): by a function of the array's own library where there is one."""
+    if isinstance(x, np.ndarray):
+        return function(x)
+    xp = arrays.namespace(x)
+    if function.name in ("tanh", "sin"):
+        return getattr(xp, function.name)(x)
+    if function.name == "relu":
+        return xp.where(x > 0, x, xp.zeros_like(x))
+    if function.name == "erf" and hasattr(xp, "erf"):
+        return xp.erf(x)
+    return arrays.like(function(arrays.to_host(x)), x)
 
 
 def draw(
@@ -296,3 +368,122 @@ def gradient_step(
     total *= eta / samples * np.reshape(readout, (-1, 1))
     total += kept * W
     return total
+
+
+def first_layer(
+    step: GradientStep, *, dimension: int, beta: float | None = None, rng: Any = None
+) -> FirstLayer:
+    """The first layer that a simulated network has after its steps, as a given one.
+
+    Its readout has a theory at that finite size: the noise of the draw, and all effects of a
+    finite dimension but those of the readout's own data, are then in theory and simulation alike.
+    docs/theory.md 20
+
+    Parameters
+    ----------
+    step, dimension, beta, rng
+        As for :func:`draw`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or a bias is trained.
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> from validation import first_layer
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+    >>> layer = first_layer(step, dimension=50, beta=0.5, rng=0)
+    >>> layer.weights.shape, layer.directions.shape
+    ((25, 50), (50, 1))
+    """
+    return as_given(spiked_model(step, beta), draw(step, dimension=dimension, beta=beta, rng=rng))
+
+
+def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
+    """A layer that was ``drawn`` of a problem, whose sRF is ``model``, as a given one.
+
+    Raises
+    ------
+    InvalidArgument
+        If a bias is trained.
+    """
+    if model.train_bias:
+        raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
+    weights, directions = drawn.W, drawn.directions
+    if drawn.inputs is not None and drawn.frame is not None:  # to be the first axes
+        turned = np.linalg.qr(drawn.frame.T, mode="complete")[0]
+        turned[:, : len(drawn.frame)] = drawn.frame.T
+        weights, directions = weights @ turned, directions @ turned
+    return FirstLayer(
+        weights=weights,
+        bias=drawn.bias,
+        student=drawn.student,
+        target=drawn.target,
+        directions=directions.T,
+        inputs=drawn.inputs,
+        noise=drawn.noise,
+        label_noise=drawn.label_noise,
+        intercept=model.intercept,
+    )
+
+
+def instance_of(layer: FirstLayer) -> Instance:
+    """What is simulated of a given layer: the same of every seed."""
+    label = layer.target, layer.noise, layer.label_noise, layer.inputs, None, layer.feature_noise
+    return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *label)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianInstance(Instance):
+    """A drawn bulk whose features are (3.1).  ``W`` has the rows sqrt(c_b) w_i, no spikes.
+
+    Attributes
+    ----------
+    model : SpikedRandomFeatures
+    group : (p,) of int
+        The group b of each neuron in ``model.geometry``.
+    """
+
+    model: SpikedRandomFeatures = field(kw_only=True)
+    group: NDArray[np.int64] = field(kw_only=True)
+
+    def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
+        """Phi of (3.1), (n, p); ``rng`` draws xi."""
+        g = self.model.geometry
+        kappa = arrays.to_host(X[:, : g.r.shape[1]])
+        shift = kappa @ g.r.T + g.bias + bias
+        # Eq. (3.2), (n, A)
+        mean, first, variance = self.student.moments(shift, g.c)
+        slope, spread = first / np.sqrt(g.c), np.sqrt(variance + self.feature_noise)
+        xi = np.random.default_rng(rng).standard_normal((len(shift), len(self.group)))
+        xi *= spread[:, self.group]
+        xi += mean[:, self.group]
+        fields = X @ self.W.T
+        fields *= arrays.like(slope[:, self.group], X)
+        fields += arrays.like(xi, X)
+        return fields
+
+
+def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> GaussianInstance:
+    """The conditional Gaussian model of ``model``, on the bulk that ``draw`` gives its sRF.
+
+    Parameters and errors are those of :func:`draw`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from replica import SpikedRandomFeatures
+    >>> from validation.draws import draw_gaussian
+    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
+    >>> layer = draw_gaussian(model, dimension=30, rng=0)
+    >>> X = np.random.default_rng(1).standard_normal((5, 30))
+    >>> layer.features(X, rng=np.random.default_rng(2)).shape
+    (5, 30)
+    """
+    layer = draw(model, dimension=dimension, rng=rng)
+    g = model.geometry
+    group = shares(np.arange(len(g.c)), g.fractions, len(layer.W))
+    layer.W[:, : g.r.shape[1]] -= g.r[group]
+    return GaussianInstance(**vars(layer), model=model, group=group)

@@ -27,11 +27,11 @@ class Entry:
 
 FIGURES = {
     "cui/1": Entry("learnable", "The function learned along the target, with and without step.", 7),
-    "cui/2": Entry("learning_curves", "Test error against alpha, at several alpha0.", 6),
+    "cui/2": Entry("curves", "Test error against alpha, at several alpha0.", 6),
     "cui/3": Entry("learnable", "Bounds on the test error against the learning rate.", 4),
-    "cui/4": Entry("learning_curves", "What the spike does: with it, without, by its length.", 4),
-    "cui/5": Entry("learning_curves", "Test error against alpha, at several widths.", 5),
-    "cui/6": Entry("readout_laws", "What variability of the first-step readout buys.", 12),
+    "cui/4": Entry("curves", "What the spike does: with it, without, by its length.", 4),
+    "cui/5": Entry("curves", "Test error against alpha, at several widths.", 5),
+    "cui/6": Entry("curves", "What variability of the first-step readout buys.", 12),
     "cui/7": Entry("learnable", "The functions that attain the bounds.", 4),
     "cui/8": Entry("spectra", "Eigenvalues of the features' covariance.", 12),
     "dandi/sample-exponent": Entry("sample_exponent", "One giant step on n = d^x samples.", 6),
@@ -47,16 +47,16 @@ FIGURES = {
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "budget": Entry("reuse", "How to spend samples on the two layers.", 10),
-    "classification": Entry("losses", "Logistic, hinge and square loss on labels.", 5),
+    "classification": Entry("curves", "Logistic, hinge and square loss on labels.", 5),
     "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
-    "inputs": Entry("inputs", "What structure in the inputs buys networks.", 5),
+    "inputs": Entry("curves", "What structure in the inputs buys networks.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
-    "network": Entry("networks", "The network itself beside the sRF, over the rate.", 4),
-    "network-steps": Entry("networks", "Several giant steps of the network itself.", 5),
-    "network-students": Entry("networks", "relu networks beside their sRF.", 4),
+    "network": Entry("curves", "The network itself beside the sRF, over the rate.", 4),
+    "network-steps": Entry("curves", "Several giant steps of the network itself.", 5),
+    "network-students": Entry("curves", "relu networks beside their sRF.", 4),
     "reuse": Entry("reuse", "Both layers on the same samples, and on fresh ones.", 20),
-    "robust-losses": Entry("losses", "Ridge, Huber and absolute loss, wild labels.", 3),
-    "steps": Entry("steps", "Several giant steps: test error, and the spike.", 3),
+    "robust-losses": Entry("curves", "Ridge, Huber and absolute loss, wild labels.", 3),
+    "steps": Entry("curves", "Several giant steps: test error, and the spike.", 3),
 }
 
 
@@ -79,7 +79,7 @@ def figure(name: str) -> Figure:
     Examples
     --------
     >>> figure("cui/6").draw.__module__
-    'validation.figures.readout_laws'
+    'validation.figures.curves'
     """
     if name not in FIGURES:
         raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")

@@ -52,17 +52,16 @@ def kept(
     cell: dict[str, Any],
     compute: Callable[[], Array],
     shape: tuple[int, ...],
-    bounds: cells.Bounds = cells.ERRORS,
 ) -> Array:
-    """The numbers of ``cell``, of ``shape`` and in ``bounds``: read from the folder ``store``, or
+    """The numbers of ``cell``, of ``shape``: read from the folder ``store``, or
     computed and written there; only computed without a folder."""
     if store is None:
         return compute()
     cell = {"version": replica.__version__, "method": METHOD} | cell
-    found = cells.read(store, {0: cell}, shape, bounds)
+    found = cells.read(store, {0: cell}, shape)
     if not found:
         store.mkdir(parents=True, exist_ok=True)
         cells.check_writable(store, 1)
         found[0] = compute()
-        cells.write(store, cell, found[0], bounds)
+        cells.write(store, cell, found[0])
     return found[0]

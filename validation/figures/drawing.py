@@ -7,21 +7,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from replica.plotting import (
-    BARS,
-    REFERENCE,
-    add_legend,
-    draw_points,
-    letter_panels,
-    nudged,
-)
+from replica import plotting
 
 
 def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
     axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
     for below in axes[1]:
-        below.axhline(0, **REFERENCE)
+        below.axhline(0, **plotting.REFERENCE)
     axes[1, 0].set_ylabel("off by (%)")
     return axes
 
@@ -33,8 +26,8 @@ def add_legend_entry(
     ``draws``, where these are the same for all."""
     size = "" if dimension is None else f", $d = {dimension}$"
     size += "" if draws is None else f", {draws} draws"
-    label = f"simulated{size} (±{BARS} s.e.)"
-    return draw_points(ax, [], [], [], color="0.3", label=label, **style)
+    label = f"simulated{size} (±{plotting.BARS} s.e.)"
+    return plotting.draw_points(ax, [], [], [], color="0.3", label=label, **style)
 
 
 def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
@@ -83,8 +76,10 @@ def draw_theories(
     mean, stderr = np.array(curve["simulated"]).T
     at = np.array(data["simulated_at"], dtype=float)
     unit, style = np.interp(at, x, own) / 100, {"color": color, "markerfacecolor": "white"}
-    draw_points(column[0], at, mean, stderr, **style)
-    draw_points(column[1], nudged(at, places), mean / unit - 100, stderr / unit, **style)
+    plotting.draw_points(column[0], at, mean, stderr, **style)
+    plotting.draw_points(
+        column[1], plotting.nudged(at, places), mean / unit - 100, stderr / unit, **style
+    )
 
 
 def theory_legend(
@@ -109,6 +104,4 @@ def theory_legend(
         low, high = ax.get_ylim()
         if ax.get_yscale() == "linear" and low < 0.6 * high:
             ax.set_ylim(bottom=0)
-        add_legend(ax)
-    if len(axes[0]) > 1:
-        letter_panels(axes[0])
+        plotting.add_legend(ax)

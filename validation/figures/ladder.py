@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import GradientStep
+from replica import GradientStep, plotting
 from replica.documents import plain
-from replica.plotting import (
-    BARS,
-    ERROR_LABELS,
-    add_legend,
-    colours,
-    draw_points,
-    letter_panels,
-    setting,
-    settings,
-)
 
 from ..comparisons import ladder
 from .computing import Progress
@@ -67,7 +57,7 @@ def draw(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     panels = figure.subplots(1, len(data["alpha"]), squeeze=False)[0]
     x = 1 / np.array(data["sizes"])
-    shades = colours(list(DRAWN_MODELS))
+    shades = plotting.colours(list(DRAWN_MODELS))
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
         for i, (model, (label, marker, side)) in enumerate(DRAWN_MODELS.items()):
@@ -78,19 +68,21 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
             points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
             style: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5}
-            draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
-        for model, colour in zip(("srf", "network"), colours(["srf", "network"]), strict=True):
+            plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
+        for model, colour in zip(
+            ("srf", "network"), plotting.colours(["srf", "network"]), strict=True
+        ):
             value = data["models"][model]["theory"][j]
             label = "theory of the sRF" if model == "srf" else "theory of the network"
             ax.axhline(value, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
         ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
-        ax.set_title(setting("alpha", alpha), fontsize="medium")
+        ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
     shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
-    stated = ", ".join(settings(shared))
-    figure.suptitle(f"{stated} at the largest size, bars: ±{BARS} s.e.", fontsize="small")
-    letter_panels(panels)
-    panels[0].set_ylabel(ERROR_LABELS["test_error"])
-    add_legend(panels[-1])
+    stated = ", ".join(plotting.settings(shared))
+    figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
+    plotting.letter_panels(panels)
+    panels[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
+    plotting.add_legend(panels[-1])
     return figure

@@ -20,24 +20,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import replica
-from replica import GradientStep, SpikedRandomFeatures, solve
+from replica import GradientStep, SpikedRandomFeatures, plotting, solve
 from replica.documents import plain
-from replica.plotting import (
-    BARS,
-    COLOURS,
-    ERROR_LABELS,
-    LABELS,
-    add_legend,
-    colours,
-    draw_points,
-    letter_panels,
-    plot_bounds,
-    plot_family,
-    plot_functions,
-    plot_learned,
-    setting,
-    settings,
-)
 from replica.problem import Problem, describe
 from solvers.results import Array
 
@@ -101,7 +85,7 @@ def measured(
         spread = np.sqrt(drawn.variance.mean(axis=0))
         return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
-    return kept(store, cell, compute, (3, KAPPA.size), (-np.inf, np.inf))
+    return kept(store, cell, compute, (3, KAPPA.size))
 
 
 def srf_of(problem: Any) -> Any:
@@ -152,17 +136,19 @@ def draw_learned(data: dict[str, Any]) -> Figure:
     panels = picture.subplots(1, len(LEARNERS), sharey=True)
     label = f"networks, $d = {data['dimension']}$, ± one s.d."
     for ax, (name, problem), values in zip(panels, LEARNERS.items(), data["learners"], strict=True):
-        plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
+        plotting.plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
-        bars = np.array(values["spread"]) / BARS
-        draw_points(ax, data["kappa"], values["mean"], bars, color=COLOURS[1], label=label)
-        add_legend(ax)
+        bars = np.array(values["spread"]) / plotting.BARS
+        plotting.draw_points(
+            ax, data["kappa"], values["mean"], bars, color=plotting.COLOURS[1], label=label
+        )
+        plotting.add_legend(ax)
         stated = {"student": "tanh", "target": "sin"}
         stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
-        ax.set_title(", ".join([name, *settings(stated | READOUT | {"beta": 1.0})]))
+        ax.set_title(", ".join([name, *plotting.settings(stated | READOUT | {"beta": 1.0})]))
     panels[0].set_xlabel(r"projection on the target $\kappa = w_\ast\cdot x$")
     panels[1].set_ylabel("")
-    letter_panels(panels)
+    plotting.letter_panels(panels)
     return picture
 
 
@@ -171,16 +157,16 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     picture = Figure(figsize=(7, 5.6), layout="constrained")
     axes = panels_with_differences(picture, 1)
     (ax,), (below,) = axes
-    plot_bounds(data["bounds"], data["linear"], ax=ax)
+    plotting.plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
-    for curve, color in zip(data["curves"], colours(ACHIEVED_ALPHAS), strict=True):
-        label = rf"best $\lambda$, {setting('alpha', curve['alpha'])}"
+    for curve, color in zip(data["curves"], plotting.colours(ACHIEVED_ALPHAS), strict=True):
+        label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
         draw_theories(axes[:, 0], data, curve, color=color, label=label)
     theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
-    ax.set(xlabel="", ylabel=ERROR_LABELS["test_error"])
-    below.set_xlabel(LABELS["eta"])
-    ax.set_title(", ".join(settings(SETTING | {"beta": 1.0})), fontsize="medium")
+    ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
+    below.set_xlabel(plotting.LABELS["eta"])
+    ax.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
     return picture
 
 
@@ -188,18 +174,18 @@ def draw_functions(data: dict[str, Any]) -> Figure:
     """The functions that attain the bounds, and those within reach as the rate varies."""
     picture = Figure(figsize=(10, 4), layout="constrained")
     first, second = picture.subplots(1, 2, sharey=True)
-    plot_functions(replica.bounds(STEP), first, reach=2.6)
+    plotting.plot_functions(replica.bounds(STEP), first, reach=2.6)
     (values,) = data["learners"]
-    fit = ", ".join(settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
-    label = f"networks (±{BARS} s.e.),\n{fit}"
+    fit = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    label = f"networks (±{plotting.BARS} s.e.),\n{fit}"
     points = (data["kappa"], values["mean"], values["stderr"])
-    draw_points(first, *points, color=COLOURS[1], label=label)
+    plotting.draw_points(first, *points, color=plotting.COLOURS[1], label=label)
     shown = SETTING | {"eta": 3.0, "beta": 1.0}
-    first.set_title(", ".join(settings(shown)))
+    first.set_title(", ".join(plotting.settings(shown)))
     family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
-    plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
+    plotting.plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
     second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
     second.set_ylabel("")
-    add_legend(first)  # makes room above what both panels show, if it needs any
-    letter_panels([first, second])
+    plotting.add_legend(first)  # makes room above what both panels show, if it needs any
+    plotting.letter_panels([first, second])
     return picture

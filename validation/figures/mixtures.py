@@ -18,38 +18,64 @@ boundary, or order 5 too low) their markers are open; 3 has trace n^.74 and rate
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.random import SeedSequence
 
 from replica.documents import plain
 from replica.errors import InvalidArgument
+from replica.plotting import BARS, colours, draw_heat_map, letter_panels
 from solvers.results import Array
 
-from ..mixtures import (
-    EquivalenceWarning,
-    Errors,
-    LearningTask,
-    closed_form,
-    image_task,
-    images,
-    in_theory,
-    mixture,
-    needed_order,
-    proved,
-    regression,
-    scaling,
-    side_by_side,
-)
+from .. import mixtures as models
 from ..run import standard_error
 from .computing import Progress, kept, tracked
-from .mixtures_drawing import draw_map, draw_sweep
+from .drawing import legend_below
+
+AXIS_LABELS = {
+    "ratio": r"width over samples $k/m$",
+    "split": r"split $\alpha_s$",
+    "data_spread": r"data spread $\beta_s$",
+    "alignment": r"mixture alignment $\gamma_1\cdot\gamma_2$",
+    "proportion": r"share $\rho$ of the first component",
+    "rank": r"rank $d_1 = d_2$",
+}
+
+SYMBOLS = {  # of the settings in a title
+    "dimension": "n",
+    "samples": "m",
+    "ratio": "k/m",
+    "data_spread": r"\beta_s",
+    "split": r"\alpha_s",
+    "alignment": r"\gamma_1\cdot\gamma_2",
+    "lam": r"\lambda",
+}
+
+# Of the network and of the Hermite model: the theory given the first layers that were drawn, known
+# where points are and no line between them, and the closed form, which knows of no draw.
+LEARNERS = "network", "Hermite model"
+THEORIES: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+    "theory": (
+        "given its first layer",
+        (
+            {"marker": "_", "markersize": 14, "markeredgewidth": 1.4, "linestyle": ""},
+            {"marker": "_", "markersize": 7, "markeredgewidth": 2.6, "linestyle": ""},
+        ),
+    ),
+    "closed": (
+        "in closed form",
+        ({"linestyle": "-", "linewidth": 1.0}, {"linestyle": "--", "linewidth": 1.0}),
+    ),
+}
+
 
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
 LAYERS = 4  # drawn ones that lines are means of
@@ -149,15 +175,18 @@ SWEEP_PANELS = {
 
 
 def cell(
-    setting: Setting, task: LearningTask | None, seed: int, errors: Callable[..., Errors]
+    setting: Setting,
+    task: models.LearningTask | None,
+    seed: int,
+    errors: Callable[..., models.Errors],
 ) -> Array:
     """Errors (3, students, 2) of one draw, simulated or in theory, of the network and its Hermite
     model; on a mixture that is drawn with the rest unless there is a ``task``, of images."""
     data, labels, rest = SeedSequence(seed).spawn(3)
     n = setting.dimension if task is None else task.dimension
-    theta, rate = scaling(n, data_spread=setting.data_spread, split=setting.split)
+    theta, rate = models.scaling(n, data_spread=setting.data_spread, split=setting.split)
     if task is None:
-        mixed = mixture(
+        mixed = models.mixture(
             n,
             eigenvalues=theta,
             spikes=int(setting.rank),
@@ -166,7 +195,7 @@ def cell(
             drawn=setting.drawn,
             rng=data,
         )
-        task = regression(mixed, aligned=setting.aligned, rng=labels)
+        task = models.regression(mixed, aligned=setting.aligned, rng=labels)
     found = errors(
         task,
         students=setting.students,
@@ -185,24 +214,24 @@ def width_of(setting: Setting) -> int:
     return max(1, round(setting.ratio * setting.samples))
 
 
-def task_of(setting: Setting, content: dict[str, Any]) -> LearningTask | None:
+def task_of(setting: Setting, content: dict[str, Any]) -> models.LearningTask | None:
     """The task of a setting on images, whose digest goes into the ``content`` of cells."""
     if not setting.images:
         return None
-    pixels = images(setting.images, classes=setting.classes)
+    pixels = models.images(setting.images, classes=setting.classes)
     # not the name of a file, but what is in it
     content["images"] = pixels.digest
     # The classes are broad: theta is the trace, not one eigenvalue.
     n = pixels.first.shape[1]
-    theta, _ = scaling(n, data_spread=setting.data_spread, split=0.0)
-    return image_task(pixels, theta=theta, source=setting.source)
+    theta, _ = models.scaling(n, data_spread=setting.data_spread, split=0.0)
+    return models.image_task(pixels, theta=theta, source=setting.source)
 
 
 def order_of(data_spread: float) -> int:
     """The order that the data spread needs, at most 5."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EquivalenceWarning)
-        return needed_order(data_spread, largest=LARGEST_ORDER)
+        warnings.simplefilter("ignore", models.EquivalenceWarning)
+        return models.needed_order(data_spread, largest=LARGEST_ORDER)
 
 
 def data(
@@ -238,7 +267,7 @@ def data(
                 "other": other,
                 "x": value,
                 "order": order_of(setting.data_spread),
-                "proved": proved(setting.data_spread, largest=LARGEST_ORDER),
+                "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
             layers = plan.layers if width_of(setting) <= WIDEST else 0
             counts = {"mean": draws, "theory": layers, "closed": 0 if quick else plan.tasks}
@@ -248,7 +277,7 @@ def data(
 
 def means(
     setting: Setting,
-    task: LearningTask | None,
+    task: models.LearningTask | None,
     what: dict[str, Any],
     seeds: Iterable[int],
     counts: dict[str, int],
@@ -258,12 +287,9 @@ def means(
     closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
     the first: each a dict of (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
-    positive, unknown = (0.0, np.inf), (np.nan, np.nan)
-    wrong = (0.0, 1.0) if setting.images else unknown  # misclassification
-    bounds = tuple(np.array([positive, positive, wrong]).T[:, :, None, None])
-    kinds: dict[str, tuple[Callable[..., Errors], dict[str, Any]]] = {
-        "mean": (side_by_side, {}),
-        "theory": (in_theory, {"theory": "rows" if setting.source == "images" else True}),
+    kinds: dict[str, tuple[Callable[..., models.Errors], dict[str, Any]]] = {
+        "mean": (models.side_by_side, {}),
+        "theory": (models.in_theory, {"theory": "rows" if setting.source == "images" else True}),
         "closed": (of_task, {"theory": "closed form"}),
     }
     each: dict[str, list[Array]] = {name: [] for name in kinds}
@@ -271,22 +297,134 @@ def means(
         for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape, bounds))
+                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape))
     nothing = [np.full(shape, np.nan)]
     found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
-    return {name: dict(zip(Errors._fields, one, strict=True)) for name, one in found.items()}
+    return {name: dict(zip(models.Errors._fields, one, strict=True)) for name, one in found.items()}
 
 
-def of_task(task: Any, *, rng: Any, **asked: Any) -> Errors:
+def of_task(task: Any, *, rng: Any, **asked: Any) -> models.Errors:
     """The closed form, to 1e-3, which draws nothing."""
-    return closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
+    return models.closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
+
+
+def of_points(points: Sequence[dict[str, Any]], name: str, error: str) -> Array:
+    """The ``error`` at every point, (N, students, 2): its "mean", "stderr" or theory."""
+    return np.array([one[name][error] for one in points], dtype=float)
+
+
+def draw_map(data: dict[str, Any]) -> Figure:
+    """The heat map, alpha_s to the right and beta_s up, and contours of the theory, if known."""
+    picture = Figure(figsize=(5, 4), layout="constrained")
+    ax = picture.subplots()
+    spreads = np.unique([one["x"] for one in data["points"]])
+    splits = np.unique([one["other"]["split"] for one in data["points"]])
+    mean, theory = (  # points of one split after the other
+        of_points(data["points"], name, "generalisation").reshape(len(splits), len(spreads)).T
+        for name in ("mean", "closed")
+    )
+    contours = theory if np.isfinite(theory).any() else None
+    draw_heat_map(ax, splits, spreads, mean, "generalisation error", contours=contours)
+    ax.set_xlabel(AXIS_LABELS["split"])
+    ax.set_ylabel(AXIS_LABELS["data_spread"])
+    fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
+    lines = "\ncontours: theory in closed form" if contours is not None else ""
+    ax.set_title(f"relu, {_pieces(fixed, data['draws'])}{lines}", fontsize="small")
+    return picture
+
+
+def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
+    """Network as circles, Hermite model as crosses; open squares where nothing is proved.  Lines
+    are the closed form, dashes at the points the theory given the first layer.
+
+    A row for each error, a column for each of the plan's ``others``.
+    """
+    students, columns = data["setting"]["students"], len(plan.others)
+    errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
+    size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * len(errors)
+    picture = Figure(figsize=size, layout="constrained")
+    shared = "split" in plan.others[0]  # the same data but for that: one scale
+    axes = picture.subplots(
+        len(errors), columns, squeeze=False, sharey="row" if shared else "none"
+    ).ravel()
+    shades = colours(students)
+    for ax, (error, other) in zip(axes, product(errors, plan.others), strict=True):
+        points = [one for one in data["points"] if one["other"] == plain(other)]
+        values = np.array([one["x"] for one in points], dtype=float)
+        mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+        good = np.array([one["proved"] for one in points])
+        for i, colour in enumerate(shades):
+            style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
+            ax.errorbar(values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, **style)
+            for name, (_, styles) in THEORIES.items():
+                lines = of_points(points, name, error)[:, i].T
+                for line, own in zip(lines, styles, strict=True):
+                    ax.plot(values, line, color=colour, **own)
+            style |= {"markersize": 9, "markerfacecolor": "none"}
+            for chosen, marker in ((good, "x"), (~good, "s")):
+                ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
+        ax.set_ylim(_limits(data["points"] if shared else points, error))
+        ax.set_title(_title(other))
+        ax.set_xlabel(AXIS_LABELS[plan.x])
+        if error == "misclassification":
+            ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
+        if not shared or ax is axes[0]:
+            ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
+    if len(axes) > 1:
+        letter_panels(axes)
+    unstated = {plan.x, *plan.others[0]}
+    unstated |= {"dimension", "alignment"} if data["panel"] == "3" else set()
+    stated = {name: value for name, value in data["setting"].items() if name not in unstated}
+    picture.suptitle(_pieces(stated, data["draws"]), fontsize="small")
+
+    def entry(label: str, **style: Any) -> Line2D:
+        return Line2D([], [], **({"color": "0.3", "linestyle": ""} | style), label=label)
+
+    handles = [
+        entry(name, marker="o", color=shade) for name, shade in zip(students, shades, strict=True)
+    ]
+    handles.append(entry(f"network (±{BARS} s.e.)", marker="o", markerfacecolor="white"))
+    handles.append(entry("Hermite model", marker="x", markersize=9))
+    for name, (of, styles) in THEORIES.items():
+        if np.isfinite(of_points(data["points"], name, errors[0])).any():
+            texts = [f"theory of the {learner}, {of}" for learner in LEARNERS]
+            handles += [entry(text, **own) for text, own in zip(texts, styles, strict=True)]
+    if not all(one["proved"] for one in data["points"]):
+        hollow = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}
+        handles.append(entry("Hermite model, not proved", **hollow))
+    if "misclassification" in errors:
+        handles.append(entry("chance", linestyle=":", linewidth=0.8))
+    legend_below(picture, handles, ncols=6 if columns > 1 else 2)
+    return picture
+
+
+def _pieces(setting: Mapping[str, Any], draws: int) -> str:
+    """The settings that have a symbol, and the number of draws, for a title."""
+    stated = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
+    return ", ".join([*stated, f"{draws} draws"])
+
+
+def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
+    """Limits of the vertical axis, with room for two standard errors.
+
+    A Hermite model may be far off where nothing is proved: it does not count there.
+    """
+    mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+    hermite = mean[[one["proved"] for one in points], :, 1]
+    shown = np.concatenate([(mean - bars)[..., 0], (mean + bars)[..., 0], hermite])
+    low, high = np.nanmin(shown), np.nanmax(shown)
+    return low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+
+def _title(other: dict[str, Any]) -> str:
+    """The title of a column: its classes and what is drawn of them, or its split."""
+    if "classes" in other:
+        drawn = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
+        return "classes {} and {}, {}".format(*other["classes"], drawn)
+    return rf"$\alpha_s = {other['split']:g}$" if other else ""
 
 
 def draw(data: dict[str, Any]) -> Figure:
     """The picture of a panel's data."""
-    if data["panel"] == "4":
-        return draw_map(data)
-    plan = SWEEP_PANELS[data["panel"]]
-    errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
-    return draw_sweep(data, x=plan.x, errors=errors, others=plan.others)
+    return draw_map(data) if data["panel"] == "4" else draw_sweep(data, SWEEP_PANELS[data["panel"]])

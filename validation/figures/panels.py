@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 import replica
@@ -105,16 +104,15 @@ def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
 
 
 def draw_panels(
+    picture: Any,
     data: dict[str, Any],
     panels: Sequence[Panel],
-    picture: Any = None,
     *,
-    width: float = 10.0,
-    own: str = "the network",
+    simulated: str = "the network",
     fontsize: str | None = None,
 ) -> Any:
-    """A column for each error of each panel, of which the legend says what is simulated, ``own``,
-    at which size, where that is the same for all."""
+    """A column for each error of each panel, of which the legend says what is ``simulated``, at
+    which size, where that is the same for all.  Returns the upper Axes."""
     columns = [
         (panel, curves, error)
         for panel, curves in zip(panels, data["panels"], strict=True)
@@ -122,7 +120,6 @@ def draw_panels(
     ]
     every = [curve for curves in data["panels"] for curve in curves]
     one_size = all(curve["dimension"] == data["dimension"] for curve in every)
-    picture = picture or Figure(figsize=(width, 5.4), layout="constrained")
     axes = panels_with_differences(picture, len(columns))
     for column, (panel, curves, error) in zip(axes.T, columns, strict=True):
         for i, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
@@ -144,5 +141,5 @@ def draw_panels(
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
     kinds = [kind for kind in THEORIES if any(kind in curve[error] for curve in every)]
     size = (data["dimension"], data["seeds"]) if one_size else (None, None)
-    theory_legend(axes, size[0], kinds, own, size[1])
-    return picture
+    theory_legend(axes, size[0], kinds, simulated, size[1])
+    return axes[0]

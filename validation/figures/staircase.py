@@ -47,8 +47,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
         cell = {"cosines of": describe(step), **size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        bounds = (-1.0 - 1e-9, 1.0 + 1e-9)
-        followed = kept(store, cell, partial(_cosines, step, size), shape, bounds)
+        followed = kept(store, cell, partial(_cosines, step, size), shape)
         signs = followed[0, :, 0]
         either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
         shown = np.concatenate(either)

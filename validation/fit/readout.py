@@ -15,10 +15,10 @@ import numpy as np
 from replica.convex import Loss
 from replica.convex import loss as named_loss
 from replica.observables import BIAS_SCAN
+from solvers import arrays
 from solvers.results import Array
 from solvers.scan_minimum import lowest_minimum
 
-from ..draws import arrays
 from .ridge import Blocks, Fits, fit_ridge, predict
 
 STEP = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it

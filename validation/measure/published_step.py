@@ -23,7 +23,7 @@ from solvers.results import Array
 
 from ..draws import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
 from ..fit import fit_ridge, predict
-from .neurons import cosines
+from .networks import cosines
 
 PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 

@@ -11,23 +11,46 @@ docs/theory.md 20.  Errors are those of the paper, with its 1/2:
 
     training        1/(2m) sum (y - f)^2 + (lam/2) |a|^2,
     generalisation  1/2 E (y - f)^2, and the misclassification P(sign f != y) of labels +-1.
+
+Both have errors in closed form, too: without a drawn layer, at the dimension it has.
+docs/theory.md 19
+
+The gradient of the first step is a spike and a bulk, which shrink with the width,
+
+    G = u v^T + Delta,  u = h_1 w / sqrt(k),  v = X^T y / m,  h_1 = E sigma'(b z):
+    docs/theory.md 12
+
+u v^T is what the mean slope h_1 of the activation makes of the labels; Delta is the rest.  With
+n, m and k growing together, spikes of theta = n^s (0 <= s < 1) and y = sigma_*(xi . x) of xi along
+them, |xi| = 1/sqrt(|Sigma|), the operator norms grow like powers of n, up to logarithms:
+
+    |u v^T| ~ n^((s-1)/2),   |Delta| ~ n^max(s/2-1, j(s-1)/2),  j the lowest of 2, 3, ... with
+    h_j = E He_j(z) sigma(b z) != 0 that the labels excite.
+
+|w| -> 1 and E x y ~ sqrt(theta) along the spike give the first.  The part of Delta that is
+independent from sample to sample has |w_i| k^(-1/2) m^(-1) |X| sqrt(m), with |X| ~ sqrt(m theta).
+The other is the mean of the slope's part He_(j-1)(f . x), whose fields along the spike are
+sqrt(theta/n): each degree costs a factor of n^((s-1)/2).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 
-from replica import solve
+from replica import GradientStep, solve
 from replica.errors import InvalidArgument
-from replica.problem import Activation, activation, positive
+from replica.problem import Activation, GaussianMixture, activation, positive
+from replica.steps import features_at_dimension
 from solvers.results import Array
 
 from ..draws import gradient_step, seed_sequence, whole
 from ..fit import fit_ridge
 from .hermite_expansion import expand
 from .image_tasks import LearningTask
+from .mixtures import MixtureTask
 
 LONGEST = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
@@ -224,3 +247,132 @@ def fit_readout(features: Array, y: Array, penalty: float) -> Array:
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
         return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)
+
+
+def closed_form(
+    task: MixtureTask,
+    *,
+    students: Sequence[str | Activation],
+    orders: Sequence[int] = (),
+    width: int,
+    samples: int,
+    rate: float,
+    lam: float,
+    tol: float = 1e-5,
+    **nodes: int,
+) -> Errors:
+    """The errors of :func:`side_by_side`, means over everything but the task.  Equations
+    (19.7)-(19.8); a Hermite model has its polynomial as the readout's student, and feature noise.
+
+    Parameters
+    ----------
+    task : MixtureTask
+    students, orders, width, samples, rate, lam
+        As for :func:`side_by_side`.
+    tol : float
+        Of the averages over the inputs, relative.
+    **nodes
+        ``row_nodes`` and ``readout_nodes`` of :func:`replica.steps.features_at_dimension`.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or the structure has too many directions.
+
+    Examples
+    --------
+    >>> from validation.mixtures import closed_form, mixture, regression
+    >>> task = regression(mixture(400, eigenvalues=5.0), rng=1)
+    >>> options = dict(students=["tanh"], width=200, samples=400, rate=2.0, lam=1e-2)
+    >>> errors = closed_form(task, orders=[2], row_nodes=3, tol=1e-3, **options)
+    >>> errors.generalisation.shape
+    (1, 2)
+    """
+    n, models = task.dimension, []
+    for student in students:
+        step = GradientStep(
+            student=student,
+            target=task.target,
+            inputs=along_target(task),
+            noise=task.noise,
+            alpha0=samples / n,
+            eta=rate / width,
+            readout="gaussian",
+        )
+        network = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
+        expansions = [expand(step.student, order=order, b=bulk_scale(task)) for order in orders]
+        hermite = [
+            replace(network, student=one.student, feature_noise=one.residual**2)
+            for one in expansions
+        ]
+        models.append([network, *hermite])
+    return solved_errors(models, width, samples, lam, alpha=samples / n, quadrature_tol=tol)
+
+
+def along_target(task: MixtureTask) -> GaussianMixture:
+    """The law of the inputs in coordinates of which the first is the target's, if it has one."""
+    law, K = task.inputs, task.inputs.dimension
+    if not task.directions.shape[1]:
+        return law
+    known = task.directions[:K, 0]
+    beside = 1 - float(known @ known)  # of the target's direction, rounding or not
+    first = np.append(known, np.sqrt(beside)) if beside > 1e-12 else known
+    axes = np.linalg.qr(np.column_stack([first, np.eye(len(first))]))[0]
+    axes *= np.where(axes.T @ first < 0, -1.0, 1.0)
+    wide = law.within(len(first))
+    return GaussianMixture(
+        means=wide.means @ axes,
+        covariances=axes.T @ wide.each_covariance @ axes,
+        fractions=wide.fractions,
+    )
+
+
+class Parts(NamedTuple):
+    """Operator norms of u v^T and of Delta."""
+
+    spike: float
+    bulk: float
+
+
+def gradient_parts(
+    task: LearningTask, *, student: str | Activation, width: int, samples: int, rng: Any = None
+) -> Parts:
+    """Norms of the two parts of the gradient, of one draw.  docs/theory.md 12
+
+    Parameters are those of :func:`validation.mixtures.side_by_side`.
+
+    Examples
+    --------
+    >>> from validation.mixtures import gradient_parts, mixture, regression
+    >>> task = regression(mixture(100, eigenvalues=5.0, rng=0), aligned=True)
+    >>> norms = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
+    >>> norms.spike > norms.bulk
+    True
+    """
+    sigma = activation(student)
+    layer, inputs = seed_sequence(rng).spawn(2)
+    F, w = initial(task, width, layer)
+    X, y = batch = task.draw(samples, default_rng(inputs))
+    b = bulk_scale(task)
+    slope = expand(sigma, order=2, b=b).coefficients[1] / b  # E z sigma(b z) = b E sigma'(b z)
+    u, v = slope * w / np.sqrt(width), X.T @ y / samples
+    rest = stepped(F, w, batch, sigma, 1.0) - F - np.outer(u, v)
+    return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
+
+
+def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Parts:
+    """Exponents of both norms in n, for labels that excite all degrees.  docs/theory.md 12
+
+    Examples
+    --------
+    >>> from validation.mixtures import predicted_slopes
+    >>> predicted_slopes("tanh", spike_exponent=0.8)
+    Parts(spike=-0.1, bulk=-0.3)
+    >>> predicted_slopes("relu", spike_exponent=0.0)
+    Parts(spike=-0.5, bulk=-1.0)
+    """
+    h = expand(student, order=8).coefficients
+    # a smaller coefficient is none, but for rounding
+    j = next((j for j in range(2, 8) if abs(h[j]) > 1e-10), np.inf)
+    s = spike_exponent
+    return Parts(round((s - 1) / 2, 12), round(max(s / 2 - 1, j * (s - 1) / 2), 12))

@@ -1,22 +1,207 @@
-"""Two classes of images as a task: preprocessing, and more draws than there are images.
+"""Two classes of images as a task: files, preprocessing, and more draws than there are images.
 
 As in the paper (docs/theory.md 12), each class is centred, both are scaled to the same trace,
 E |x|^2 = theta, and N(0, I) is added: tr Sigma = n + theta.  Labels are +1 for the first class, -1
 for the second.
+
+Images are read from IDX and NPZ files as rows x in [0, 1]^n.  IDX is the format of MNIST and
+Fashion-MNIST: two zero bytes, a type, the number of axes, the axes' lengths as big-endian 32-bit
+integers, then the numbers; gzip or not.  NPZ is a ZIP archive of NPY files.
 """
 
+import gzip
+import hashlib
+import math
+import os
+import struct
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from replica.array_files import Readable, Source, Wanted, decoded
 from replica.errors import InvalidArgument
 from replica.given import FeatureSample
 from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array
 
-from .image_files import ImageSet
 from .mixtures import MixtureTask
+
+# By the number in an IDX file's header; and the names that arrays of NPZ files go by, in pairs.
+IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+NPZ_NAMES = (("x_train", "y_train"), ("x_test", "y_test"), ("images", "labels"), ("x", "y"))
+PIXELS = Wanted(axes=(1, 8))  # images, rows, columns, colours, and room
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Images of two classes.
+
+    Attributes
+    ----------
+    first, second : (N_c, n)
+        Pixels between 0 and 1, of the classes in turn.
+    classes : (int, int)
+        Their labels in the file.
+    shape : tuple of int
+        Of one image; n is its product.
+    """
+
+    first: Array
+    second: Array
+    classes: tuple[int, int]
+    shape: tuple[int, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the pixels, in hexadecimal."""
+        digest = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
+        digest.update(self.first.tobytes())
+        digest.update(self.second.tobytes())
+        return digest.hexdigest()
+
+
+def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSet:
+    """Read the images of two classes.
+
+    Parameters
+    ----------
+    path : path
+        A folder with pairs of IDX files ``…images…`` and ``…labels…`` (all pairs are read), the
+        images file of one pair, or an NPZ file with arrays ``images`` and ``labels``, ``x`` and
+        ``y``, or ``x_train``, ``y_train``, ``x_test``, ``y_test``.
+    classes : (int, int)
+        Two labels.
+
+    Returns
+    -------
+    ImageSet
+
+    Raises
+    ------
+    InvalidArgument
+        If a file is missing, truncated, mislabelled, not of these kinds or larger than a
+        gigabyte, saying which and why; or if a class has fewer than two images.
+    """
+    first, second = (int(label) for label in classes)
+    if first == second:
+        raise InvalidArgument("classes", classes, "two different labels")
+    where = Path(path)
+    if where.suffix == ".npz":
+        pairs = _npz(where)
+    elif where.is_dir():
+        try:
+            files = sorted(file for file in where.iterdir() if "images" in file.name)
+        except OSError as error:
+            raise _bad(where, f"a folder that can be read ({error.strerror})") from None
+        if not files:
+            raise _bad(where, "a folder with IDX files named …images… and …labels…")
+        pairs = [_pair(file) for file in files]
+    else:
+        pairs = [_pair(where)]
+    shapes = {pixels.shape[1:] for pixels, _ in pairs}
+    if len(shapes) > 1:
+        raise _bad(where, f"images of one shape, not of {sorted(shapes)}")
+    (shape,) = shapes
+    labels = np.concatenate([labels for _, labels in pairs])
+    chosen = [
+        np.concatenate([_rows(where, pixels[own == label]) for pixels, own in pairs])
+        for label in (first, second)
+    ]
+    for label, own in zip((first, second), chosen, strict=True):
+        if len(own) < 2:
+            known = ", ".join(map(str, np.unique(labels)[:12]))
+            allowed = f"labels with two images or more in {where} (it has {known}), not {label}"
+            raise InvalidArgument("classes", classes, allowed)
+    return ImageSet(chosen[0], chosen[1], (first, second), shape)
+
+
+def read_idx(path: Path) -> Array:
+    """The array in an IDX file, gzip or not.
+
+    Raises
+    ------
+    InvalidArgument
+        If the file is not IDX, or shorter or longer than its header says.
+    """
+
+    def decode(stream: BinaryIO) -> Array:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        content: Readable = gzip.GzipFile(fileobj=stream) if packed else stream
+        start = content.read(4)
+        if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in IDX_TYPES:
+            raise _bad(path, f"an IDX file, which begins with 00 00, not {start.hex(' ')!r}")
+        axes = content.read(4 * start[3])
+        if len(axes) < 4 * start[3]:
+            raise _bad(path, "a whole IDX file; this one ends inside its header")
+        shape = struct.unpack(f">{start[3]}I", axes)
+        kind = np.dtype(IDX_TYPES[start[2]])
+        return Source("images", path, PIXELS).rest_of(content, shape, kind)
+
+    return decoded("images", path, "IDX file, plain or gzip", decode)
+
+
+def _pair(file: Path) -> tuple[Array, Array]:
+    """Pixels and labels of an images file and the labels file beside it."""
+    pixels = read_idx(file)
+    if pixels.ndim < 2:
+        raise _bad(file, f"a file of images: its array has {pixels.ndim} axis, as labels have")
+    stem = file.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
+    beside = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
+    labels_file = next((other for other in beside if other.is_file()), None)
+    if labels_file is None:
+        raise _bad(file, f"images with their labels beside them, in {stem} or {stem}.gz")
+    return _checked(labels_file, pixels, read_idx(labels_file))
+
+
+def _npz(path: Path) -> list[tuple[Array, Array]]:
+    """Pixels and labels of every pair of arrays in an NPZ file."""
+
+    def decode(stream: BinaryIO) -> list[tuple[Array, Array]]:
+        with ZipFile(stream) as archive:
+            members = {name.removesuffix(".npy") for name in archive.namelist()}
+            names = [pair for pair in NPZ_NAMES if members.issuperset(pair)]
+            if not names:
+                wanted = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
+                there = str(sorted(members)[:12])
+                raise _bad(path, f"an NPZ file with arrays {wanted}, not {there:.200}")
+            source = Source("images", path, PIXELS)
+            pairs = [[source.npy(archive.open(f"{x}.npy")) for x in pair] for pair in names]
+        return [_checked(path, pixels, labels) for pixels, labels in pairs]
+
+    return decoded("images", path, "NPZ file of plain arrays", decode)
+
+
+def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
+    """Pixels and labels, checked: one integer for each image."""
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise _bad(path, f"a file of labels, one integer each, not an array {labels.shape}")
+    if pixels.ndim < 2 or pixels.dtype.kind not in "iuf":
+        raise _bad(path, f"images, an array of numbers with an axis of its own, not {pixels.shape}")
+    if len(labels) != len(pixels):
+        raise _bad(path, f"as many labels as images: {len(labels)} for {len(pixels)}")
+    return pixels, labels
+
+
+def _rows(path: Path, pixels: Array) -> Array:
+    """Images as rows of floats, in [0, 1] where they are integers."""
+    rows = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
+    with np.errstate(over="ignore"):
+        scaled = np.asarray(rows / 255.0 if rows.dtype.kind in "iu" else rows, dtype=np.float32)
+    if not np.isfinite(scaled).all():
+        raise _bad(path, "images of finite pixels")
+    return scaled.astype(float)
+
+
+def _bad(path: Path, allowed: str) -> InvalidArgument:
+    """The error to raise about a file or folder, with what would be allowed in its place."""
+    return InvalidArgument("images", str(path), allowed)
+
 
 ROWS = 8  # a neuron, of a sample of features
 

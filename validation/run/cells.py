@@ -8,10 +8,14 @@ those, the step's first, evenly among them, so that the first n have that share.
 random numbers starts from a seed that is a function of the experiment's entropy, the dimension and
 the seed's index alone: cells may run in any order and on any machine, and more may be added,
 without a bit of the others changing.  With one BLAS thread a cell, neither do the errors.
+
+Samples come in blocks: drawn, or rows of given features.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,12 +24,111 @@ from numpy.random import SeedSequence, default_rng
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureMoments
 from replica.problem import SpikedRandomFeatures, describe
+from solvers import arrays
 from solvers.resources import one_thread
 from solvers.results import Array
 
-from ..draws import Instance, draw, draw_gaussian, instance_of, size, spiked_model, streams
-from ..fit import fit_convex_readout, fit_readout, mean_losses, squared_errors
-from .samples import DrawnRows, Rows, Samples, repeatable
+from ..draws import (
+    INPUT_BLOCK,
+    Instance,
+    draw,
+    draw_gaussian,
+    instance_of,
+    size,
+    spiked_model,
+    streams,
+)
+from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of a drawn layer, in blocks that come out the same every time they are asked for.
+
+    The seeds are those of the inputs, of features that are noisy, and of the label noise; without
+    the last, labels are noiseless.  Features and labels are put on the ``device``.  A share
+    ``reuse`` of the samples, in any number of the first ones, are the first of ``seen``.
+    """
+
+    layer: Instance
+    count: int
+    inputs: SeedSequence
+    features: SeedSequence
+    noise: SeedSequence | None
+    device: str
+    seen: "Samples | None" = None
+    reuse: float = 0.0
+
+    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
+        """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
+        own = default_rng(self.features)
+        layer = self.layer
+        if self.device != "cpu":
+            layer = replace(layer, W=arrays.to_device(layer.W, self.device))
+        for X, y in self.drawn():
+            moved = arrays.to_device(X, self.device)
+            yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
+
+    def drawn(self) -> Iterator[tuple[Array, Array]]:
+        """Inputs (b, d) and labels (b,)."""
+        noise = None if self.noise is None else default_rng(self.noise)
+        pairs = (zip(*block, strict=True) for block in self.seen.drawn()) if self.seen else ()
+        seen, place = chain.from_iterable(pairs), 0
+        for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
+            if noise is None:
+                y = self.layer.targets(X, component)
+            else:
+                y = self.layer.labels(X, noise, component=component)
+            before = reused_of(np.arange(place, place + len(X) + 1), self.reuse)
+            for row in np.flatnonzero(np.diff(before)):
+                X[row], y[row] = next(seen)
+            place += len(X)
+            yield X, y
+
+
+def reused_of(n: Any, reuse: float) -> Any:
+    """How many of the first ``n`` samples are those of the step: never more than it has."""
+    return np.floor(n * reuse + 1e-9).astype(int)  # but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some ``rows`` (n,) of ``features`` (N, p) and ``labels`` (N,) or (N, C), in blocks, on the
+    ``device``."""
+
+    features: Array
+    labels: Array
+    rows: Array
+    device: str
+
+    @property
+    def count(self) -> int:
+        """n."""
+        return len(self.rows)
+
+    def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
+        """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
+        most = max(1, INPUT_BLOCK // self.features.shape[1])
+        for start in range(0, self.count, most):
+            rows = self.rows[start : start + most]
+            parts = self.features[rows], self.labels[rows]
+            yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
+
+
+def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]:
+    """The blocks of samples as a function of the bias, to be gone through again and again.
+
+    Kept in memory, or else made anew each time; the numbers are the same to the last bit.
+    """
+    if not keep:
+        return lambda bias: lambda: samples.blocks(bias)
+
+    def kept(bias: float) -> Blocks:
+        blocks = list(samples.blocks(bias))
+        return lambda: blocks
+
+    return kept
+
 
 # To be raised with every change of the method that moves the numbers of a cell: stored ones are
 # those of a method.
@@ -41,8 +144,8 @@ class Simulated(StrEnum):
     gaussian = "gaussian"
 
 
-class Given(StrEnum):
-    """What is the same in every draw but for the samples of the readout."""
+class Fixed(StrEnum):
+    """Parts that are the same in every draw, which are given."""
 
     layer = "given layer"
     features = "given features"
@@ -58,7 +161,7 @@ class Experiment:
     """
 
     problem: Any  # a Problem, or what is given
-    simulated: Simulated | Given
+    simulated: Simulated | Fixed
     beta: float | None
     dimension: int
     alpha: tuple[float, ...]
@@ -85,15 +188,6 @@ class Experiment:
         classes = self.samples and getattr(self.problem, "classes", None) is not None
         classification = ("classification_error",) if self.binary or classes else ()
         return *SQUARED_ERRORS, *losses, *classification
-
-    @property
-    def bounds(self) -> tuple[Array, Array]:
-        """Least and largest values that the ``measures`` can have, (M, 1, 1) each."""
-        ranges = dict.fromkeys(SQUARED_ERRORS, (0.0, np.inf))
-        ranges |= {"classification_error": (0.0, 1.0)}
-        own = [ranges.get(name, (-np.inf, np.inf)) for name in self.measures]  # a loss: any number
-        low, high = np.array(own).T[:, :, None, None]
-        return low, high
 
     @property
     def binary(self) -> bool:
@@ -169,17 +263,19 @@ def draw_samples(
     """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
     device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
-    if experiment.simulated is Given.features:
+    if experiment.simulated is Fixed.features:
         given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
         if isinstance(given, FeatureMoments):
             both, stratum = given.law.draw(end, rng)
             constant = given.label_variances[stratum] == 0  # and free of rounding
             labels = np.where(constant, given.label_means[stratum], both[:, -1])
-            given, order = DrawnRows(both[:, :-1], labels), np.arange(end)
+            Phi, order = both[:, :-1], np.arange(end)
         else:
-            order = rng.permutation(len(given.labels))
-        split, rest = (Rows(given, rows, device) for rows in (order[:count], order[count:end]))
-        return split, rest, rest
+            Phi, labels = given.features, given.labels
+            order = rng.permutation(len(labels))
+        training = Rows(Phi, labels, order[:count], device)
+        rest = replace(training, rows=order[count:end])
+        return training, rest, rest
     layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)
     if experiment.reuse:
@@ -200,7 +296,7 @@ def draw_layer(experiment: Experiment, index: int) -> Instance:
     """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
     rng = layer_seed(experiment, index)
-    if experiment.simulated is Given.layer:
+    if experiment.simulated is Fixed.layer:
         return instance_of(problem)
     if experiment.simulated is Simulated.gaussian:
         return draw_gaussian(experiment.model, dimension=d, rng=rng)

@@ -8,6 +8,7 @@ import logging
 import math
 import re
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -15,26 +16,190 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replica.convex import loss as as_loss
 from replica.display import Progress, told
 from replica.errors import InvalidArgument
-from replica.given import Given
-from replica.observables import given_as_one
-from replica.problem import Problem
+from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given, asked, samples_of
+from replica.observables import LABELS_NEEDED, given_as_one
+from replica.problem import Problem, check_device, positive
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import seed_count, whole
+from ..draws import INPUT_BLOCK, MOST, seed_count, seed_sequence, size, spiked_model, whole
 from . import store as cell_store
-from .cells import Experiment, run_cell
-from .identity import describe_cells
-from .plan import plan
-from .resources import bytes_needed, check_resources, seconds_needed
+from .cells import Experiment, Fixed, Simulated, run_cell
 from .simulation import Simulation
+from .store import describe_cells
+
+# Test inputs over max(d, n).  The noise of the test set equals that between seeds at 1 to 5 max(d,
+# n) inputs, 6 for tanh/sin without label noise (alpha from .5 to 3, 100 seeds, d = 100 and 200:
+# the number over d does not depend on d).  The standard error includes what is left of it.
+TEST_INPUTS = 8
+
+
+def plan(
+    problem: Problem | Given,
+    simulated: str,
+    lam: ArrayLike,
+    sizes: dict[str, Any],
+    *,
+    rng: Any,
+    loss: Any,
+    test_samples: int | None,
+    device: str,
+) -> Experiment:
+    """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
+    dimension and beta."""
+    root, of = seed_sequence(rng), as_loss(loss)
+    known = (_given if isinstance(problem, Given) else _drawn)(problem, simulated, **sizes)
+    if test_samples is not None:
+        most = known["test_samples"] if isinstance(problem, FeatureSample) else MOST
+        meaning = "inputs a test error is averaged over"
+        known["test_samples"] = whole("test_samples", test_samples, 1, meaning, most)
+    experiment = Experiment(
+        lam=tuple(map(float, positive("lam", lam))),
+        entropy=root.entropy,
+        spawn_key=tuple(root.spawn_key),
+        pool_size=root.pool_size,
+        device=check_device(device),
+        loss=of,
+        **known,
+    )
+    if getattr(problem, "outputs", 1) > 1 and not of.is_square:
+        raise InvalidArgument("loss", of.name, "the square for several classes or outputs")
+    if of.kind == "margin" and not experiment.binary:
+        raise InvalidArgument("loss", of.name, LABELS_NEEDED)
+    if experiment.trained["train_bias"] and not of.is_square:
+        raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
+    if device != "cpu" and not of.is_square:
+        raise InvalidArgument("device", device, "cpu for a loss other than the square")
+    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
+    return experiment
+
+
+def _drawn(
+    problem: Any, simulated: str, *, alpha: Any, samples: Any, dimension: Any, beta: Any
+) -> dict[str, Any]:
+    """Fields of the experiment of a problem whose first layer is drawn; of a network model, its
+    step is drawn."""
+    if samples is not None:
+        allowed = "left out unless a first layer or features are given: alpha says how many"
+        raise InvalidArgument("samples", samples, allowed)
+    reuse = 0.0
+    if getattr(problem, "rows", None) is not None:
+        for name, value in (("beta", beta), ("simulated", simulated)):
+            if value not in (None, Simulated.network):
+                raise InvalidArgument(name, value, "left out of a network, which is what is drawn")
+        problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
+    if alpha is None:
+        raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
+    if getattr(problem, "alpha0", None) == "alpha":
+        if np.size(alpha) != 1:
+            allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
+            raise InvalidArgument("alpha0", "alpha", allowed)
+        problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
+    spiked_model(problem, beta)  # refuses what the theory does
+    d = whole("dimension", dimension, 2, "the input dimension d")
+    ratios = positive("alpha", alpha)
+    tests = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
+    try:
+        kind = Simulated(simulated)
+    except ValueError:
+        raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
+    if kind is Simulated.network and not problem.schedule:
+        kind = Simulated.srf
+    if reuse and reuse * ratios.max() > problem.schedule[0][0] * (1 + 1e-12):
+        allowed = "at least reuse * alpha: the step has all samples that are reused"
+        raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
+    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
+    return {"problem": problem, "simulated": kind, "test_samples": tests, "reuse": reuse, **sizes}
+
+
+def _given(
+    problem: Any, simulated: str, *, alpha: Any, samples: Any, **sizes: Any
+) -> dict[str, Any]:
+    """Fields of the experiment of a given first layer, or of given features."""
+    for name, value in sizes.items():
+        if value is not None:
+            allowed = "left out of what is given, which has a size of its own"
+            raise InvalidArgument(name, value, allowed)
+    if simulated != "network":
+        allowed = "left out: a given layer, or given features, are simulated as they are"
+        raise InvalidArgument("simulated", simulated, allowed)
+    name, samples = asked(problem, alpha, samples)
+    if name == "alpha":
+        samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
+    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else MOST
+    meaning = "samples of the readout"
+    counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
+    if not counts:
+        raise InvalidArgument("samples", samples, "one number of samples, or several")
+    layer = isinstance(problem, FirstLayer)
+    kind, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
+    tests = TEST_INPUTS * max(d, *counts)
+    if isinstance(problem, FeatureSample):
+        tests = len(problem.labels) - max(counts)
+    sizes = {"samples": counts, "dimension": d, "test_samples": tests}
+    return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
+
+
+PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
+CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
+BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
+
+
+def work(experiment: Experiment) -> float:
+    """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
+    p, n = experiment.width, float(experiment.sizes.max())
+    fits = len(experiment.sizes)
+    if not experiment.loss.is_square:
+        fits *= CONVEX_STEPS * len(experiment.lam)
+    samples = 2 * n + experiment.test_samples
+    return samples * experiment.dimension * p + fits * n * p * min(n, p)
+
+
+def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
+    """Peak memory of a process that runs one cell, an upper estimate."""
+    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
+    dual = n * p + n**2 * (1 + (len(experiment.lam) > 1))
+    primal = 2.0 * p**2 if sizes[-1] >= p else 0.0
+    if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
+        n = float(sizes[-1])
+        dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
+    block = INPUT_BLOCK // max(d, p) + 1  # samples
+    fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
+    # a network's step sums gradients, block by block, beside its rows
+    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
+    layer = float(p * d)
+    if isinstance(experiment.problem, FeatureMoments):  # rows, and the normal numbers they are of
+        layer = 3.0 * (sizes[-1] + experiment.test_samples) * (p + 1)
+    elif experiment.simulated is Fixed.features:
+        layer = float(experiment.problem.features.size)
+    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
+    rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
+    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
+    return PROCESS_BYTES + 8 * numbers
+
+
+def check_memory(experiment: Experiment, memory: float) -> None:
+    """Refuse an experiment of which no cell fits in ``memory`` bytes: InvalidArgument."""
+    need = bytes_needed(experiment, keep=False)
+    if need > memory:
+        features = experiment.simulated is Fixed.features
+        inputs = "" if features else f"d = {experiment.dimension}, "
+        raise InvalidArgument(
+            "memory",
+            f"{memory / 1e9:.3g}GB",
+            f"{need / 1e9:.3g}GB or more for one cell of this size ({inputs}"
+            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
+        )
+
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
-POOL_SECONDS = 8.0  # work below which starting a pool does not pay
+POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
 def simulate(
@@ -143,19 +308,9 @@ def simulate(
     ((2, 2), (3, 2, 2))
     """
     seeds = seed_count(seeds, least=2)
-    experiment = plan(
-        problem,
-        alpha=alpha,
-        samples=samples,
-        lam=lam,
-        dimension=dimension,
-        rng=rng,
-        beta=beta,
-        simulated=simulated,
-        loss=loss,
-        test_samples=test_samples,
-        device=device,
-    )
+    sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
+    how: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
+    experiment = plan(problem, simulated, lam, sizes, **how)
     indices = np.arange(seeds)
     if shard is not None:
         part, parts = fraction("shard", shard, seeds)
@@ -163,14 +318,14 @@ def simulate(
     if store is not None and rng is None:
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
-    check_resources(experiment, len(indices), limit)
+    check_memory(experiment, limit)
     processes = None if workers is None else whole("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:
-        described, bounds = describe_cells(experiment, indices.tolist(), key), experiment.bounds
+        described = describe_cells(experiment, indices.tolist(), key)
         shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
-        measured = cell_store.read(folder, described, shape, bounds)
+        measured = cell_store.read(folder, described, shape)
         missing = len(indices) - len(measured)
         logger.info(
             "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, missing
@@ -178,11 +333,11 @@ def simulate(
         if missing:
             cell_store.check_writable(folder, missing)
     left = [int(index) for index in indices if index not in measured]
-    if executor is not None:
-        processes = 1
-    else:
-        processes = processes or pool_size(experiment, len(left))
-        processes = min(processes, max(1, int(limit // bytes_needed(experiment, keep=False))))
+    if processes is None:
+        pays = device == "cpu" and len(left) * work(experiment) >= POOL_WORK
+        processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
+    fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
+    processes = 1 if executor is not None else min(processes, fitting)
     keep = processes * bytes_needed(experiment, keep=True) <= limit
     task = partial(run_cell, experiment, keep=keep)
     with told(progress, "draws") as advance:
@@ -190,7 +345,7 @@ def simulate(
             advance(len(measured), len(indices))
         for index, cell in executors.run_all(task, left, executor, processes):
             if folder is not None:
-                cell_store.write(folder, described[index], cell, bounds)
+                cell_store.write(folder, described[index], cell)
             measured[index] = cell
             if advance is not None:
                 advance(len(measured), len(indices))
@@ -199,13 +354,6 @@ def simulate(
     name = "samples" if experiment.samples else "alpha"
     single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
     return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
-
-
-def pool_size(experiment: Experiment, cells: int) -> int:
-    """How many processes to run so many cells in: 1 where starting more does not pay."""
-    if experiment.device != "cpu" or cells * seconds_needed(experiment) < POOL_SECONDS:
-        return 1
-    return max(1, min(executors.usable_cores(), cells))
 
 
 def byte_count(name: str, value: Any) -> float:

@@ -12,13 +12,13 @@ from replica import __version__
 from replica.convex import Loss
 from replica.display import Displayed
 from replica.documents import plain
-from replica.given import Given as GivenModel
+from replica.given import Given
 from replica.observables import data_set
 from replica.plotting import plot_comparison
 from replica.problem import Problem
 from solvers.results import Array
 
-from .cells import Experiment, Given
+from .cells import Experiment, Fixed
 
 if TYPE_CHECKING:
     import xarray
@@ -86,9 +86,9 @@ class Simulation(Displayed):
     classification_error_stderr = _stderr("classification_error")
 
     @property
-    def problem(self) -> Problem | GivenModel:
+    def problem(self) -> Problem | Given:
         """What was simulated."""
-        problem: Problem | GivenModel = self.experiment.problem
+        problem: Problem | Given = self.experiment.problem
         return problem
 
     @property
@@ -184,7 +184,7 @@ class Simulation(Displayed):
     @property
     def _size(self) -> dict[str, Any]:
         """The input dimension, or the number of given features, and the draws."""
-        of_features = self.experiment.simulated is Given.features
+        of_features = self.experiment.simulated is Fixed.features
         return {"width" if of_features else "dimension": self.dimension, "seeds": self.seeds}
 
     @property

@@ -1,34 +1,142 @@
 """Results that survive a kill: one small file for every finished cell.
 
-The name of a file is a hash of the description of its cell, by ``identity``.  A file is written
+The name of a file is a hash of the description of its cell.  A file is written
 whole or not at all, and many processes may share a folder, on a disk without locks, too: on
 machines of one kind a cell has the same numbers whoever computes it, on others to rounding, and
-those written last stay.  A file is only believed if it describes the cell that was looked for, its
-numbers match their checksum, and such a cell can have them.
+those written last stay.  A file is only believed if it describes the cell that was looked for, and
+its numbers match their checksum.
+
+A cell is described in plain values: equal descriptions mean equal draws and equal errors.  A user's
+functions may share a name, and may be edited.  They are told apart by their values at
+fixed points, near and far.
 """
 
 import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from replica import __version__
+from replica.convex import Loss
 from replica.documents import open_regular, plain, write_file
 from replica.errors import InvalidArgument
+from replica.problem import Activation, ClassLabels, LabelNoise, Law, MultiIndex
 from solvers.results import Array
+
+from .cells import METHOD, Experiment
+
+# Where functions are compared: off the zeros of the usual ones, and as far out as the theory's
+# quadrature goes, where large steps lead.
+FAR = np.geomspace(6.13, 256, 80)
+POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
+Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
+
+
+def describe_cells(
+    experiment: Experiment, indices: Iterable[int], key: str | None = None
+) -> dict[int, dict[str, Any]]:
+    """Of each cell, by the index of its seed, everything its errors depend on, and the versions of
+    library and method.
+
+    The ``key`` stands for functions that do not return the same twice; InvalidArgument if there
+    are such functions and no key.
+    """
+    problem, loss = experiment.problem, experiment.loss
+    each = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
+    each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
+    values = {name: _known(name, of, key) for name, of in each.items() if isinstance(of, Part)}
+    shared = vars(experiment) | {
+        "version": __version__,
+        "method": METHOD,
+        "problem": experiment.described,
+        "kind": type(problem).__name__,
+        "values": values,
+        "key": key,
+        "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
+    }
+    if not experiment.reuse:
+        del shared["reuse"]  # so that cells stored before there was any are found
+    if not experiment.samples:
+        del shared["samples"]  # the same
+    else:
+        law = getattr(problem, "inputs", None)
+        parts = [problem] if law is None else [problem, law]
+        # fields alone: a model that has been solved also keeps what the theory made of them
+        given = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+        given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
+        given.pop("strata", None)  # of which simulations know nothing
+        hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
+        shared["given"] = hashes
+    return {index: shared | {"seed": index} for index in indices}
+
+
+def _known(name: str, of: Part, key: str | None) -> list[str]:
+    """A hash of the values of a part of the problem; nothing where ``key`` has to say it."""
+    values = fingerprint(of)
+    if values == fingerprint(of):
+        return [values]
+    if key is None:
+        allowed = (
+            f"given with a store, as {name} does not return the same twice: any text, another one "
+            "whenever what it computes has changed"
+        )
+        raise InvalidArgument("key", None, allowed)
+    return []
+
+
+def fingerprint(of: Part) -> str:
+    """A hash of the values of a function or a law, to nine digits.
+
+    Examples
+    --------
+    >>> one, two = Activation(np.tanh), Activation(lambda x: np.tanh(x) + 1e-6 * x**2)
+    >>> fingerprint(one) == fingerprint(two)
+    False
+    """
+    # nine digits: the last ones differ between mathematical libraries
+    with np.errstate(all="ignore"):  # far out functions may overflow
+        text = [f"{value:.8e}" for part in _values(of) for value in part]
+    return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
+
+
+def _values(of: Part) -> list[Any]:
+    """Sequences of numbers that tell one function, or law, from another of its kind."""
+    match of:
+        case Activation():
+            slope: Any = [] if of.derivative is None else of.slope(POINTS)
+            exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
+            return [of(POINTS), slope, of.kinks, *exact]
+        case MultiIndex():
+            at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
+            return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
+        case ClassLabels():
+            return [np.ravel(of.values)]
+        case Law(continuous=None):
+            return [of.values, of.fractions]
+        case Law():
+            tail = np.array([1e-9, 1e-6, 1e-3])
+            shares = np.concatenate([tail, np.linspace(0.01, 0.99, 99), 1 - tail])
+            return [of.distribution.ppf(shares)]
+        case LabelNoise():
+            return [of.parameters]
+        case Loss():
+            curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
+            prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
+            return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]
+
 
 logger = logging.getLogger(__name__)
 
 NUMBER_BYTES = 32  # at most: 24 characters for the digits of a float, a comma, brackets
 Description = Mapping[str, Any]
-Bounds = tuple[ArrayLike, ArrayLike]
 Name = TypeVar("Name")  # by which a cell is asked for
-ERRORS: Bounds = (0.0, np.inf)  # of squared errors
 
 
 class StoreError(OSError):
@@ -70,20 +178,16 @@ def read(
     folder: Path,
     cells: Mapping[Name, Description],
     shape: tuple[int, ...],
-    bounds: Bounds = ERRORS,
 ) -> dict[Name, Array]:
-    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``; files
-    that are damaged or cannot be read are reported, and count as missing.
-
-    Numbers lie between the two ``bounds``, each broadcast to the shape, which are NaN where nothing
-    is measured.
-    """
+    """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``, NaN where
+    nothing was measured; files that are damaged or cannot be read are reported, and count as
+    missing."""
     found: dict[Name, Array] = {}
     faults: dict[str, list[Path]] = {}
     for name, cell in cells.items():
         file = file_of(folder, cell)
         try:
-            found[name] = _load(file, cell, shape, bounds)
+            found[name] = _load(file, cell, shape)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -96,17 +200,17 @@ def read(
     return found
 
 
-def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERRORS) -> None:
+def write(folder: Path, cell: Description, errors: Array) -> None:
     """Write a finished cell, over a damaged file or a link if there is one.
 
-    Errors outside the bounds, as where they overflow, are not written: they would not be believed.
+    Infinite errors, which have overflown, are not written.
 
     Raises
     ------
     StoreError
         If there is no space, or the file cannot be written for another reason.
     """
-    if not _possible(errors, bounds):
+    if np.isinf(errors).any():
         return
     numbers = plain(errors)
     document = {"cell": plain(cell), "errors": numbers, "sha256": _digest(numbers)}
@@ -124,7 +228,7 @@ def write(folder: Path, cell: Description, errors: Array, bounds: Bounds = ERROR
         ) from error
 
 
-def _load(file: Path, cell: Description, shape: tuple[int, ...], bounds: Bounds) -> Array:
+def _load(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
     """The numbers in a cell's file; one of many errors if it is not that cell's."""
     described = plain(cell)
     most = len(json.dumps(described)) + NUMBER_BYTES * (int(np.prod(shape)) + 8)
@@ -141,16 +245,9 @@ def _load(file: Path, cell: Description, shape: tuple[int, ...], bounds: Bounds)
     ):
         raise ValueError
     errors = values.astype(float)  # NaN of None
-    if not _possible(errors, bounds):
+    if np.isinf(errors).any():
         raise ValueError
     return errors
-
-
-def _possible(errors: Array, bounds: Bounds) -> bool:
-    """Whether all numbers are finite and in bounds, and NaN where these are."""
-    low, high = bounds
-    good = np.isfinite(errors) & (low <= errors) & (errors <= high)
-    return bool(np.where(np.isnan(low), np.isnan(errors), good).all())
 
 
 def _digest(value: Any) -> str:

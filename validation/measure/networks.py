@@ -1,8 +1,10 @@
-"""The function that a simulated network has learned along its spike."""
+"""Measurements of simulated networks: the function learned along the spike, how neurons turn into
+the target's directions, step by step, and the eigenvalues of the features' covariance.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -10,10 +12,162 @@ from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
 from replica.problem import Problem, SpikedRandomFeatures, axis, positive, unit_vector
+from replica.steps import GradientStep
 from solvers.results import Array
 
-from ..draws import Instance, draw, seed_count, seed_sequence, size, spiked_model, whole
+from ..draws import (
+    Instance,
+    check_array,
+    draw,
+    seed_count,
+    seed_sequence,
+    size,
+    spiked_model,
+    spread,
+    trajectory,
+    whole,
+)
 from ..fit import Blocks, fit_readout, predict
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Cosines of neurons with the target's directions, for S steps, p neurons, T directions.
+
+    Attributes
+    ----------
+    readout : (p,)
+        a~_i of the neurons.
+    weights : (S + 1, p, T)
+        Of the rows, at initialisation and after every step.
+    gradients : (S, p, T)
+        Of what every step adds to the rows; 0 where it adds nothing.
+    """
+
+    readout: Array
+    weights: Array
+    gradients: Array
+
+
+class Spike(NamedTuple):
+    """Estimates of the shared spike of a network's rows: r, bulk variance c, gamma (T,)."""
+
+    r: float
+    c: float
+    gamma: Array
+
+
+def alignment(problem: GradientStep, *, dimension: int, beta: float, rng: Any = None) -> Alignment:
+    """Follow the neurons of one simulated network through its steps.
+
+    Parameters
+    ----------
+    problem, dimension, beta, rng
+        As for :func:`validation.trajectory`; any width and any law of the readout.
+
+    Raises
+    ------
+    InvalidArgument
+
+    Examples
+    --------
+    >>> from replica import GradientStep
+    >>> from validation.measure import alignment
+    >>> step = GradientStep(student="relu", target="z1 + z1*z2", steps=[(4, 2), (4, 2)])
+    >>> cosines = alignment(step, dimension=100, beta=0.5, rng=0)
+    >>> cosines.weights.shape, cosines.gradients.shape
+    ((3, 50, 2), (2, 50, 2))
+    """
+    weights, gradients, before = [], [], None
+    for layer in trajectory(problem, dimension=dimension, beta=beta, rng=rng):
+        weights.append(cosines(layer.W, layer.directions))
+        if before is not None:
+            gradients.append(cosines(layer.W - before, layer.directions))
+        before = layer.W
+    return Alignment(
+        spread(problem.readout, weights[0].shape[0]), np.array(weights), np.array(gradients)
+    )
+
+
+def cosines(rows: Array, directions: Array) -> Array:
+    """Cosines (p, T) of ``rows`` (p, d) with orthonormal ``directions`` (T, d); 0 for no row.
+
+    Examples
+    --------
+    >>> cosines(np.array([[3.0, 4.0, 0.0]]), np.eye(2, 3)).tolist()
+    [[0.6, 0.8]]
+    """
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows @ directions.T / np.where(lengths > 0, lengths, 1.0))
+
+
+def spike(layer: Instance) -> Spike:
+    """Estimates of the spike that all rows share, from their mean; for equal readouts.
+
+    The bulk adds c / p to the squared norm of the mean of p rows, and c to that of a row.
+    """
+    p = len(layer.W)
+    mean, power = layer.W.mean(axis=0), float((layer.W**2).sum(axis=1).mean())
+    r = float(np.sqrt(max(0.0, (mean @ mean - power / p) / (1 - 1 / p))))
+    return Spike(r, power - r**2, layer.directions @ mean / (r or 1.0))
+
+
+def eigenvalues(
+    problem: Problem,
+    *,
+    alpha: float,
+    dimension: int,
+    seeds: int = 1,
+    rng: Any = None,
+    beta: float | None = None,
+) -> Array:
+    """Eigenvalues of Phi^T Phi / n, (seeds, p), in increasing order, for fresh draws of all.
+
+    Parameters
+    ----------
+    problem : GradientStep or SpikedRandomFeatures
+        The network after its step, or the sRF.
+    alpha : float
+        Samples over input dimension, n/d; n is rounded.
+    dimension : int
+        Input dimension d.
+    seeds : int
+        Independent draws.
+    rng : None, int, SeedSequence or Generator
+    beta : float
+        Width over input dimension p/d, for a GradientStep; an sRF has its own.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or the problem cannot be simulated.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures
+    >>> from validation.measure import eigenvalues
+    >>> model = SpikedRandomFeatures(student="erf", target="sin", r=1.0, c=1.0, gamma=0.9)
+    >>> values = eigenvalues(model, alpha=0.5, dimension=40, seeds=2, rng=0)
+    >>> values.shape, int((values < 1e-12).sum(axis=1)[0])
+    ((2, 40), 20)
+    """
+    spiked_model(problem, beta)
+    (ratio,) = positive("alpha", [alpha])
+    d = whole("dimension", dimension, 2, "the input dimension d")
+    n = size("alpha", float(ratio), d)
+    check_array(n, d)
+    seeds = seed_count(seeds)
+    spectra = []
+    for seed in seed_sequence(rng).spawn(seeds):
+        layer, inputs = seed.spawn(2)
+        instance = draw(problem, dimension=d, rng=layer, beta=beta)
+        X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(inputs))])
+        features = instance.features(X)
+        p = features.shape[1]
+        gram = features @ features.T if n < p else features.T @ features
+        values = np.maximum(np.linalg.eigvalsh(gram / n), 0.0)  # below 0 by rounding alone
+        spectra.append(np.concatenate([np.zeros(p - len(values)), values]))
+    return np.array(spectra)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,341 @@
+"""The commands of ``replica-validate`` that simulate, and what they share."""
+
+import logging
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from replica import cli
+from replica.errors import InvalidArgument
+from replica.plotting import plot_spectrum
+from replica.problem import Problem, describe
+from replica.spectra import spectrum as compute
+from replica.steps import GradientStep
+from solvers.resources import TIME_LIMIT
+from solvers.results import Array
+
+from ..comparisons import compare as run_comparison
+from ..comparisons import compare_alignment, compare_grid, theory_of
+from ..comparisons import ladder as run_ladder
+from ..draws import spiked_model
+from ..measure import eigenvalues
+from ..run import DEFAULT_MEMORY, Simulated, rows_of
+from ..run import simulate as run_simulation
+
+drawn = partial(cli.option, panel="The simulation")
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
+SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
+RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
+SIMULATED = drawn(
+    "simulated", Simulated, Simulated.network,
+    "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
+)  # fmt: skip
+MONTE_CARLO = (  # what ``validation.simulate`` is told
+    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
+    SEEDS, RNG, SIMULATED,
+    drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
+                                      "on from there."),
+    drawn("key", str | None, None, "Tells a function from an edited one in --store where its "
+                                   "values cannot: any text that you change with it."),
+    drawn("workers", int | None, None, "Processes of one thread (what pays, unless given)."),
+    drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
+    drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
+)  # fmt: skip
+STORED_RNG = 0  # of simulations that are kept and were given no seed
+
+
+def parse_simulation(
+    options: cli.Options, told: dict[str, Any], *, on_grids: bool
+) -> tuple[Any, dict[str, Any], dict[str, Array]]:
+    """What is simulated, with the first value of every grid of its fields; at which points; and
+    these grids, of none unless that is allowed.
+
+    A problem's usual dimension is put among what the simulation is ``told``, unless one was typed.
+    """
+    if cli.asks_for_given(options):
+        model, points, loss = cli.parse_given(options)
+        if "samples" in points:
+            points["samples"] = [int(n) for n in points["samples"]]
+        return model, points | {"loss": loss}, {}
+    asked = cli.parse_request(options)
+    problem, width = first_problem(asked, asked.grids if on_grids else ())
+    if told["dimension"] is None:
+        told["dimension"] = DIMENSION.default
+    at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
+    return problem, at, asked.grids
+
+
+@contextmanager
+def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The ``options`` of a Monte Carlo, with its progress and, where draws are kept, a seed by
+    which they are found again."""
+    store, rng = options["store"], options["rng"]
+    if rng is None and store is not None:
+        cli.say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
+        rng = STORED_RNG
+    logging.getLogger("validation.run").setLevel(logging.INFO)  # tells what the store had
+    with watched("draws", store) as advance:
+        yield {**options, "rng": rng, "progress": advance}
+
+
+@contextmanager
+def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
+    """A callback (done, total) that shows progress; an interruption says what is kept."""
+    done = total = 0
+    with cli.progress(what) as advance:
+
+        def count(*now: int) -> None:
+            nonlocal done, total
+            done, total = now
+            advance(done, total)
+
+        try:
+            yield count
+        except KeyboardInterrupt:
+            kept = f"are kept in {store}: the same command goes on from there"
+            if store is None:
+                kept = (
+                    "were done and none is kept: with --store FOLDER all that is simulated is, and "
+                    "the same command goes on from there"
+                )
+            raise cli.Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
+
+
+def show_points(document: dict[str, Any], output: cli.Output) -> None:
+    """Write the points of a document to standard output as a table: first what tells most of
+    each, the classification error where labels are +-1, the test error and the scores, these to two
+    digits."""
+    names = list(document["points"][0])
+    first = names.index("source") + 1 if "source" in names else names.index("test_error")
+
+    def place(name: str) -> int:
+        return next(i for i, part in enumerate(("class", "test_error", "_z", "")) if part in name)
+
+    def shown(name: str, value: Any) -> Any:
+        return "" if value is None else round(value, 2) if name.endswith("_z") else value
+
+    points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
+    tested = "the labels" if "features" in document["problem"] else "targets without noise"
+    output.table(points, names[:first] + sorted(names[first:], key=place), tested)
+
+
+def first_problem(
+    asked: cli.Request, on_grids: Container[str] = ()
+) -> tuple[Problem, float | None]:
+    """The problem with the first value of every grid, and its beta where that is not a field; grids
+    of other fields than those ``on_grids`` are refused."""
+    asked.refuse_grids(allowed=on_grids)
+    problem = asked.problem
+    if problem.reuse:
+        return problem, None
+    if problem.rows is not None:  # what is drawn is the network of its step
+        return problem.step, problem.model_at().beta
+    return problem, float(asked.grids["beta"][0]) if problem.schedule else None
+
+
+LADDER = drawn(
+    "ladder", str | None, None, "Dimensions such as 250,500,1000: compare their limit d -> inf."
+)
+
+
+@cli.command(offered=tuple(cli.HELP), files=cli.DATASETS, also=(*MONTE_CARLO, LADDER))
+def compare(options: cli.Options, output: cli.Output, *, ladder: str | None, **told: Any) -> bool:
+    """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
+
+    z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
+    than of many: the verdict allows for that.  The theory is that of the simulated dimension up to
+    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself (1/n, of
+    what is given), is called close but not equal.  A figure has the limit as pale lines.  With
+    --ladder, the limit that simulations at several dimensions point to, by a line in 1/d; --seeds
+    is then for the largest of them.
+
+    A first layer of --weights, or the --features with their --labels, are the same in every draw:
+    fresh samples, or other splits of the rows, are what is drawn.
+
+    The exit status is 1 where they disagree, and 0 where they are close, or there are not enough
+    draws to tell.
+
+    In Python: validation.compare and validation.ladder.
+
+    Examples
+    --------
+    replica-validate compare --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.5,1,2
+    --lam 0.1 --plot points.png
+
+    replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
+    --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
+    """
+    problem, at, grids = parse_simulation(options, told, on_grids=True)
+    run: Any = run_comparison
+    if ladder is not None:
+        if cli.asks_for_given(options):
+            raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
+        del told["dimension"]
+        run = partial(run_ladder, dimensions=dimensions(ladder))
+    if any(grid.size > 1 for grid in grids.values()):
+        varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
+        run = partial(compare_grid, grids=varied, run=run)
+    with drawing(told) as how:
+        comparison = run(problem, theory=options.get("theory"), **at, **how)
+    document = comparison.document()
+
+    def show() -> None:
+        show_points(document, output)
+        if ladder is not None:
+            cli.say(
+                "note: simulated are the limits of lines in 1/d, from which size d differs by "
+                "slope/d; p_value is the chance of means as far off their line: small, it asks for "
+                "larger sizes"
+            )
+        cli.answer(f"{comparison.verdict}\nCompared with the {comparison.note}.")
+        for note in comparison.notes:
+            cli.answer(f"Of the theory {note}.")
+
+    output.write(
+        document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
+    )
+    if not cli.asks_for_given(options):
+        cli.note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
+    return not comparison.disagrees
+
+
+def dimensions(ladder: str) -> list[int]:
+    """The sizes of ``--ladder``; what are none is refused."""
+    try:
+        return [int(part) for part in ladder.split(",")]
+    except ValueError:
+        raise InvalidArgument("ladder", ladder, "dimensions such as 250,500,1000") from None
+
+
+SHARD = drawn(
+    "shard", str | None, None, "i/N: only this part of the seeds, into --store; without, join them."
+)
+
+
+@cli.command(
+    offered=tuple(cli.HELP),
+    without=("theory",),
+    files=cli.DATASETS,
+    also=(*MONTE_CARLO, SHARD),
+    drawn=False,
+)
+def simulate(options: cli.Options, output: cli.Output, *, shard: str | None, **told: Any) -> None:
+    """A Monte Carlo by itself: mean errors and their standard errors.
+
+    With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
+    does one part of it in a job array.  In Python: validation.simulate.
+
+    Examples
+    --------
+    replica-validate simulate --student tanh --target sin --alpha0 20 --eta 3 --alpha 0.5,1,2
+    --lam 0.1 --dimension 500 --seeds 50 --store cells --out errors.nc
+
+    replica-validate simulate --config problem.toml --dimension 2000 --store cells --shard 3/16
+    """
+    if shard is not None and told["store"] is None:
+        raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
+    problem, at, _ = parse_simulation(options, told, on_grids=False)
+    with drawing(told) as how:
+        simulation = run_simulation(problem, shard=shard, **at, **how)
+    document = simulation.document()
+    output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
+
+
+@cli.command(
+    without=(*cli.SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss", "reuse"),
+    also=(DIMENSION, SEEDS, RNG),
+)
+def alignment(options: cli.Options, output: cli.Output, **told: Any) -> None:
+    """Cosines of neurons and of their gradients with the target's directions, step by step.
+
+    Averages over the neurons, each with the sign of its readout, beside the theory.
+
+    Examples
+    --------
+    replica-validate alignment --student tanh --target sin --alpha0 3 --eta 1 --rng 0 --plot a.png
+
+    replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
+    """
+    asked = cli.parse_request(options, required=())  # no readout is trained here
+    problem, width = first_problem(asked)
+    if not problem.schedule or width is None:
+        raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
+    with cli.progress("draws") as advance:
+        comparison = compare_alignment(
+            cast(GradientStep, problem), beta=width, progress=advance, **told
+        )
+    size = {name: told[name] for name in ("dimension", "seeds")}
+    described = describe(problem) | {"beta": width}
+    document = {"problem": described, "points": rows_of(comparison.columns)} | size
+
+    def figure() -> Any:
+        return comparison.plot(described=described | size).figure
+
+    output.write(document, lambda: show_points(document, output), figure=figure)
+
+
+DRAWS = drawn("seeds", int, 2, "Independent draws.")
+
+
+@cli.command(
+    without=("lam", "intercept", "train_bias", "loss", "reuse"),
+    files=(".json",),
+    also=(DIMENSION, DRAWS, RNG, SIMULATED),
+    tabular=False,
+)
+def spectrum(
+    options: cli.Options,
+    output: cli.Output,
+    *,
+    dimension: int,
+    seeds: int,
+    rng: int | None,
+    simulated: Simulated,
+    time_limit: cli.TimeLimit = TIME_LIMIT,
+) -> bool:
+    """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
+
+    Examples
+    --------
+    replica-validate spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2 --rng 0
+    --plot spectrum.png
+
+    replica-validate spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3
+    --simulated srf --dimension 800
+    """
+    asked = cli.parse_request(options, required=("alpha",))
+    if simulated is Simulated.gaussian:
+        raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
+    problem, width = first_problem(asked)
+    if simulated is Simulated.srf:
+        problem, width = spiked_model(problem, width), None
+    ratio = cli.single_number("alpha", asked.alpha)
+    theory = theory_of(problem, width, asked.theory)
+    predicted = compute(theory.model, ratio, time_limit=time_limit)
+    values = eigenvalues(
+        problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
+    )
+    # at three places above the bulk
+    z = np.geomspace(max(predicted.edges.min(), 1e-3), predicted.edges.max(), 5)[1:-1] * (1 + 0.5j)
+    simulated_at = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    predicted_at = predicted.stieltjes(z)
+    document = cli.spectrum_document(predicted, 1000) | {
+        "dimension": dimension,
+        "seeds": seeds,
+        "theory": theory.note,
+        "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
+        "eigenvalues": values,
+    }
+
+    def show() -> None:
+        cli.answer(theory.note)
+        off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
+        cli.answer(f"relative differences of the Stieltjes transform: {off}")
+
+    output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
+    cli.warn_unless_converged(predicted)
+    return predicted.converged
