@@ -1,5 +1,3 @@
 """The command ``replica-validate``."""
 
 from .main import main
-
-__all__ = ["main"]

@@ -5,17 +5,3 @@ from .comparing import compare, compare_grid, ladder
 from .comparison import Comparison
 from .neurons import AlignmentComparison, compare_alignment, first_step
 from .theory import Theory, theory_of
-
-__all__ = [
-    "AlignmentComparison",
-    "Comparison",
-    "Extrapolation",
-    "Theory",
-    "compare",
-    "compare_alignment",
-    "compare_grid",
-    "extrapolate",
-    "first_step",
-    "ladder",
-    "theory_of",
-]

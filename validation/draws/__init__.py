@@ -1,6 +1,6 @@
 """First layers, inputs and labels of finite size, drawn at random."""
 
-from .arguments import MOST, check_array, seed_count, seed_sequence, size, streams, whole
+from .arguments import MOST, check_array, seed_count, seed_sequence, size, streams, whole_number
 from .features import (
     INPUT_BLOCK,
     Instance,
@@ -16,26 +16,3 @@ from .features import (
     spread,
     trajectory,
 )
-
-__all__ = [
-    "INPUT_BLOCK",
-    "MOST",
-    "Instance",
-    "as_given",
-    "check_array",
-    "draw",
-    "draw_gaussian",
-    "first_layer",
-    "gaussian_inputs",
-    "gradient_step",
-    "instance_of",
-    "mixed_inputs",
-    "seed_count",
-    "seed_sequence",
-    "size",
-    "spiked_model",
-    "spread",
-    "streams",
-    "trajectory",
-    "whole",
-]

@@ -3,14 +3,3 @@
 from .convex_readout import fit_convex_readout
 from .readout import fit_readout, mean_losses, squared_errors
 from .ridge import Blocks, Fits, fit_ridge, predict
-
-__all__ = [
-    "Blocks",
-    "Fits",
-    "fit_convex_readout",
-    "fit_readout",
-    "fit_ridge",
-    "mean_losses",
-    "predict",
-    "squared_errors",
-]

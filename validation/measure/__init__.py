@@ -1,6 +1,6 @@
-"""What is measured inside simulated networks, besides their errors.
+"""Measurements inside simulated networks, besides their errors.
 
-How their neurons turn towards the target, the function they have learned, the eigenvalues of
+The turn of neurons towards the target, the function they have learned, the eigenvalues of
 their features' covariance; and the published experiment of one step, with its errors.
 """
 
@@ -14,16 +14,3 @@ from .networks import (
     spike,
 )
 from .published_step import SingleStep, initial_layer, single_step
-
-__all__ = [
-    "Alignment",
-    "MeasuredFunction",
-    "SingleStep",
-    "Spike",
-    "alignment",
-    "eigenvalues",
-    "initial_layer",
-    "measured_function",
-    "single_step",
-    "spike",
-]

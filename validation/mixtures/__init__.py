@@ -12,30 +12,3 @@ from .hermite_model import (
 )
 from .image_tasks import ImageSet, ImageTask, LearningTask, image_task, images
 from .mixtures import Mixture, MixtureTask, Scaling, classification, mixture, regression, scaling
-
-__all__ = [
-    "EquivalenceWarning",
-    "Errors",
-    "HermiteExpansion",
-    "ImageSet",
-    "ImageTask",
-    "LearningTask",
-    "Mixture",
-    "MixtureTask",
-    "Parts",
-    "Scaling",
-    "classification",
-    "closed_form",
-    "expand",
-    "gradient_parts",
-    "image_task",
-    "images",
-    "in_theory",
-    "mixture",
-    "needed_order",
-    "predicted_slopes",
-    "proved",
-    "regression",
-    "scaling",
-    "side_by_side",
-]

@@ -7,16 +7,3 @@ from .cells import Simulated, draw_layer
 from .monte_carlo import DEFAULT_MEMORY, simulate
 from .simulation import Simulation, rows_of, standard_error
 from .store import StoreError
-
-__all__ = [
-    "DEFAULT_MEMORY",
-    "Simulated",
-    "Simulation",
-    "StoreError",
-    "WorkerDied",
-    "draw_layer",
-    "rows_of",
-    "simulate",
-    "standard_error",
-    "store",
-]
