@@ -19,5 +19,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What completion offers: what is for users."""
+    """Names that completion offers: the public ones."""
     return [*__all__, "mixtures"]

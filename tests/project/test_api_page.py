@@ -32,7 +32,7 @@ def obtained(name):
     typed = importlib.import_module(place.partition(".")[0])
     for part in place.split(".")[1:]:
         typed = getattr(typed, part)
-    assert typed is module or last in getattr(module, "__all__", ()), f"{place} is hidden"
+    assert typed is module or hasattr(module, last), f"{place} is hidden"
     return getattr(module, last)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.commands import refusal, validate
+from validation import mixtures as models
 from validation.figures import FIGURES, mixtures
 
 
@@ -127,4 +128,4 @@ def test_mistakes_are_one_line(line, message, tmp_path, capsys):
 )
 def test_orders_and_what_is_proved(spread, order, proved):
     assert mixtures.order_of(spread) == order
-    assert mixtures.proved(spread, largest=mixtures.LARGEST_ORDER) is proved
+    assert models.proved(spread, largest=mixtures.LARGEST_ORDER) is proved

@@ -34,7 +34,7 @@ SIMULATED = drawn(
     "simulated", Simulated, Simulated.network,
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
-MONTE_CARLO = (  # what ``validation.simulate`` is told
+MONTE_CARLO = (  # arguments of ``validation.simulate``
     drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
@@ -51,10 +51,10 @@ STORED_RNG = 0  # of simulations that are kept and were given no seed
 def parse_simulation(
     options: cli.Options, told: dict[str, Any], *, on_grids: bool
 ) -> tuple[Any, dict[str, Any], dict[str, Array]]:
-    """What is simulated, with the first value of every grid of its fields; at which points; and
+    """The simulated problem, with the first value of every grid of its fields; the points; and
     these grids, of none unless that is allowed.
 
-    A problem's usual dimension is put among what the simulation is ``told``, unless one was typed.
+    A problem's usual dimension is set in ``told``, the options, unless one was typed.
     """
     if cli.asks_for_given(options):
         model, points, loss = cli.parse_given(options)

@@ -78,6 +78,6 @@ def by_paper() -> str:
     """A line for every figure, under the paper it belongs to."""
     lines = []
     for paper, title in PAPERS.items():
-        own = [one for one in FIGURES if one.rpartition("/")[0] == paper]
-        lines += [f"{title}:", *(f"  {one:22} {FIGURES[one].text}" for one in own)]
+        names = [name for name in FIGURES if name.rpartition("/")[0] == paper]
+        lines += [f"{title}:", *(f"  {name:22} {FIGURES[name].text}" for name in names)]
     return "\n".join(lines)

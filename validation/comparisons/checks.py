@@ -183,9 +183,9 @@ def verdict(
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
     z = np.array([check.z for check in each])
     far = np.array([~check.within(allowance, seeds) for check in each])
-    apart = np.array([check.apart for check in each])
+    distant = np.array([check.apart for check in each])
     # elsewhere rounding over a standard error of 0
-    known = next((some for some in (far, apart) if some.any()), np.isfinite(z))
+    known = next((some for some in (far, distant) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
     most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
     share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
@@ -193,23 +193,23 @@ def verdict(
     if far.any():
         number = f"{far.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
-    if apart.any():
+    if distant.any():
         return False, (
             "Not enough draws, or too small a size, to tell whether theory and simulation agree: "
-            f"they differ in {apart.sum()} of {apart.size} errors by more than {APART:.0%}, though "
-            f"within {allowed}, most in {most}."
+            f"they differ in {distant.sum()} of {distant.size} errors by more than {APART:.0%}, "
+            f"though within {allowed}, most in {most}."
         )
     if differ(z, seeds):
         large, sides = too_large(z, seeds), leaning(z, seeds)
-        whole, how = f"their {far.size} differences", []
+        differences, how = f"their {far.size} differences", []
         if large:
-            some = whole if large == far.size else f"{large} of {whole}"
+            some = differences if large == far.size else f"{large} of {differences}"
             how = [f"{some} {'is' if large == 1 else 'are'} larger than chance makes them"]
         if 0 in sides:
-            how.append(f"{'all' if large else whole} lie to one side together")
+            how.append(f"{'all' if large else differences} lie to one side together")
         elif sides:
-            own = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
-            how.append(f"{own} lie to one side{' each' if len(sides) > 1 else ''}")
+            errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
+            how.append(f"{errors} lie to one side{' each' if len(sides) > 1 else ''}")
         return False, (
             f"Theory and simulation are close but not equal: {', and '.join(how)}, "
             f"though within {allowed}, the largest in {most}."
@@ -226,17 +226,17 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
     small, large = sorted((abs(theory), abs(simulated)))
-    apart = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
+    difference = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
     if small < large / 2:  # a tenth would read 90 %
-        apart = "one of them is 0, and they differ by"
+        difference = "one of them is 0, and they differ by"
         if small:
-            apart = f"they differ by a factor of {large / small:.3g}, and by"
+            difference = f"they differ by a factor of {large / small:.3g}, and by"
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
         f"the {in_words(name)} at {place} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {error:g} simulated: {apart} "
+        f"theory, {simulated:.4g} ± {error:g} simulated: {difference} "
         f"{z:.1f} standard errors)"
     )
 
@@ -248,20 +248,20 @@ def differ(z: Array, seeds: int) -> bool:
 
 
 def too_large(z: Array, seeds: int) -> int:
-    """How many of the scores are larger than chance makes the largest of them."""
+    """Number of scores that are larger than chance makes the largest of them."""
     known = np.abs(z[np.isfinite(z)])
     largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(known.size, 1)))
     return int((known > min(largest, allowed_score(seeds))).sum())
 
 
 def allowed_score(seeds: int) -> float:
-    """How many standard errors a mean over so many seeds may be off."""
+    """Number of standard errors that a mean over so many seeds may be off."""
     return float(stdtrit(min(seeds, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
 
 
 def leaning(z: Array, seeds: int) -> list[int]:
-    """Which of the scores (checks, N_a, N_l) lie to one side: 0 if all of them do, and k from 1 on
-    if those of error k do.
+    """Errors whose scores (checks, N_a, N_l) lie to one side: 0 if all scores do, and k from 1 on
+    if the scores of error k do.
 
     Points of a seed share its draw, so that many count as little more than one: it is their mean
     that is judged, as one score.
@@ -273,8 +273,7 @@ def leaning(z: Array, seeds: int) -> list[int]:
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:
-    """What the theory has at the points simulated, by name of what is measured, (N_a, N_l) each;
-    and its notes."""
+    """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and its notes."""
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     axes = simulation.axes | {"samples": simulation.samples}

@@ -13,7 +13,7 @@ from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
 from solvers.results import Array
 
-from ..draws import as_given, seed_count, whole
+from ..draws import as_given, seed_count, whole_number
 from ..run import Simulation, draw_layer, simulate, standard_error
 from .checks import ALLOWANCE, Check, extrapolate, theory_at
 from .comparison import Comparison
@@ -169,7 +169,7 @@ def ladder(
     >>> result.agrees, result.lines["test_error"].limit.shape
     (True, (2, 1))
     """
-    sizes = sorted({whole("ladder", d, 2, "an input dimension d") for d in dimensions})
+    sizes = sorted({whole_number("ladder", d, 2, "an input dimension d") for d in dimensions})
     if len(sizes) < 2:
         raise InvalidArgument("ladder", list(dimensions), "two or more different dimensions")
     if options.get("shard") is not None:

@@ -1,4 +1,4 @@
-"""What a comparison of simulation and theory has to tell: agreement, verdict, document, figure."""
+"""Comparison of simulation and theory: agreement, verdict, document, figure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -116,11 +116,7 @@ class Comparison(Displayed):
             n = self.simulation.samples
             size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
         equal, sentence = verdict(
-            checks,
-            self._points,
-            allowance=self.allowance,
-            size=size,
-            seeds=self.simulation.seeds,
+            checks, self._points, allowance=self.allowance, size=size, seeds=self.simulation.seeds
         )
         p = np.array([line.p_value for line in lines.values()])
         off = p < CHANCE / max(p.size, 1)
@@ -133,8 +129,7 @@ class Comparison(Displayed):
 
     @property
     def note(self) -> str:
-        """Which theories they are, where they differ at which settings, and why where that may
-        surprise."""
+        """The theories compared with, the settings of each, and why where that may surprise."""
         notes = [theory.note for theory in self.theories]
         if len(set(notes)) == 1:
             return notes[0]

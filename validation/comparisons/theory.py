@@ -1,4 +1,4 @@
-"""Which theory a simulation is put beside."""
+"""Choice of the theory that a simulation is compared with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class Theory:
     of_draws: bool = False
 
     def at(self, dimension: float) -> "Theory":
-        """The same at a finite ``dimension``, where m has its price, unless it has its own."""
+        """This theory at a finite ``dimension``, where m has its price, unless it has its own."""
         if isinstance(self.model, Given):
             return self
         if np.isfinite(self.model.dimension) or np.isinf(dimension):
@@ -60,7 +60,7 @@ class Theory:
 
     @property
     def lines(self) -> dict[str, Solvable]:
-        """What a figure shows of it, by label: the network's own theory, the published sRF's, and
+        """Models whose lines a figure shows, by label: the network's own theory, the published sRF,
         the limit of the first of them that there is, where its dimension is finite."""
         if isinstance(self.model, Given):
             return {GIVEN: self.model}

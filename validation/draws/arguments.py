@@ -14,12 +14,12 @@ MOST = 10**12  # samples or neurons: more than any memory or patience has room f
 MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
 
 
-def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
+def whole_number(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
     """``value`` as an int from ``low`` to ``high``, or InvalidArgument.
 
     Examples
     --------
-    >>> whole("seeds", 2, 2, "a standard error needs two")
+    >>> whole_number("seeds", 2, 2, "a standard error needs two")
     2
     """
     allowed = f"an integer of at least {low} ({meaning})"
@@ -35,10 +35,9 @@ def whole(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> in
 
 
 def seed_count(seeds: Any, least: int = 1) -> int:
-    """How many independent draws ``seeds`` asks for, from ``least``, 1 or 2, to a million, or
-    InvalidArgument."""
+    """Number of independent draws, from ``least``, 1 or 2, to a million, or InvalidArgument."""
     meaning = "independent draws" if least == 1 else "a standard error needs two draws"
-    return whole("seeds", seeds, least, meaning, MOST_SEEDS)
+    return whole_number("seeds", seeds, least, meaning, MOST_SEEDS)
 
 
 def size(name: str, ratio: float, dimension: int) -> int:

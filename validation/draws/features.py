@@ -47,7 +47,7 @@ from replica.steps import GradientStep, model_of
 from solvers import arrays
 from solvers.results import Array
 
-from .arguments import check_array, seed_sequence, size, streams, whole
+from .arguments import check_array, seed_sequence, size, streams, whole_number
 
 INPUT_BLOCK = 2**20  # numbers in one array of a block: 8 MiB, as fast as any larger
 
@@ -154,18 +154,14 @@ class Instance:
         return self._law.mean(*self._arguments(X, component))
 
     def labels(
-        self,
-        X: Array,
-        rng: Generator,
-        noise: float | None = None,
-        component: Array | None = None,
+        self, X: Array, rng: Generator, noise: float | None = None, component: Array | None = None
     ) -> Array:
         """Labels with fresh noise of variance Delta, or another, (n,)."""
         law = self._law if noise is None else replace(self._law, noise=noise)
         return law.draw(self._arguments(X, component), rng)
 
     def _arguments(self, X: Array, component: Array | None) -> Array:
-        """Those of the target: projections (T, n), or the components of the inputs (1, n)."""
+        """Arguments of the target: projections (T, n), or the components of the inputs (1, n)."""
         if component is not None and isinstance(self.target, ClassLabels):
             return component[None]
         return self.directions @ X.T
@@ -229,15 +225,15 @@ def draw(
     L = complement_root(groups.gamma)
     spikes = groups.r.shape[1]
     least = spikes + L.shape[1]
-    d = whole("dimension", dimension, max(2, least), "the input dimension d")
+    d = whole_number("dimension", dimension, max(2, least), "the input dimension d")
     rows = default_rng(seed_sequence(rng).spawn(1)[0])
     W = sphere_rows(size("beta", model.beta, d), d, rows)
     axes = np.eye(least, d)
     directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
-    own = shares(np.arange(len(groups.c)), groups.fractions, len(W))
-    W *= np.sqrt(groups.c)[own, None]  # in place: W may fill most of the memory
-    W[:, :spikes] += groups.r[own]
-    bias = groups.bias[own]
+    group = shares(np.arange(len(groups.c)), groups.fractions, len(W))
+    W *= np.sqrt(groups.c)[group, None]  # in place: W may fill most of the memory
+    W[:, :spikes] += groups.r[group]
+    bias = groups.bias[group]
     label = model.target, model.noise, model.label_noise
     known = directions[: model.target.dimension]
     law = model.inputs, directions, model.feature_noise
@@ -266,7 +262,7 @@ def trajectory(
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
     check_alone(problem)
     D = problem.known_dimension
-    d = whole("dimension", dimension, max(2, D + 1), "the input dimension d")
+    d = whole_number("dimension", dimension, max(2, D + 1), "the input dimension d")
     rows, inputs, noise = map(default_rng, streams(rng))
     W = sphere_rows(size("beta", beta, d), d, rows)
     if problem.initialisation == "gaussian":
@@ -287,7 +283,7 @@ def trajectory(
             )
     yield now
     for t, (alpha0, eta) in enumerate(problem.schedule):
-        kept, law = problem.decay_factor(t), problem.labels_at(t)
+        decay_factor, law = problem.decay_factor(t), problem.labels_at(t)
         if eta:
             learner = replace(
                 now, target=law.target, noise=law.noise, directions=axes[: law.target.dimension]
@@ -295,11 +291,17 @@ def trajectory(
             blocks = now.draw_inputs(size("alpha0", alpha0, d), inputs)
             batch = ((X, learner.labels(X, noise, component=at)) for X, at in blocks)
             W = gradient_step(
-                now.W, batch, student=now.student, eta=eta, readout=readout, bias=bias, kept=kept
+                now.W,
+                batch,
+                student=now.student,
+                eta=eta,
+                readout=readout,
+                bias=bias,
+                decay_factor=decay_factor,
             )
             now = replace(now, W=W)
-        elif kept < 1:
-            now = replace(now, W=kept * now.W)
+        elif decay_factor < 1:
+            now = replace(now, W=decay_factor * now.W)
         yield now
 
 
@@ -350,7 +352,7 @@ def gradient_step(
     eta: float,
     readout: Array | float = 1.0,
     bias: Array | float = 0.0,
-    kept: float = 1.0,
+    decay_factor: float = 1.0,
 ) -> Array:
     """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i, of which weight
     decay leaves what is ``kept``.  Eq. (1.1)
@@ -366,7 +368,7 @@ def gradient_step(
         total += (residual[:, None] * student.slope(fields)).T @ X
         samples += len(X)
     total *= eta / samples * np.reshape(readout, (-1, 1))
-    total += kept * W
+    total += decay_factor * W
     return total
 
 
@@ -413,9 +415,9 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
         raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
     weights, directions = drawn.W, drawn.directions
     if drawn.inputs is not None and drawn.frame is not None:  # to be the first axes
-        turned = np.linalg.qr(drawn.frame.T, mode="complete")[0]
-        turned[:, : len(drawn.frame)] = drawn.frame.T
-        weights, directions = weights @ turned, directions @ turned
+        rotation = np.linalg.qr(drawn.frame.T, mode="complete")[0]
+        rotation[:, : len(drawn.frame)] = drawn.frame.T
+        weights, directions = weights @ rotation, directions @ rotation
     return FirstLayer(
         weights=weights,
         bias=drawn.bias,
@@ -430,7 +432,7 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
 
 
 def instance_of(layer: FirstLayer) -> Instance:
-    """What is simulated of a given layer: the same of every seed."""
+    """The instance of a given layer, which all seeds share."""
     label = layer.target, layer.noise, layer.label_noise, layer.inputs, None, layer.feature_noise
     return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *label)
 

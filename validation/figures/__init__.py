@@ -17,8 +17,8 @@ from replica.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a figure is made, what it shows, and the seconds that its quick version takes on two
-    ordinary cores; some times that on busy ones."""
+    """Module of a figure, a line on what it shows, and the seconds that its quick version takes on
+    two ordinary cores; some times that on busy ones."""
 
     module: str
     text: str
@@ -62,7 +62,7 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Figure:
-    """What computes the values of a figure, and what makes its picture of them."""
+    """Functions that compute the values of a figure, and draw them."""
 
     data: Callable[..., dict[str, Any]]
     draw: Callable[[dict[str, Any]], Any]

@@ -1,4 +1,4 @@
-"""What the figures share while they compute: how far they are, and cells that are kept."""
+"""Progress and stored cells of figures that compute, and the models that they show."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -47,11 +47,8 @@ def simulated(problem: Problem, **how: Any) -> Array:
     return np.hstack([found.test_error, found.test_error_stderr])
 
 
-def kept(
-    store: Path | None,
-    cell: dict[str, Any],
-    compute: Callable[[], Array],
-    shape: tuple[int, ...],
+def stored(
+    store: Path | None, cell: dict[str, Any], compute: Callable[[], Array], shape: tuple[int, ...]
 ) -> Array:
     """The numbers of ``cell``, of ``shape``: read from the folder ``store``, or
     computed and written there; only computed without a folder."""

@@ -25,7 +25,7 @@ from solvers.results import Array
 from ..draws import trajectory
 from ..measure import spike
 from ..run import standard_error
-from .computing import Progress, kept
+from .computing import Progress, stored
 from .panels import Curve, Panel, compute, draw_panels
 
 Fields = dict[str, Any]
@@ -70,12 +70,7 @@ def batches(quick: bool) -> list[Panel]:
         ((0.5, 1.0, 2.0, 5.0), {"student": "tanh", "target": "tanh", "eta": 1.0}),
     ):
         curves = [
-            Curve(
-                GradientStep(**fields, alpha0=alpha0),
-                FIT,
-                setting("alpha0", alpha0),
-                color,
-            )
+            Curve(GradientStep(**fields, alpha0=alpha0), FIT, setting("alpha0", alpha0), color)
             for alpha0, color in coloured(values)
         ]
         panels.append(linear_panel(quick, curves, fields | {"beta": 1.0}))
@@ -107,11 +102,7 @@ def spike_lengths(quick: bool) -> list[Panel]:
     step = GradientStep(**STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
     without = Curve(
-        replace(srf, r=0.0),
-        FIT,
-        "without its spike: sRF, $r = 0$",
-        COLOURS[4],
-        kinds=("theory",),
+        replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
     )
     of_lengths = [
         Curve(
@@ -147,7 +138,7 @@ LAWS: dict[str, tuple[Any, str]] = {
 
 
 def readout_laws(quick: bool) -> list[Panel]:
-    """Figure 6 of [C]: what variability of the first-step readout buys, a learning curve for each
+    """Figure 6 of [C]: gains from variability of the first-step readout, a learning curve for each
     law, for an easy and for a hard target.
 
     A neuron with first-step readout a~ gets a spike of length proportional to it, so a network
@@ -199,7 +190,7 @@ def of_data_spike(variance: float = 5.0, angle: float = 45.0) -> GradientStep:
 
 
 def inputs(quick: bool) -> list[Panel]:
-    """What structure in the inputs buys: networks after one step on mixtures of Gaussians.
+    """Gains from structure in the inputs: networks after one step on mixtures of Gaussians.
 
     Left, two classes, labels +-1, over their separation s: their means are +-s on one coordinate,
     and they are isotropic, or have the variance 5 along the means or across them.  Middle, one
@@ -233,7 +224,7 @@ def at_rate(eta: float, **fields: Any) -> GradientStep:
 
 
 def several(pair: tuple[float, float], count: float, **fields: Any) -> GradientStep:
-    """So many steps of a ``pair`` of samples and rate."""
+    """Steps of a ``pair`` of samples and rate, ``count`` of them."""
     return GradientStep(steps=[pair] * int(count), **fields)
 
 
@@ -367,7 +358,7 @@ def classification(quick: bool) -> list[Panel]:
 
 
 def robust_losses(quick: bool) -> list[Panel]:
-    """What a robust loss buys, on spiked random features; sine target, labels carry Gaussian noise
+    """Gains from a robust loss, on spiked random features; sine target, labels carry Gaussian noise
     and, one in ten, an outlier of standard deviation 3.
 
     Left: against the number of samples.  Right: against the fraction of outliers.
@@ -414,7 +405,7 @@ REPEATED_FIT = {"lam": 0.05}
 
 
 def repeated(count: int) -> GradientStep:
-    """So many steps on 2 d samples of rate 1; a step of rate 0 stands for none."""
+    """Steps on 2 d samples of rate 1, ``count`` of them; a step of rate 0 stands for none."""
     return GradientStep(**SINE, steps=[(2.0, 1.0)] * count or [(1.0, 0.0)])
 
 
@@ -444,7 +435,7 @@ def spikes(dimension: int, seeds: int, store: Path | None) -> Fields:
 
     cell = {"spike of": describe(problem), "dimension": dimension}
     measured: Array = np.array([
-        kept(store, cell | {"seed": seed}, partial(measure, seed), (6, 3))
+        stored(store, cell | {"seed": seed}, partial(measure, seed), (6, 3))
         for seed in range(seeds)
     ])  # fmt: skip
     means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}

@@ -1,4 +1,4 @@
-"""How many labels a linear probe needs: scikit-learn's digits, ten classes, ridge regression.
+"""Labels that a linear probe needs: scikit-learn's digits, ten classes, ridge regression.
 
 The theory of all rows, and of the first ones, with the standard error over rows of a sample;
 readouts that are fitted on random parts of all rows; and the power law through scikit-learn's
@@ -107,10 +107,10 @@ def draw(data: dict[str, Any]) -> Figure:
     ax = picture.subplots()
     labels = {"all": f"theory, all {data['rows']} rows", "first": f"theory, first {IN_HAND} rows"}
     for name, colour in {"all": COLOURS[0], "first": COLOURS[2]}.items():
-        own = {key: np.array(values, dtype=float) for key, values in data["theory"][name].items()}
-        ax.plot(own["n"], own["error"], color=colour, label=labels[name])
-        band = own["error"] - own["stderr"], own["error"] + own["stderr"]
-        ax.fill_between(own["n"], *band, color=colour, alpha=0.2, linewidth=0)
+        curve = {key: np.array(values, dtype=float) for key, values in data["theory"][name].items()}
+        ax.plot(curve["n"], curve["error"], color=colour, label=labels[name])
+        band = curve["error"] - curve["stderr"], curve["error"] + curve["stderr"]
+        ax.fill_between(curve["n"], *band, color=colour, alpha=0.2, linewidth=0)
     dense = np.geomspace(data["n"][0], data["rows"], 100)
     law = f"power law through learning_curve\nof the first {IN_HAND} rows"
     ax.plot(dense, along(data["law"], dense), "--", color=COLOURS[1], label=law)

@@ -1,5 +1,4 @@
-"""What the figures share: curves with simulated points on them and their differences below, and
-what legends say of them."""
+"""Curves with simulated points on them and their differences below, and their legends."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,16 +65,16 @@ def draw_theories(
     lower what they differ by from the first theory, in per cent of it, the points
     ``nudged`` by ``places``."""
     x, kinds = np.array(data["x"]), [kind for kind in THEORIES if kind in curve]
-    own = np.array(curve[kinds[0]])
+    first = np.array(curve[kinds[0]])
     for kind in kinds:
         shown = THEORIES[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
             shown = THEORIES["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)
-        column[1].plot(x, 100 * (np.array(curve[kind]) / own - 1), **shown)
+        column[1].plot(x, 100 * (np.array(curve[kind]) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
     at = np.array(data["simulated_at"], dtype=float)
-    unit, style = np.interp(at, x, own) / 100, {"color": color, "markerfacecolor": "white"}
+    unit, style = np.interp(at, x, first) / 100, {"color": color, "markerfacecolor": "white"}
     plotting.draw_points(column[0], at, mean, stderr, **style)
     plotting.draw_points(
         column[1], plotting.nudged(at, places), mean / unit - 100, stderr / unit, **style
@@ -86,17 +85,17 @@ def theory_legend(
     axes: Any,
     dimension: int | None,
     kinds: Sequence[str],
-    own: str = "the network",
+    simulated: str = "the network",
     draws: int | None = None,
 ) -> None:
     """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels one
-    of what ``kinds`` of lines and points are, if all points are of ``own``."""
+    of what ``kinds`` of lines and points are, if all points are of ``simulated``."""
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
         line = THEORIES[kind]
         if kind == kinds[0]:
-            line = THEORIES["theory"] | {"label": f"theory of {own}"}
+            line = THEORIES["theory"] | {"label": f"theory of {simulated}"}
         handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
     legend_below(axes[0, 0].get_figure(root=True), handles)

@@ -1,4 +1,4 @@
-"""How simulations approach the theory as they grow: test errors against 1/d.
+"""Approach of simulations to the theory as they grow: test errors against 1/d.
 
 The published setting at two sizes of the training set.  Spiked random features and the
 conditional Gaussian model meet the theory in the limit; the network has a theory of its own.

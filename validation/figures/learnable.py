@@ -27,7 +27,7 @@ from solvers.results import Array
 
 from ..measure import measured_function
 from ..run import standard_error
-from .computing import Progress, kept, model_of, simulated, tracked
+from .computing import Progress, model_of, simulated, stored, tracked
 from .drawing import draw_theories, panels_with_differences, theory_legend
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
@@ -74,8 +74,8 @@ def learned_values(
 def measured(
     problem: Problem, fit: dict[str, float], size: dict[str, int], store: Path | None
 ) -> Array:
-    """Of simulated networks the mean output at KAPPA, its standard error, and the standard
-    deviation over inputs: (3, 11)."""
+    """Mean output of simulated networks at KAPPA, its standard error, and the standard deviation
+    over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
     options: dict[str, Any] = {**fit, **size}
     cell = {"learned": describe(problem), **options, "kappa": KAPPA}
@@ -85,7 +85,7 @@ def measured(
         spread = np.sqrt(drawn.variance.mean(axis=0))
         return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
-    return kept(store, cell, compute, (3, KAPPA.size))
+    return stored(store, cell, compute, (3, KAPPA.size))
 
 
 def srf_of(problem: Any) -> Any:

@@ -37,7 +37,7 @@ from solvers.results import Array
 
 from .. import mixtures as models
 from ..run import standard_error
-from .computing import Progress, kept, tracked
+from .computing import Progress, stored, tracked
 from .drawing import legend_below
 
 AXIS_LABELS = {
@@ -297,7 +297,7 @@ def means(
         for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(kept(store, what | {"seed": seed} | mark, compute, shape))
+                each[name].append(stored(store, what | {"seed": seed} | mark, compute, shape))
     nothing = [np.full(shape, np.nan)]
     found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
@@ -359,8 +359,8 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
             ax.errorbar(values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, **style)
             for name, (_, styles) in THEORIES.items():
                 lines = of_points(points, name, error)[:, i].T
-                for line, own in zip(lines, styles, strict=True):
-                    ax.plot(values, line, color=colour, **own)
+                for line, look in zip(lines, styles, strict=True):
+                    ax.plot(values, line, color=colour, **look)
             style |= {"markersize": 9, "markerfacecolor": "none"}
             for chosen, marker in ((good, "x"), (~good, "s")):
                 ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
@@ -389,7 +389,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     for name, (of, styles) in THEORIES.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
             texts = [f"theory of the {learner}, {of}" for learner in LEARNERS]
-            handles += [entry(text, **own) for text, own in zip(texts, styles, strict=True)]
+            handles += [entry(text, **look) for text, look in zip(texts, styles, strict=True)]
     if not all(one["proved"] for one in data["points"]):
         hollow = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}
         handles.append(entry("Hermite model, not proved", **hollow))

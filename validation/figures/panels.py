@@ -74,7 +74,7 @@ def compute(
 
 
 def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
-    """Of every error the theories at ``x``, and simulated means and standard errors at ``few``."""
+    """Theories at ``x`` and simulated means and standard errors at ``few``, for every error."""
     few = np.array(panel.few)
     found: dict[str, Any] = {error: {} for error in panel.errors}
     d = panel.size["dimension"] if panel.at_dimension else np.inf

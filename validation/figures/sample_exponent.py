@@ -19,7 +19,7 @@ from replica.plotting import COLOURS, add_legend, letter_panels, setting
 from solvers.results import Array
 
 from ..measure import initial_layer, single_step
-from .computing import Progress, kept, tracked
+from .computing import Progress, stored, tracked
 from .drawing import legend_below
 
 TWO_TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
@@ -40,7 +40,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         each = []
         for seed in range(draws):
             cell = {"single step": {"dimension": d} | how, **size, "seed": seed}
-            each.append(kept(store, cell, partial(_one_draw, d, seed, **size, **how), (4,)))
+            each.append(stored(store, cell, partial(_one_draw, d, seed, **size, **how), (4,)))
         error, honest, beyond, along = np.transpose(each)
         curves.append(
             {
@@ -71,9 +71,9 @@ def draw(data: dict[str, Any]) -> Figure:
     picture = Figure(figsize=(9.5, 3.8), layout="constrained")
     left, right = picture.subplots(1, 2)
     for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
-        own = [point for point in data["curves"] if point["preprocess"] is preprocess]
+        points = [point for point in data["curves"] if point["preprocess"] is preprocess]
         names = ("exponent", "error", "deviation", "along", "beyond")
-        x, errors, bars, along, beyond = ([point[name] for point in own] for name in names)
+        x, errors, bars, along, beyond = ([point[name] for point in points] for name in names)
         style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
         left.errorbar(x, errors, bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
         right.plot(x, along, "o--", color=colour, markersize=4)

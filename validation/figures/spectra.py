@@ -18,7 +18,7 @@ from replica.plotting import COLOURS, add_legend, letter_panels, plot_spectrum, 
 from replica.problem import describe
 
 from ..measure import eigenvalues
-from .computing import Progress, kept, tracked
+from .computing import Progress, stored, tracked
 
 ONE_GROUP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_GROUPS = replica.GradientStep(
@@ -44,7 +44,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         width = beta if step is NOISY_STEP else None
         cell = {"eigenvalues of": describe(drawn), "beta": beta, **size}
         compute = partial(eigenvalues, drawn, beta=width, rng=0, **size)
-        histograms.append(kept(store, cell, compute, (seeds, round(beta * dimension))))
+        histograms.append(stored(store, cell, compute, (seeds, round(beta * dimension))))
     return dict(plain({"eigenvalues": histograms, "dimension": dimension, "seeds": seeds}))
 
 
@@ -56,12 +56,12 @@ def draw(data: dict[str, Any]) -> Figure:
         panels, SPECTRA, data["eigenvalues"], strict=True
     ):
         srf = replica.spectrum(step.srf(beta=beta), alpha, time_limit=LONGEST)
-        own = srf
+        shown = srf
         if step is NOISY_STEP:
-            own = replica.spectrum(step.network(beta=beta), alpha, time_limit=LONGEST)
+            shown = replica.spectrum(step.network(beta=beta), alpha, time_limit=LONGEST)
         drawn = np.array(values)
-        plot_spectrum(own, ax, eigenvalues=drawn)
-        if own is not srf:
+        plot_spectrum(shown, ax, eigenvalues=drawn)
+        if shown is not srf:
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
             ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
@@ -69,7 +69,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot(drawn[:, -1], np.zeros(len(drawn)), "ko", markersize=4, clip_on=False, label=label)
         place = settings(describe(step) | {"beta": beta, "alpha": alpha})
         half = (len(place) + 1) // 2
-        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *own.notes[:2]]
+        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *shown.notes[:2]]
         ax.set_title("\n".join(lines))
         add_legend(ax)
     letter_panels(panels)

@@ -23,7 +23,7 @@ from solvers.results import Array
 
 from ..comparisons import first_step
 from ..measure import alignment
-from .computing import Progress, kept, tracked
+from .computing import Progress, stored, tracked
 from .drawing import legend_below
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
@@ -47,7 +47,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
         size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
         cell = {"cosines of": describe(step), **size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed = kept(store, cell, partial(_cosines, step, size), shape)
+        followed = stored(store, cell, partial(_cosines, step, size), shape)
         signs = followed[0, :, 0]
         either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
         shown = np.concatenate(either)
@@ -96,8 +96,8 @@ def draw(data: dict[str, Any]) -> Figure:
             for kind, cross in (("weights", "k+"), ("gradients", "kx")):
                 points, predicted = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
                 for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
-                    own = points[signs == sign].T
-                    ax.plot(*own, linestyle="", color=colour, markersize=3, **styles[kind])
+                    chosen = points[signs == sign].T
+                    ax.plot(*chosen, linestyle="", color=colour, markersize=3, **styles[kind])
                 if step < len(predicted):
                     ax.plot(*np.array(predicted[step]).T, cross, markersize=8, zorder=3)
             ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])

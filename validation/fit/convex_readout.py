@@ -164,11 +164,7 @@ def _slope(y: Array, loss: Loss, f: Array) -> tuple[Array, Array]:
 
 
 def _step_size(
-    y: Array,
-    lam: float,
-    loss: Loss,
-    readout: tuple[Array, Array],
-    output: tuple[Array, Array],
+    y: Array, lam: float, loss: Loss, readout: tuple[Array, Array], output: tuple[Array, Array]
 ) -> float:
     """The part of Newton's step to take, from 0 to 1, for (a, its step) and (f, its change).
 

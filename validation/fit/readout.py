@@ -80,10 +80,7 @@ def fit_readout(
         one = sizes[a : a + 1], lam[b : b + 1]
         fit = cache(lambda bias: at(bias, *one))
         bias = lowest_minimum(
-            lambda t: objective(fit(t), *one).ravel(),
-            BIAS_SCAN,
-            *scan[:, :, a, b].T,
-            xtol=BOTTOM,
+            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scan[:, :, a, b].T, xtol=BOTTOM
         )
         found = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):
@@ -108,12 +105,12 @@ def mean_losses(
     """
     losses, wrong = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
-        own, start = fits.bias == bias, 0
+        at_bias, start = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
             labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
             prediction = arrays.to_host(predict(Phi, fits))
             rows = np.arange(start, start + len(labels))
-            used = (rows[:, None] < sizes)[:, :, None] & own
+            used = (rows[:, None] < sizes)[:, :, None] & at_bias
             each = loss(labels, prediction).reshape(*used.shape, -1).sum(axis=3)
             losses += np.where(used, each, 0.0).sum(axis=0)
             wrong += np.where(used, _misses(labels, prediction), 0.0).sum(axis=0)
@@ -140,12 +137,12 @@ def squared_errors(
     """
     total, squares = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
-        own = fits.bias == bias
+        at_bias = fits.bias == bias
         for Phi, y in blocks(float(bias))():
             error = (y[:, None, None, ...] - predict(Phi, fits)) ** 2
             xp = arrays.namespace(error)
             error = error if y.ndim == 1 else xp.sum(error, axis=3)
-            total += np.where(own, arrays.to_host(xp.sum(error, axis=0)), 0.0)
-            squares += np.where(own, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
+            total += np.where(at_bias, arrays.to_host(xp.sum(error, axis=0)), 0.0)
+            squares += np.where(at_bias, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
     mean = total / samples
     return mean, np.maximum(squares / samples - mean**2, 0.0) / samples

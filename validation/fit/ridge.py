@@ -122,13 +122,7 @@ class Fits(NamedTuple):
     train: Array
 
 
-def fit_ridge(
-    blocks: Blocks,
-    sizes: Array,
-    lam: Array,
-    *,
-    intercept: bool = False,
-) -> Fits:
+def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = False) -> Fits:
     """The readout at every size and penalty.
 
     Parameters

@@ -1,6 +1,6 @@
-"""What is measured inside simulated networks, besides their errors.
+"""Measurements inside simulated networks, besides their errors.
 
-How their neurons turn towards the target, the function they have learned, the eigenvalues of
+The turn of neurons towards the target, the function they have learned, the eigenvalues of
 their features' covariance; and the published experiment of one step, with its errors.
 """
 

@@ -15,18 +15,7 @@ from replica.problem import Problem, SpikedRandomFeatures, axis, positive, unit_
 from replica.steps import GradientStep
 from solvers.results import Array
 
-from ..draws import (
-    Instance,
-    check_array,
-    draw,
-    seed_count,
-    seed_sequence,
-    size,
-    spiked_model,
-    spread,
-    trajectory,
-    whole,
-)
+from .. import draws
 from ..fit import Blocks, fit_readout, predict
 
 
@@ -79,13 +68,13 @@ def alignment(problem: GradientStep, *, dimension: int, beta: float, rng: Any = 
     ((3, 50, 2), (2, 50, 2))
     """
     weights, gradients, before = [], [], None
-    for layer in trajectory(problem, dimension=dimension, beta=beta, rng=rng):
+    for layer in draws.trajectory(problem, dimension=dimension, beta=beta, rng=rng):
         weights.append(cosines(layer.W, layer.directions))
         if before is not None:
             gradients.append(cosines(layer.W - before, layer.directions))
         before = layer.W
     return Alignment(
-        spread(problem.readout, weights[0].shape[0]), np.array(weights), np.array(gradients)
+        draws.spread(problem.readout, weights[0].shape[0]), np.array(weights), np.array(gradients)
     )
 
 
@@ -101,7 +90,7 @@ def cosines(rows: Array, directions: Array) -> Array:
     return np.asarray(rows @ directions.T / np.where(lengths > 0, lengths, 1.0))
 
 
-def spike(layer: Instance) -> Spike:
+def spike(layer: draws.Instance) -> Spike:
     """Estimates of the spike that all rows share, from their mean; for equal readouts.
 
     The bulk adds c / p to the squared norm of the mean of p rows, and c to that of a row.
@@ -151,16 +140,16 @@ def eigenvalues(
     >>> values.shape, int((values < 1e-12).sum(axis=1)[0])
     ((2, 40), 20)
     """
-    spiked_model(problem, beta)
+    draws.spiked_model(problem, beta)
     (ratio,) = positive("alpha", [alpha])
-    d = whole("dimension", dimension, 2, "the input dimension d")
-    n = size("alpha", float(ratio), d)
-    check_array(n, d)
-    seeds = seed_count(seeds)
+    d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
+    n = draws.size("alpha", float(ratio), d)
+    draws.check_array(n, d)
+    seeds = draws.seed_count(seeds)
     spectra = []
-    for seed in seed_sequence(rng).spawn(seeds):
+    for seed in draws.seed_sequence(rng).spawn(seeds):
         layer, inputs = seed.spawn(2)
-        instance = draw(problem, dimension=d, rng=layer, beta=beta)
+        instance = draws.draw(problem, dimension=d, rng=layer, beta=beta)
         X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(inputs))])
         features = instance.features(X)
         p = features.shape[1]
@@ -237,22 +226,22 @@ def measured_function(
     >>> learned.mean.shape
     (2, 2)
     """
-    model = spiked_model(problem, beta)
+    model = draws.spiked_model(problem, beta)
     if direction is not None:
         along = unit_vector("direction", direction, len(model.components.basis))
     elif model.geometry.r.shape[1] > 1:
         raise InvalidArgument("problem", problem, "of one spike, unless a direction is given")
     places = axis("kappa", kappa)
     (ratio,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
-    d = whole("dimension", dimension, 2, "the input dimension d")
-    seeds = seed_count(seeds)
-    count = whole("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
+    d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
+    seeds = draws.seed_count(seeds)
+    count = draws.whole_number("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
     mean, variance = np.empty((2, seeds, places.size))
-    for i, seed in enumerate(seed_sequence(rng).spawn(seeds)):
+    for i, seed in enumerate(draws.seed_sequence(rng).spawn(seeds)):
         layer, *streams = seed.spawn(4)
         data, noise, test = map(default_rng, streams)
-        instance = draw(problem, dimension=d, rng=layer, beta=beta)
-        X, component = _inputs(instance, size("alpha", float(ratio), d), data)
+        instance = draws.draw(problem, dimension=d, rng=layer, beta=beta)
+        X, component = _inputs(instance, draws.size("alpha", float(ratio), d), data)
         fits = fit_readout(
             _design(instance, X, instance.labels(X, noise, component=component)),
             np.array([len(X)]),
@@ -270,14 +259,14 @@ def measured_function(
     return MeasuredFunction(places, mean, variance)
 
 
-def _inputs(instance: Instance, samples: int, rng: Generator) -> tuple[Array, Array]:
+def _inputs(instance: draws.Instance, samples: int, rng: Generator) -> tuple[Array, Array]:
     """Inputs (n, d) of the problem's law, and their components."""
     X, component = zip(*instance.draw_inputs(samples, rng), strict=True)
     return np.concatenate(X), np.concatenate(component)
 
 
 def _given(
-    place: float, u: Array, instance: Instance, X: Array, component: Array
+    place: float, u: Array, instance: draws.Instance, X: Array, component: Array
 ) -> tuple[Array, Array]:
     """Inputs (n, d) moved to the projection ``place`` on u, each as others of its component are
     distributed there, and their weights, as components are likely there."""
@@ -287,18 +276,18 @@ def _given(
         centre = instance.inputs.means @ (frame @ u)
         beyond = instance.inputs.each_covariance - np.eye(len(frame))
         along = u + (beyond @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
-    size = np.maximum(along @ u, 1e-18)  # a component may be known along u
-    X = X + ((place - X @ u) / size[component])[:, None] * along[component]
-    likely = -((place - centre) ** 2) / (2 * size) - np.log(size) / 2
+    variance = np.maximum(along @ u, 1e-18)  # a component may be known along u
+    X = X + ((place - X @ u) / variance[component])[:, None] * along[component]
+    likely = -((place - centre) ** 2) / (2 * variance) - np.log(variance) / 2
     return X, np.exp(likely - likely.max())[component]
 
 
-def _design(instance: Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
+def _design(instance: draws.Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
     """The features of X (n, d) and the labels y as one block, as a function of the bias."""
     return lambda bias: lambda: [(instance.features(X, bias), y)]
 
 
-def _frame(instance: Instance) -> Array:
+def _frame(instance: draws.Instance) -> Array:
     """The directions (D, d) of the coordinates that have a law of their own, or of the target."""
     if instance.inputs is None:
         return instance.directions
@@ -306,7 +295,7 @@ def _frame(instance: Instance) -> Array:
     return np.eye(D, d) if instance.frame is None else instance.frame
 
 
-def _spike(problem: Problem, model: SpikedRandomFeatures, instance: Instance) -> Array:
+def _spike(problem: Problem, model: SpikedRandomFeatures, instance: draws.Instance) -> Array:
     """The direction u (d,) of the spike.
 
     The first axis of an sRF; of a network, along its mean row, which the step has moved by r u,

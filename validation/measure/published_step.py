@@ -21,7 +21,7 @@ from replica.problem import Activation, activation, positive
 from replica.problem import target as find_target
 from solvers.results import Array
 
-from ..draws import Instance, gaussian_inputs, gradient_step, seed_sequence, whole
+from ..draws import Instance, gaussian_inputs, gradient_step, seed_sequence, whole_number
 from ..fit import fit_ridge, predict
 from .networks import cosines
 
@@ -72,8 +72,8 @@ def initial_layer(
     sigma: Activation = activation(student, "student")
     teacher = find_target(target)
     T = teacher.dimension
-    d = whole("dimension", dimension, T + 1, "the input dimension d")
-    p = whole("width", width, 1, "the number of neurons p")
+    d = whole_number("dimension", dimension, T + 1, "the input dimension d")
+    p = whole_number("width", width, 1, "the number of neurons p")
     rows, readouts = map(default_rng, seed_sequence(rng).spawn(2))
     W = rows.standard_normal((p, d)) / np.sqrt(d)
     layer = Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
@@ -124,8 +124,8 @@ def single_step(
     """
     p, d = layer.W.shape
     penalty = positive("lam", lam)
-    n = whole("samples", samples, 1, "the number of samples n")
-    tests = whole("test_samples", test_samples, 1, "inputs a test error is averaged over")
+    n = whole_number("samples", samples, 1, "the number of samples n")
+    tests = whole_number("test_samples", test_samples, 1, "inputs a test error is averaged over")
     seeds = seed_sequence(rng).spawn(2)
 
     def train(width: int = p) -> Iterator[Array]:

@@ -46,7 +46,7 @@ from replica.problem import Activation, GaussianMixture, activation, positive
 from replica.steps import features_at_dimension
 from solvers.results import Array
 
-from ..draws import gradient_step, seed_sequence, whole
+from ..draws import gradient_step, seed_sequence, whole_number
 from ..fit import fit_ridge
 from .hermite_expansion import expand
 from .image_tasks import LearningTask
@@ -76,7 +76,7 @@ class Model(NamedTuple):
     noise: float
 
     def features(self, X: Array, rng: Generator) -> Array:
-        """Those of inputs (b, n), (b, k)."""
+        """Features (b, k) of inputs (b, n)."""
         values = self.student(X @ self.weights.T)
         if self.noise:
             values += np.sqrt(self.noise) * rng.standard_normal(values.shape)
@@ -116,7 +116,7 @@ def models(
 ) -> Iterator[list[Model]]:
     """The network and its Hermite models, of one draw of the first layer and its step, for every
     student in turn.  Parameters are those of :func:`side_by_side`."""
-    k, m = whole("width", width, 1, "k"), whole("samples", samples, 1, "m")
+    k, m = whole_number("width", width, 1, "k"), whole_number("samples", samples, 1, "m")
     if not 0 <= rate < np.inf:
         raise InvalidArgument("rate", rate, "finite and 0 or more")
     layer, data = seed_sequence(rng).spawn(2)
@@ -177,7 +177,7 @@ def side_by_side(
     """
     penalty = float(positive("lam", lam).item())
     test_samples = 5 * samples if test_samples is None else test_samples  # as published
-    test_samples = whole("test_samples", test_samples, 1, "of the generalisation error")
+    test_samples = whole_number("test_samples", test_samples, 1, "of the generalisation error")
     root, *streams = seed_sequence(rng).spawn(4)
     sets = list(models(task, samples=samples, rng=root, **drawn))
     train, test, fresh = map(default_rng, streams)
@@ -315,8 +315,8 @@ def along_target(task: MixtureTask) -> GaussianMixture:
     if not task.directions.shape[1]:
         return law
     known = task.directions[:K, 0]
-    beside = 1 - float(known @ known)  # of the target's direction, rounding or not
-    first = np.append(known, np.sqrt(beside)) if beside > 1e-12 else known
+    remainder = 1 - float(known @ known)  # of the target's direction, rounding or not
+    first = np.append(known, np.sqrt(remainder)) if remainder > 1e-12 else known
     axes = np.linalg.qr(np.column_stack([first, np.eye(len(first))]))[0]
     axes *= np.where(axes.T @ first < 0, -1.0, 1.0)
     wide = law.within(len(first))

@@ -109,11 +109,11 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     (shape,) = shapes
     labels = np.concatenate([labels for _, labels in pairs])
     chosen = [
-        np.concatenate([_rows(where, pixels[own == label]) for pixels, own in pairs])
+        np.concatenate([_rows(where, pixels[known == label]) for pixels, known in pairs])
         for label in (first, second)
     ]
-    for label, own in zip((first, second), chosen, strict=True):
-        if len(own) < 2:
+    for label, rows in zip((first, second), chosen, strict=True):
+        if len(rows) < 2:
             known = ", ".join(map(str, np.unique(labels)[:12]))
             allowed = f"labels with two images or more in {where} (it has {known}), not {label}"
             raise InvalidArgument("classes", classes, allowed)
@@ -152,8 +152,8 @@ def _pair(file: Path) -> tuple[Array, Array]:
     if pixels.ndim < 2:
         raise _bad(file, f"a file of images: its array has {pixels.ndim} axis, as labels have")
     stem = file.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
-    beside = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
-    labels_file = next((other for other in beside if other.is_file()), None)
+    candidates = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
+    labels_file = next((other for other in candidates if other.is_file()), None)
     if labels_file is None:
         raise _bad(file, f"images with their labels beside them, in {stem} or {stem}.gz")
     return _checked(labels_file, pixels, read_idx(labels_file))

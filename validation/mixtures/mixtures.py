@@ -33,7 +33,7 @@ from replica.problem import (
 )
 from solvers.results import Array
 
-from ..draws import whole
+from ..draws import whole_number
 
 
 class Scaling(NamedTuple):
@@ -55,7 +55,7 @@ def scaling(dimension: int, *, data_spread: float, split: float) -> Scaling:
     for name, value in (("data_spread", data_spread), ("split", split)):
         if not 0 <= value <= 1:
             raise InvalidArgument(name, value, "between 0 and 1")
-    n = float(whole("dimension", dimension, 1, "the input dimension n"))
+    n = float(whole_number("dimension", dimension, 1, "the input dimension n"))
     parts = n ** (data_spread * (1 - split)), n ** (data_spread * split)
     return Scaling(*(float(f"{part:.15g}") for part in parts))
 
@@ -97,8 +97,8 @@ class Mixture:
     @property
     def norm(self) -> float:
         """Largest eigenvalue of Sigma, the covariance of the whole mixture."""
-        whole = np.tensordot(self.proportions, self.law.covariances, axes=1)
-        return float(np.linalg.eigvalsh(whole)[-1])
+        covariance = np.tensordot(self.proportions, self.law.covariances, axes=1)
+        return float(np.linalg.eigvalsh(covariance)[-1])
 
 
 def mixture(
@@ -147,10 +147,10 @@ def mixture(
     >>> round(float(two.directions[0, 0] @ two.directions[1, 0]), 12), two.trace
     (-0.4, 59.0)
     """
-    J = whole("components", components, 1, "how many Gaussians")
+    J = whole_number("components", components, 1, "how many Gaussians")
     counts = np.broadcast_to(np.atleast_1d(spikes), (J,))
-    r = max(whole("spikes", int(count), 0, "of a component") for count in counts) or 1
-    n = whole("dimension", dimension, J * r, "as many as there are spikes")
+    r = max(whole_number("spikes", int(count), 0, "of a component") for count in counts) or 1
+    n = whole_number("dimension", dimension, J * r, "as many as there are spikes")
     L = _root(alignment, J)
     # Axes e_{k,i}; gamma_{j,i} = sum_k L_{jk} e_{k,i} has Gram matrix L L^T.
     axes = np.eye(J * r).reshape(J, r, J * r)

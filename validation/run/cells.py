@@ -28,16 +28,7 @@ from solvers import arrays
 from solvers.resources import one_thread
 from solvers.results import Array
 
-from ..draws import (
-    INPUT_BLOCK,
-    Instance,
-    draw,
-    draw_gaussian,
-    instance_of,
-    size,
-    spiked_model,
-    streams,
-)
+from .. import draws
 from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 
 
@@ -47,33 +38,33 @@ class Samples:
 
     The seeds are those of the inputs, of features that are noisy, and of the label noise; without
     the last, labels are noiseless.  Features and labels are put on the ``device``.  A share
-    ``reuse`` of the samples, in any number of the first ones, are the first of ``seen``.
+    ``reuse`` of the samples, in any number of the first ones, are the first of ``of_step``.
     """
 
-    layer: Instance
+    layer: draws.Instance
     count: int
     inputs: SeedSequence
     features: SeedSequence
     noise: SeedSequence | None
     device: str
-    seen: "Samples | None" = None
+    of_step: "Samples | None" = None
     reuse: float = 0.0
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
-        own = default_rng(self.features)
+        rng = default_rng(self.features)
         layer = self.layer
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
         for X, y in self.drawn():
             moved = arrays.to_device(X, self.device)
-            yield layer.features(moved, bias, own), arrays.to_device(y, self.device)
+            yield layer.features(moved, bias, rng), arrays.to_device(y, self.device)
 
     def drawn(self) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) and labels (b,)."""
         noise = None if self.noise is None else default_rng(self.noise)
-        pairs = (zip(*block, strict=True) for block in self.seen.drawn()) if self.seen else ()
-        seen, place = chain.from_iterable(pairs), 0
+        pairs = (zip(*block, strict=True) for block in self.of_step.drawn()) if self.of_step else ()
+        reused, place = chain.from_iterable(pairs), 0
         for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
             if noise is None:
                 y = self.layer.targets(X, component)
@@ -81,13 +72,13 @@ class Samples:
                 y = self.layer.labels(X, noise, component=component)
             before = reused_of(np.arange(place, place + len(X) + 1), self.reuse)
             for row in np.flatnonzero(np.diff(before)):
-                X[row], y[row] = next(seen)
+                X[row], y[row] = next(reused)
             place += len(X)
             yield X, y
 
 
 def reused_of(n: Any, reuse: float) -> Any:
-    """How many of the first ``n`` samples are those of the step: never more than it has."""
+    """Number of the first ``n`` samples that are samples of the step: never more than it has."""
     return np.floor(n * reuse + 1e-9).astype(int)  # but for rounding
 
 
@@ -108,7 +99,7 @@ class Rows:
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
-        most = max(1, INPUT_BLOCK // self.features.shape[1])
+        most = max(1, draws.INPUT_BLOCK // self.features.shape[1])
         for start in range(0, self.count, most):
             rows = self.rows[start : start + most]
             parts = self.features[rows], self.labels[rows]
@@ -137,7 +128,7 @@ SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every ce
 
 
 class Simulated(StrEnum):
-    """What is drawn of a problem."""
+    """Models of a problem that can be drawn."""
 
     network = "network"
     srf = "srf"
@@ -153,7 +144,7 @@ class Fixed(StrEnum):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What all cells of a Monte Carlo share, in plain values: it travels to workers.
+    """Parameters that all cells of a Monte Carlo share, in plain values: they travel to workers.
 
     ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.  Of a given
     layer and of given features there are ``samples`` in the place of ``alpha``; the dimension of
@@ -178,7 +169,7 @@ class Experiment:
     @property
     def model(self) -> SpikedRandomFeatures:
         """The sRF that the theory makes of the problem."""
-        return spiked_model(self.problem, self.beta)
+        return draws.spiked_model(self.problem, self.beta)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -202,7 +193,7 @@ class Experiment:
 
     @property
     def trained(self) -> dict[str, bool]:
-        """What is trained beside the readout's weights."""
+        """Parameters trained in addition to the readout's weights."""
         of = self.problem if self.samples else self.model
         return {"intercept": of.intercept, "train_bias": not self.samples and of.train_bias}
 
@@ -211,19 +202,19 @@ class Experiment:
         """Training samples n at every alpha, (A,) of int."""
         if self.samples:
             return np.array(self.samples)
-        return np.array([size("alpha", ratio, self.dimension) for ratio in self.alpha])
+        return np.array([draws.size("alpha", ratio, self.dimension) for ratio in self.alpha])
 
     @property
     def step_samples(self) -> int:
         """Samples n0 of the first step."""
-        return size("alpha0", self.problem.schedule[0][0], self.dimension)
+        return draws.size("alpha0", self.problem.schedule[0][0], self.dimension)
 
     @property
     def width(self) -> int:
         """The number of neurons p."""
         if self.samples:
             return int(self.problem.width)
-        return size("beta", self.model.beta, self.dimension)
+        return draws.size("beta", self.model.beta, self.dimension)
 
     def seed(self, index: int) -> SeedSequence:
         """The seed of one cell."""
@@ -260,7 +251,7 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
 def draw_samples(
     experiment: Experiment, index: int
 ) -> tuple[Samples | Rows, Samples | Rows, Samples | Rows]:
-    """What one seed trains on, and what it is tested on: noiseless targets, and labels."""
+    """Training samples of one seed, and test samples with noiseless targets, and with labels."""
     device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
@@ -279,9 +270,11 @@ def draw_samples(
     layer = draw_layer(experiment, index)
     train = Samples(layer, count, inputs, features, noise, device)
     if experiment.reuse:
-        _, *own = streams(layer_seed(experiment, index))
-        seen = replace(train, count=experiment.step_samples, inputs=own[0], noise=own[1])
-        train = replace(train, seen=seen, reuse=experiment.reuse)
+        _, *step_streams = draws.streams(layer_seed(experiment, index))
+        of_step = replace(
+            train, count=experiment.step_samples, inputs=step_streams[0], noise=step_streams[1]
+        )
+        train = replace(train, of_step=of_step, reuse=experiment.reuse)
     inputs, features, noise = unseen
     test = Samples(layer, experiment.test_samples, inputs, features, None, device)
     return train, test, replace(test, noise=noise)
@@ -292,14 +285,14 @@ def layer_seed(experiment: Experiment, index: int) -> SeedSequence:
     return experiment.seed(index).spawn(1)[0]
 
 
-def draw_layer(experiment: Experiment, index: int) -> Instance:
+def draw_layer(experiment: Experiment, index: int) -> draws.Instance:
     """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
     rng = layer_seed(experiment, index)
     if experiment.simulated is Fixed.layer:
-        return instance_of(problem)
+        return draws.instance_of(problem)
     if experiment.simulated is Simulated.gaussian:
-        return draw_gaussian(experiment.model, dimension=d, rng=rng)
+        return draws.draw_gaussian(experiment.model, dimension=d, rng=rng)
     if experiment.simulated is Simulated.srf:
-        return draw(experiment.model, dimension=d, rng=rng)
-    return draw(problem, dimension=d, rng=rng, beta=experiment.beta)
+        return draws.draw(experiment.model, dimension=d, rng=rng)
+    return draws.draw(problem, dimension=d, rng=rng, beta=experiment.beta)

@@ -25,7 +25,7 @@ from replica.problem import Problem, check_device, positive
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import INPUT_BLOCK, MOST, seed_count, seed_sequence, size, spiked_model, whole
+from ..draws import INPUT_BLOCK, MOST, seed_count, seed_sequence, size, spiked_model, whole_number
 from . import store as cell_store
 from .cells import Experiment, Fixed, Simulated, run_cell
 from .simulation import Simulation
@@ -55,7 +55,7 @@ def plan(
     if test_samples is not None:
         most = known["test_samples"] if isinstance(problem, FeatureSample) else MOST
         meaning = "inputs a test error is averaged over"
-        known["test_samples"] = whole("test_samples", test_samples, 1, meaning, most)
+        known["test_samples"] = whole_number("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root.entropy,
@@ -99,7 +99,7 @@ def _drawn(
             raise InvalidArgument("alpha0", "alpha", allowed)
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
-    d = whole("dimension", dimension, 2, "the input dimension d")
+    d = whole_number("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
     tests = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
     try:
@@ -131,7 +131,9 @@ def _given(
         samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else MOST
     meaning = "samples of the readout"
-    counts = tuple(whole("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist())
+    counts = tuple(
+        whole_number("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist()
+    )
     if not counts:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
@@ -319,7 +321,7 @@ def simulate(
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
     limit = byte_count("memory", memory)
     check_memory(experiment, limit)
-    processes = None if workers is None else whole("workers", workers, 1, "processes")
+    processes = None if workers is None else whole_number("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:

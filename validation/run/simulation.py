@@ -87,7 +87,7 @@ class Simulation(Displayed):
 
     @property
     def problem(self) -> Problem | Given:
-        """What was simulated."""
+        """The simulated problem."""
         problem: Problem | Given = self.experiment.problem
         return problem
 
@@ -114,7 +114,7 @@ class Simulation(Displayed):
 
     @property
     def axes(self) -> dict[str, Array]:
-        """Where errors are: alpha, or the samples of what is given, and lam."""
+        """Axes of the errors: alpha, or the samples of what is given, and lam."""
         given = self.experiment.samples
         return ({"samples": self.samples} if given else {"alpha": self.alpha}) | {"lam": self.lam}
 
@@ -125,7 +125,7 @@ class Simulation(Displayed):
 
     @property
     def loss(self) -> Loss:
-        """What the readout minimises."""
+        """Loss that the readout minimises."""
         return self.experiment.loss
 
     @property
@@ -189,7 +189,7 @@ class Simulation(Displayed):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What, beside the settings, it takes to run the simulation again."""
+        """Values that, with the settings, it takes to run the simulation again."""
         of = self.experiment
         return {
             "simulated": str(of.simulated),

@@ -41,8 +41,8 @@ Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told a
 def describe_cells(
     experiment: Experiment, indices: Iterable[int], key: str | None = None
 ) -> dict[int, dict[str, Any]]:
-    """Of each cell, by the index of its seed, everything its errors depend on, and the versions of
-    library and method.
+    """Descriptions of cells, by the index of the seed: everything that errors depend on, and the
+    versions of library and method.
 
     The ``key`` stands for functions that do not return the same twice; InvalidArgument if there
     are such functions and no key.
@@ -175,9 +175,7 @@ def file_of(folder: Path, cell: Description) -> Path:
 
 
 def read(
-    folder: Path,
-    cells: Mapping[Name, Description],
-    shape: tuple[int, ...],
+    folder: Path, cells: Mapping[Name, Description], shape: tuple[int, ...]
 ) -> dict[Name, Array]:
     """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``, NaN where
     nothing was measured; files that are damaged or cannot be read are reported, and count as
