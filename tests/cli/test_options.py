@@ -113,8 +113,9 @@ def test_tab_completion_in_a_shell(program):
 @pytest.mark.parametrize("command", ["curve", "readout", "bounds", "optimum", "spectrum",
                                      "staircase", "compare", "simulate"])  # fmt: skip
 def test_the_help_names_the_same_in_python(command):
-    program = "validation" if command in ("compare", "simulate") else "replica"
-    about = getattr(import_module(f"{program}.cli.{command}"), command).__doc__
+    simulated = command in ("compare", "simulate")
+    program, module = ("validation", "commands") if simulated else ("replica", command)
+    about = getattr(import_module(f"{program}.cli.{module}"), command).__doc__
     (line,) = re.findall(r"In Python: (.*?)\n\n", about, re.DOTALL)
     names = re.findall(rf"\b{program}\.(\w+)", line)
     assert names
