@@ -155,6 +155,20 @@ class Problem(ABC):
             )
             raise InvalidArgument("reuse", self.reuse, allowed)
 
+    @property
+    def at_own_dimension(self) -> bool:
+        """Whether this is a network at a finite dimension, with loadings of order 1/sqrt(d)."""
+        return False
+
+    def refuse_own_dimension(self) -> None:
+        """Raise InvalidArgument for a network at its own dimension, in functions of the limit."""
+        if self.at_own_dimension:
+            allowed = (
+                "inf here: solve, learning_curve, optimal_lambda and optimal_eta cover a network "
+                "at its own dimension"
+            )
+            raise InvalidArgument("dimension", getattr(self, "dimension"), allowed)
+
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
         if self.labels.channel:

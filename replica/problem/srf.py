@@ -217,6 +217,14 @@ class SpikedRandomFeatures(Problem):
         return None if self.origin is None else self.origin.rows
 
     @property
+    def at_own_dimension(self) -> bool:
+        """Whether this is a network at a finite dimension, with loadings of order 1/sqrt(d).
+
+        Where samples of the step are reused, a finite dimension is the price of m alone.
+        """
+        return self.rows is not None and np.isfinite(self.dimension) and not self.reuse
+
+    @property
     def step(self) -> Any:
         """The GradientStep that made the model, or None."""
         return None if self.origin is None else self.origin.step

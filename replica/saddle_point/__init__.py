@@ -1,6 +1,7 @@
 """Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
+from .correlated import CorrelatedGroup
 from .damped import solve_damped
 from .local_field import (
     THINNEST_FIELD,
@@ -28,6 +29,7 @@ __all__ = [
     "SMALLEST_ERROR",
     "THINNEST_FIELD",
     "Conjugates",
+    "CorrelatedGroup",
     "Errors",
     "Field",
     "Overlaps",

@@ -1,0 +1,107 @@
+"""The theory of a network at its own dimension, at many points.  docs/theory.md 23"""
+
+from typing import Any
+
+import numpy as np
+
+from solvers.resources import check_time, deadline
+from solvers.results import Array, Rows, Status
+
+from ..convex import Evaluation, Loss, solve_on_growing_tables
+from ..equivalence import Table
+from ..errors import InvalidArgument
+from ..problem import Model
+from ..saddle_point import Conjugates, Overlaps
+from ..steps import reason_not_at_dimension
+from .readout import solve_readouts
+from .tabulate import table_at_dimension
+
+QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
+CHUNK = 2**17  # points times nodes handled at once: 1 MB an array
+
+
+def evaluate_at_dimension(
+    model: Model,
+    limit: Evaluation,
+    alpha: Array,
+    lam: Array,
+    loss: Loss,
+    tol: float | None,
+    time_limit: float,
+) -> Evaluation:
+    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,), of a network at its own
+    dimension.
+
+    Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
+    which the rounding of steep features by few nodes nearly cancels.
+
+    Raises
+    ------
+    InvalidArgument
+        If this theory does not cover the model or the loss.
+    """
+    check_covered(model, loss)
+    found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
+    found.overlaps, found.conjugates = _unknown(len(alpha))
+    ratios = np.full((3, len(alpha)), np.nan)
+    of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
+
+    def tables_for(level: int, _: Rows) -> tuple[Table, Table] | None:
+        at = table_at_dimension(model, model.dimension, level)
+        in_limit = table_at_dimension(model, np.inf, level)
+        return None if at is None or in_limit is None else (at, in_limit)
+
+    def solve_on(tables: tuple[Table, Table], points: Rows, _: Any) -> Rows:
+        size = max(1, CHUNK // tables[0].weights.size)
+        for rows in np.array_split(points, -(-len(points) // size)):
+            check_time()
+            V = np.stack([limit.overlaps.V1[rows, 0, 0], limit.overlaps.V2[rows, 0]], axis=1)
+            at, in_limit = (solve_readouts(one, alpha[rows], lam[rows], V) for one in tables)
+            pairs = (*at.errors, at.wrong), (*in_limit.errors, in_limit.wrong)
+            ratio = np.array(pairs[0]) / np.array(pairs[1])
+            change = np.nan_to_num(np.abs(ratio / ratios[:, rows] - 1)[:2].max(axis=0), nan=np.inf)
+            ratios[:, rows] = ratio
+            test, train, wrong = of_limit[:, rows] * ratio
+            found.store(
+                rows,
+                test_error=test,
+                train_error=train,
+                loss_error=(test + tables[0].noise) / 2,
+                train_loss=train / 2,
+                classification_error=wrong,
+                residual=at.residual,
+                quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
+                iterations=np.full(len(rows), at.passes),
+                nodes=np.full(len(rows), tables[0].weights.size),
+                converged=at.residual <= RESIDUAL_TOLERANCE,
+                open=~(change <= tol),
+            )
+            found.overlaps.V1[rows, 0, 0], found.overlaps.V2[rows, 0] = at.V.T
+            found.overlaps.m[rows] = at.m[:, :1]
+        return points[found.open[points] & found.converged[points]]
+
+    known = np.flatnonzero(limit.converged)
+    found.flag(~limit.converged, Status.NO_PROGRESS)
+    found.status[~limit.converged] = limit.status[~limit.converged]
+    with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
+        solve_on_growing_tables(found, known, tables_for, solve_on)
+    found.close(RESIDUAL_TOLERANCE)
+    return found
+
+
+def check_covered(model: Model, loss: Loss) -> None:
+    """Raise InvalidArgument unless the theory covers ``model`` and ``loss``."""
+    reason = "" if model.step is None else reason_not_at_dimension(model.step)
+    if not loss.is_square or model.labels.channel:
+        reason = "losses other than the square, and labels +-1 at random"
+    if reason:
+        allowed = f"inf here: the theory of a network at its own dimension does not cover {reason}"
+        raise InvalidArgument("dimension", model.dimension, allowed)
+
+
+def _unknown(count: int) -> tuple[Overlaps, Conjugates]:
+    """Overlaps and conjugates of points, NaN: of them V1, V2 and m are stored."""
+    shapes = (1, 1), (1,), (1,), (1, 1), (1, 1), (1, 1), (1,)
+    conjugate = (1, 1), (1,), (1,), (1, 2), (1, 1), (1,)
+    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))
