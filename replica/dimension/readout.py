@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from solvers.newton import newton
-from solvers.results import Array, Rows, largest_modulus
+from solvers.results import Array, Rows
 
 from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, Errors, Susceptibility, penalty_on_m, ridge
@@ -84,7 +84,9 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
     def system(U: Array, rows: Rows) -> tuple[Array, Array]:
         return LeveragedGroup(table, leverage[rows]).log_residual(U, alpha[rows], lam[rows])
 
-    for passes in range(1, MOST_PASSES + 1):
+    passes = 0
+    while passes < MOST_PASSES:
+        passes += 1
         found = newton(system, V, tol=1e-12)
         V, group = found.value, LeveragedGroup(table, leverage)
         R = group.shrinkage(V)

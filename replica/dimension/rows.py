@@ -14,7 +14,8 @@ from ..problem import Model
 from ..saddle_point import TabulatedRows
 
 NORM = 1  # index of the row norms delta among the special directions
-FIT_POINTS, FIT_DEGREE = 9, 5  # values of q, and the polynomial through C(q) at them
+# values of q over the inverse of the largest covariance, and the polynomial through C(q) there
+FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class LoadedRows(TabulatedRows):
         """C_FF, C_F_ C_F_^T and C_F_ C__ C_F_^T, with _ for the directions of the bulk.
         Eq. (23.1)"""
         largest = np.linalg.eigvalsh(self._on_coordinates(np.zeros(1))[0][0])[-1]
-        q = 0.02 * np.arange(1, FIT_POINTS + 1) / largest
+        q = FIT_STEP / largest * np.arange(FIT_POINTS)
         C = self._on_coordinates(q)[0]
         powers = np.vander(q / q[-1], FIT_DEGREE + 1, increasing=True)
         fit = np.linalg.lstsq(powers, C.reshape(len(q), -1), rcond=None)[0]
@@ -66,7 +67,7 @@ class LoadedRows(TabulatedRows):
         C, through_bulk, twice = self._at_zero
         others = np.delete(np.arange(len(C)), NORM)
         within = C[np.ix_(others, others)]
-        # a left eigenvector of C E[kappa kappa^T]: t.v is the coordinate of a row v that it enlarges
+        # a left eigenvector of C E[kappa kappa^T]: t.v is a row's coordinate of largest effect
         values, vectors = np.linalg.eig(self.second @ within)
         t = np.zeros(len(C))
         t[others] = vectors[:, np.argmax(values.real)].real

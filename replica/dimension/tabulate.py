@@ -1,10 +1,24 @@
-"""Tables of a network at its own dimension: a node of a row's loadings is a member of the one kind
-of neurons, and its share is the node's weight.  docs/theory.md 23"""
+"""Tables of a network at its own dimension.  docs/theory.md 23
 
+A row's loadings s on kappa and b are Gaussian, of covariance C / d.  At an input x the mean feature
+mu_0(r kappa_u + s.x) of neurons with loadings s is a function of them, which Hermite polynomials
+expand: with standard normal coordinates, in which s.x = sum_k z_k a_k(x) of variance v(x),
+
+    mu_0(r kappa_u + s.x) = sum_n He_n(z) O_n(x),    O_n = F_|n| prod_k a_k^n_k / n_k!^(1/2),
+    F_n = E mu_0^(n)(r kappa_u + v^(1/2) z),                                          (23.4)
+
+with normalised He_n.  A readout that is a function of the loadings has a coefficient for each, of
+the price of m; but of degree 1 it is theta.
+"""
+
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermevander
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
@@ -17,36 +31,31 @@ from .rows import LoadedRows, loaded_rows
 
 
 class Sizes(NamedTuple):
-    """Numbers of nodes of the rules of one level.
+    """Numbers of nodes of the rule for the inputs at one level.
 
     Attributes
     ----------
-    labels, spike, noise
-        Along a coordinate of the labels, the rest of u, and the noise direction b.
-    loadings
-        Along the leading directions of the loadings.
+    coordinates, noise
+        Along a coordinate of the labels or the rest of u, and along the noise direction b.
     points
         Points of a quasi-Monte-Carlo rule, for three coordinates of the labels or more.
     """
 
-    labels: int
-    spike: int
+    coordinates: int
     noise: int
-    loadings: tuple[int, ...]
     points: int
 
 
-LEVELS = (
-    Sizes(10, 6, 5, (5, 5, 5), 2**12),
-    Sizes(12, 8, 6, (7, 5, 5), 2**13),
-    Sizes(16, 10, 8, (9, 7, 7), 2**14),
-)
+LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
+ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
-KNOTS = 6000  # of the splines through the student's Gaussian means
-SMALLEST_GAIN = 1e-5  # of a function of the inputs that the table keeps
+LOADING_NODES = 32  # of the rule for s.x at an input
+KNOTS = 6000  # of the spline through mu_0
+HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-9  # of the functions of loadings, relative to mu_0
+SMALLEST_GAIN = 1e-5  # of a function of the inputs that the table has
 
 
-@lru_cache(maxsize=8)  # a table takes some 10 MB
+@lru_cache(maxsize=6)  # a table takes some 10 MB
 def table_at_dimension(model: Model, dimension: float, level: int) -> Table | None:
     """Table of a network at an input ``dimension`` or in the limit, of one of ``LEVELS``; None past
     the last."""
@@ -67,19 +76,21 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> Table:
     places, weights = components.places_and_weights(_input_rule(D, n - D, sizes))
     kappa = components.projection_means(places)[: n + 1]
     labels = components.moments(model.labels.combined_mean, places)
-    loadings, nodes, shares = _loadings(rows, dimension, sizes)
     geometry: Any = model.geometry
+    c = float(geometry.c[0])
     along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
-    mean, slope, square, by_norm = _averages(model, along_u, loadings @ kappa, float(geometry.c[0]))
-    first = (nodes.T * shares) @ mean  # Hermite degree 1, which theta has
-    average = shares @ mean
-    beyond = np.sqrt(shares)[:, None] * (mean - average - nodes @ first)
-    mu1, variance = shares @ slope, shares @ (square - mean**2)
-    mu2sq = np.maximum(variance - geometry.c[0] * mu1**2, 0.0)
-    offsets = np.vstack([average, _leading(beyond, weights, dimension, weights @ mu2sq)])
+    axes = _loading_axes(rows, dimension) @ kappa
+    variance = c + (axes**2).sum(axis=0)
+    features = model.student.moments(along_u, variance)
+    mu1 = features.first / np.sqrt(variance)
+    by_norm = model.student.second_hermite(along_u, variance) / (2 * variance)
+    hermite, of_rows = _loading_functions(model, along_u, axes, weights, c)
+    square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
+    mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
+    offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
     special = mu1 * kappa
     if model.rows is not None and model.rows.v > 0:
-        special = np.insert(special, 1, shares @ by_norm, axis=0)
+        special = np.insert(special, 1, by_norm, axis=0)
     count, N, one = len(offsets), len(weights), np.ones(1)
     constant = np.ones((int(model.intercept), N))
     return Table(
@@ -114,45 +125,57 @@ def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
 
         points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(points), np.full(sizes.points, 1 / sizes.points))
-    counts = [sizes.labels] * coordinates + [sizes.spike] * rest + [sizes.noise]
-    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)))
+    count = sizes.coordinates * (ON_A_LINE if coordinates == 1 else 1)
+    rules = *[gauss_hermite(count)] * (coordinates + rest), gauss_hermite(sizes.noise)
+    return drop_light_nodes(tensor_rule(*rules))
 
 
-def _loadings(rows: LoadedRows, dimension: float, sizes: Sizes) -> tuple[Array, Array, Array]:
-    """Nodes of a row's loadings (J, n + 1), in standard normal coordinates (J, k), and weights
-    (J,).
-
-    These are along the leading eigenvectors of the variance of s.x over rows s and inputs x.  In
-    the limit all loadings are 0.
-    """
+def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
+    """Vectors (k, n + 1) whose products a_k with an input are the coefficients in s.x of
+    independent standard normal coordinates of the loadings, those of largest E a_k^2 first."""
     C = rows.loading_covariance
-    if np.isinf(dimension):
-        return np.zeros((1, len(C))), np.zeros((1, 1)), np.ones(1)
     second = np.eye(len(C))
     second[:-1, :-1] = rows.second
     values, vectors = np.linalg.eigh(C)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1][:, : len(sizes.loadings)]
-    rule = tensor_rule(*map(gauss_hermite, sizes.loadings[: leading.shape[1]]))
-    return rule.nodes @ (root @ leading).T / np.sqrt(dimension), rule.nodes, rule.weights
+    leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1]
+    return np.asarray((root @ leading).T / np.sqrt(dimension))
 
 
-def _averages(model: Model, along_u: Array, shift: Array, c: float) -> list[Array]:
-    """Gaussian means at pre-activations ``along_u`` (N,) plus ``shift`` (J, N): mu_0, mu_1,
-    E sigma^2 and d mu_0 / d c, (J, N) each."""
+def _loading_functions(
+    model: Model, along_u: Array, axes: Array, weights: Array, c: float
+) -> tuple[Array, Array]:
+    """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N); and
+    the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
+    sd, rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
+    at = along_u + np.multiply.outer(rule.nodes, sd)
+    knots = np.linspace(at.min() - 1e-6, at.max() + 1e-6, KNOTS)
+    mu0 = CubicSpline(knots, model.student.moments(knots, c).mean)(at)
+    degrees = list(_degrees((axes**2) @ weights / c))
+    highest = max(map(len, degrees), default=0)
+    # E He_n(z) mu_0 = sd^n F_n
+    coefficients = (hermevander(rule.nodes, highest) * rule.weights[:, None]).T @ mu0
+    unit = axes / np.where(sd > 0, sd, 1.0)
+    functions = [
+        coefficients[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
+    ]
+    return np.array(functions).reshape(len(functions), len(weights)), rule.weights @ mu0**2
 
-    def means(x: Array) -> Array:
-        mean, first, variance = model.student.moments(x, c)
-        square = mean**2 + first**2 + variance + model.feature_noise
-        by_norm = model.student.second_hermite(x, c) / (2 * c)
-        return np.array([mean, first / np.sqrt(c), square, by_norm])
 
-    at = along_u + shift
-    if at.size <= KNOTS:
-        return list(means(at.ravel()).reshape(4, *at.shape))
-    margin = 1e-9 * (1 + np.abs(at).max())
-    knots = np.linspace(at.min() - margin, at.max() + margin, KNOTS)
-    return list(CubicSpline(knots, means(knots), axis=1)(at))
+def _degrees(sizes: Array) -> Iterator[tuple[int, ...]]:
+    """Sorted indices of the coordinates in products of two or more, (0, 0, 2) for z_0^2 z_2, that
+    are not too small at ``sizes`` (k,) of E a_k^2 / c."""
+    shares = sizes / (1 + sizes.sum())
+    for degree in range(2, HIGHEST_DEGREE + 1):
+        for n in combinations_with_replacement(range(len(sizes)), degree):
+            multinomial = factorial(degree) / _root_of_factorials(n) ** 2
+            if multinomial * shares[list(n)].prod() > SMALLEST_TERM:
+                yield n
+
+
+def _root_of_factorials(n: tuple[int, ...]) -> float:
+    """Root of the product of n_k!."""
+    return float(np.sqrt(prod(factorial(n.count(k)) for k in set(n))))
 
 
 def _leading(functions: Array, weights: Array, dimension: float, noise: float) -> Array:
@@ -161,8 +184,8 @@ def _leading(functions: Array, weights: Array, dimension: float, noise: float) -
     The gain of one is its second moment times the dimension over the mean of mu_2^2, to which the
     readout's responses are compared.
     """
-    if len(functions) == 1:
-        return functions[:0]
+    if not len(functions):
+        return functions
     gram = (functions * weights) @ functions.T
     values, vectors = np.linalg.eigh(gram)
     kept = values * dimension > SMALLEST_GAIN * max(noise, 1e-12)
