@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermevander
-from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
+from solvers.chebyshev import interpolated
 from solvers.results import Array
 from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
@@ -50,7 +50,6 @@ LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
-KNOTS = 6000  # of the spline through mu_0
 HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-9  # of the functions of loadings, relative to mu_0
 SMALLEST_GAIN = 1e-5  # of a function of the inputs that the table has
 
@@ -149,8 +148,7 @@ def _loading_functions(
     the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
     sd, rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
     at = along_u + np.multiply.outer(rule.nodes, sd)
-    knots = np.linspace(at.min() - 1e-6, at.max() + 1e-6, KNOTS)
-    mu0 = CubicSpline(knots, model.student.moments(knots, c).mean)(at)
+    (mu0,) = interpolated(lambda x: model.student.moments(x, c).mean[None], at)
     degrees = list(_degrees((axes**2) @ weights / c))
     highest = max(map(len, degrees), default=0)
     # E He_n(z) mu_0 = sd^n F_n

@@ -90,7 +90,7 @@ def evaluate(
         return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
-    if model.at_own_dimension:
+    if np.isfinite(model.own_dimension):
         check_covered(model, minimised)
         limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
         return evaluate_at_dimension(model, limit, alpha, lam, minimised, tol, seconds)
@@ -137,7 +137,7 @@ def chooses_table(model: SpikedRandomFeatures) -> bool:
     """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
     labels are +-1 at random, samples reused, or a network is at its own dimension, which ridge
     regression's equations do not cover."""
-    special = model.reuse > 0 or model.at_own_dimension
+    special = model.reuse > 0 or np.isfinite(model.own_dimension)
     return model.train_bias or model.labels.channel or special
 
 

@@ -156,18 +156,18 @@ class Problem(ABC):
             raise InvalidArgument("reuse", self.reuse, allowed)
 
     @property
-    def at_own_dimension(self) -> bool:
-        """Whether this is a network at a finite dimension, with loadings of order 1/sqrt(d)."""
-        return False
+    def own_dimension(self) -> float:
+        """Input dimension of a network with loadings of order 1/sqrt(d); inf of other problems."""
+        return np.inf
 
     def refuse_own_dimension(self) -> None:
         """Raise InvalidArgument for a network at its own dimension, in functions of the limit."""
-        if self.at_own_dimension:
+        if np.isfinite(self.own_dimension):
             allowed = (
                 "inf here: solve, learning_curve, optimal_lambda and optimal_eta cover a network "
                 "at its own dimension"
             )
-            raise InvalidArgument("dimension", getattr(self, "dimension"), allowed)
+            raise InvalidArgument("dimension", self.own_dimension, allowed)
 
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""

@@ -217,12 +217,12 @@ class SpikedRandomFeatures(Problem):
         return None if self.origin is None else self.origin.rows
 
     @property
-    def at_own_dimension(self) -> bool:
-        """Whether this is a network at a finite dimension, with loadings of order 1/sqrt(d).
+    def own_dimension(self) -> float:
+        """Input dimension of a network with loadings of order 1/sqrt(d); inf of other models.
 
         Where samples of the step are reused, a finite dimension is the price of m alone.
         """
-        return self.rows is not None and np.isfinite(self.dimension) and not self.reuse
+        return np.inf if self.rows is None or self.reuse else self.dimension
 
     @property
     def step(self) -> Any:

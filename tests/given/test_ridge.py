@@ -16,7 +16,7 @@ from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
-from solvers.rules import gauss_hermite, tensor_rule
+from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
 
 TIGHT = 1e-12
