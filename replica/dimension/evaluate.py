@@ -11,8 +11,7 @@ from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..equivalence import Table
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import Conjugates, Overlaps
-from ..steps import reason_not_at_dimension
+from ..saddle_point import Conjugates, Overlaps, TabulatedRows
 from .readout import solve_readouts
 from .tabulate import table_at_dimension
 
@@ -89,14 +88,27 @@ def evaluate_at_dimension(
     return found
 
 
+def reason_not_at_dimension(model: Model, loss: Loss) -> str:
+    """The reason why the theory of a network at its own dimension does not cover a ``model`` or a
+    ``loss``; empty if it does, or if the model is no such network."""
+    if np.isinf(model.own_dimension):
+        return ""
+    rows: Any = model.rows
+    reasons = {
+        "several readout values or biases": not isinstance(
+            rows.covariance_of(np.zeros(1, np.int64)), TabulatedRows
+        ),
+        "losses other than the square": not loss.is_square,
+        "labels +-1 at random": model.labels.channel,
+    }
+    known = "the theory of a network at its own dimension does not cover"
+    return next((f"{known} {name}" for name, holds in reasons.items() if holds), "")
+
+
 def check_covered(model: Model, loss: Loss) -> None:
     """Raise InvalidArgument unless the theory covers ``model`` and ``loss``."""
-    reason = "" if model.step is None else reason_not_at_dimension(model.step)
-    if not loss.is_square or model.labels.channel:
-        reason = "losses other than the square, and labels +-1 at random"
-    if reason:
-        allowed = f"inf here: the theory of a network at its own dimension does not cover {reason}"
-        raise InvalidArgument("dimension", model.dimension, allowed)
+    if reason := reason_not_at_dimension(model, loss):
+        raise InvalidArgument("dimension", model.dimension, f"inf here: {reason}")
 
 
 def _unknown(count: int) -> tuple[Overlaps, Conjugates]:

@@ -132,7 +132,8 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
     variance = np.maximum(error - gap**2 - table.spread - table.noise, 1e-300)
     wrong = ndtr(-y * (y - gap) / np.sqrt(variance)) @ w
     errors = Errors(error @ w - table.noise, (R2 * error) @ w)  # Eq. (4.11)
-    return Readouts(V, coefficients[:, :count], errors, wrong, found.residual, passes)
+    residual = np.maximum(found.residual, settled)
+    return Readouts(V, coefficients[:, :count], errors, wrong, residual, passes)
 
 
 def _prior_roots(table: Table, alpha: Array, V: Array, susceptibility: Susceptibility) -> Array:

@@ -146,6 +146,8 @@ def _loading_functions(
 ) -> tuple[Array, Array]:
     """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N); and
     the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
+    if not axes.any():  # the limit
+        return np.zeros((0, len(weights))), model.student.moments(along_u, c).mean ** 2
     sd, rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
     at = along_u + np.multiply.outer(rule.nodes, sd)
     (mu0,) = interpolated(lambda x: model.student.moments(x, c).mean[None], at)

@@ -2,7 +2,7 @@
 
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep, model_of
-from .network import THEORIES, NetworkRows, reason_not_at_dimension, reason_not_covered
+from .network import THEORIES, NetworkRows, reason_not_covered
 from .one_step import mean_output
 from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
 from .row_steps import row_steps as batches_of_steps
@@ -28,7 +28,6 @@ __all__ = [
     "first_sample_weights",
     "mean_output",
     "model_of",
-    "reason_not_at_dimension",
     "reason_not_covered",
     "staircase",
 ]

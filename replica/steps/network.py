@@ -144,12 +144,6 @@ def reason_not_reused(step: Step) -> str:
     return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""
 
 
-def reason_not_at_dimension(step: Step) -> str:
-    """What the theory of a network at its own dimension does not cover of ``step``; empty if
-    nothing."""
-    return "several readout values or biases" if _several_kinds(step) else ""
-
-
 def _most_readouts(step: Step) -> int:
     """Largest number of values for a continuous readout.
 

@@ -107,7 +107,7 @@ def compare(
         simulated=simulated,
         **options,
     )
-    taken = taken.at(simulation.dimension)
+    taken = taken.at(simulation.dimension, simulation.loss)
     allowed: Any = allowance
     if allowance is None:
         of_each, of_size = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
