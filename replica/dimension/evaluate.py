@@ -11,8 +11,8 @@ from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..equivalence import Table
 from ..errors import InvalidArgument
 from ..problem import Model
-from ..saddle_point import Conjugates, Overlaps, TabulatedRows
-from .readout import solve_readouts
+from ..saddle_point import Conjugates, Overlaps, TabulatedRows, field_at_nodes, ridge
+from .readout import class_error, solve_readouts
 from .tabulate import table_at_dimension
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
@@ -55,9 +55,8 @@ def evaluate_at_dimension(
         for rows in np.array_split(points, -(-len(points) // size)):
             check_time()
             V = np.stack([limit.overlaps.V1[rows, 0, 0], limit.overlaps.V2[rows, 0]], axis=1)
-            at, in_limit = (solve_readouts(one, alpha[rows], lam[rows], V) for one in tables)
-            pairs = (*at.errors, at.wrong), (*in_limit.errors, in_limit.wrong)
-            ratio = np.array(pairs[0]) / np.array(pairs[1])
+            at = solve_readouts(tables[0], alpha[rows], lam[rows], V)
+            ratio = np.array([*at.errors, at.wrong]) / _limit(tables[1], alpha[rows], lam[rows])
             change = np.nan_to_num(np.abs(ratio / ratios[:, rows] - 1)[:2].max(axis=0), nan=np.inf)
             ratios[:, rows] = ratio
             test, train, wrong = of_limit[:, rows] * ratio
@@ -109,6 +108,13 @@ def check_covered(model: Model, loss: Loss) -> None:
     """Raise InvalidArgument unless the theory covers ``model`` and ``loss``."""
     if reason := reason_not_at_dimension(model, loss):
         raise InvalidArgument("dimension", model.dimension, f"inf here: {reason}")
+
+
+def _limit(table: Table, alpha: Array, lam: Array) -> Array:
+    """Test, training and classification errors in the limit on a ``table``, (3, P)."""
+    found = ridge.solve_points(table, alpha, lam)
+    field = field_at_nodes(ridge.responses_of(table), found.overlaps)
+    return np.array([*found.errors, class_error(table, field.centre, field.variance)])
 
 
 def _unknown(count: int) -> tuple[Overlaps, Conjugates]:

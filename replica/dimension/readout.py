@@ -78,7 +78,7 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
     phi, w, y = table.regressors, table.weights, table.h
-    leverage, is_limit = np.zeros((len(alpha), len(w))), np.isinf(table.dimension)
+    leverage = np.zeros((len(alpha), len(w)))
     scale = 1 / (alpha * table.dimension)
 
     def system(U: Array, rows: Rows) -> tuple[Array, Array]:
@@ -95,9 +95,6 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
         within = root.swapaxes(1, 2) @ _averages(phi, w * R) @ root
         inner = np.linalg.inv(np.eye(len(phi)) + within)
         H_inverse = root @ inner @ root.swapaxes(1, 2)
-        if is_limit:
-            settled = np.zeros(len(V))
-            break
         new = _quadratic(scale[:, None, None] * H_inverse, phi)
         settled = np.abs(new - leverage).max(axis=1) / (1 + new.max(axis=1))
         leverage = new
@@ -120,20 +117,25 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
         X2 = X2 + (alpha / table.beta * through / V[:, 1])[:, None]
         Q = group.second_moments(V, alpha, lam, group.pack(X1, X2))  # Eq. (4.10)
         error = known + group.at_nodes(Q)
-        if is_limit:
-            break
         change = H_inverse @ _averages(phi, w * R2 * error) @ H_inverse
         change += (Q[:, 1] / V[:, 1])[:, None, None] * of_prior
         new = _quadratic(scale[:, None, None] * change, phi)
         drift = (np.abs(new - own) @ w) / (error @ w)
-        own, settled = new, np.maximum(settled, drift)
+        own = new
         if not drift.max() > SETTLED:
             break
-    variance = np.maximum(error - gap**2 - table.spread - table.noise, 1e-300)
-    wrong = ndtr(-y * (y - gap) / np.sqrt(variance)) @ w
+    variance = error - gap**2 - table.spread - table.noise
+    wrong = class_error(table, y - gap, variance)
     errors = Errors(error @ w - table.noise, (R2 * error) @ w)  # Eq. (4.11)
-    residual = np.maximum(found.residual, settled)
+    residual = np.max([found.residual, settled, drift], axis=0)
     return Readouts(V, coefficients[:, :count], errors, wrong, residual, passes)
+
+
+def class_error(table: Table, centre: Array, variance: Array) -> Array:
+    """Classification errors (P,) of labels +-1 that are functions of the nodes, for an output of
+    mean ``centre`` and ``variance`` (P, N) there."""
+    below = ndtr(-table.h * centre / np.sqrt(np.maximum(variance, 1e-300)))
+    return np.asarray(below @ table.weights)
 
 
 def _prior_roots(table: Table, alpha: Array, V: Array, susceptibility: Susceptibility) -> Array:
