@@ -50,8 +50,10 @@ LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
-HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-9  # of the functions of loadings, relative to mu_0
-SMALLEST_GAIN = 1e-5  # of a function of the inputs that the table has
+# of the functions of loadings: degree, and size over the largest of degree two
+HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
+# least gain of a function of the inputs that the table has, and over the largest gain
+SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
 
 
 @lru_cache(maxsize=6)  # a table takes some 10 MB
@@ -166,10 +168,11 @@ def _degrees(sizes: Array) -> Iterator[tuple[int, ...]]:
     """Sorted indices of the coordinates in products of two or more, (0, 0, 2) for z_0^2 z_2, that
     are not too small at ``sizes`` (k,) of E a_k^2 / c."""
     shares = sizes / (1 + sizes.sum())
+    least = SMALLEST_TERM * shares.max() ** 2
     for degree in range(2, HIGHEST_DEGREE + 1):
         for n in combinations_with_replacement(range(len(sizes)), degree):
             multinomial = factorial(degree) / _root_of_factorials(n) ** 2
-            if multinomial * shares[list(n)].prod() > SMALLEST_TERM:
+            if multinomial * shares[list(n)].prod() > least:
                 yield n
 
 
@@ -186,8 +189,7 @@ def _leading(functions: Array, weights: Array, dimension: float, noise: float) -
     """
     if not len(functions):
         return functions
-    gram = (functions * weights) @ functions.T
-    values, vectors = np.linalg.eigh(gram)
-    kept = values * dimension > SMALLEST_GAIN * max(noise, 1e-12)
-    kept &= values > 1e-13 * values[-1]
+    values, vectors = np.linalg.eigh((functions * weights) @ functions.T)
+    least = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * values[-1])
+    kept = values > max(least, 1e-13 * values[-1])
     return vectors[:, kept][:, ::-1].T @ functions
