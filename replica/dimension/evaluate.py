@@ -69,7 +69,7 @@ def evaluate_at_dimension(
                 classification_error=wrong,
                 residual=at.residual,
                 quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
-                iterations=np.full(len(rows), at.passes),
+                iterations=at.passes,
                 nodes=np.full(len(rows), tables[0].weights.size),
                 converged=at.residual <= RESIDUAL_TOLERANCE,
                 open=~(change <= tol),

@@ -13,6 +13,7 @@ of the output.  Both are iterated.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.newton import newton
@@ -21,7 +22,7 @@ from solvers.results import Array, Rows
 from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, Errors, Susceptibility, penalty_on_m, ridge
 
-SETTLED, MOST_PASSES = 1e-9, 60  # of the leverage and its change, relative
+SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
 
@@ -39,7 +40,8 @@ class Readouts(NamedTuple):
         Classification errors of labels +-1 that are functions of the nodes.
     residual : (P,)
         Residual of the responses, and changes of the leverage and the errors in the last pass.
-    passes : int
+    passes : (P,)
+        Numbers of solutions at a given leverage.
     """
 
     V: Array
@@ -47,7 +49,7 @@ class Readouts(NamedTuple):
     errors: Errors
     wrong: Array
     residual: Array
-    passes: int
+    passes: NDArray[np.int64]
 
 
 class LeveragedGroup(CorrelatedGroup):
@@ -77,58 +79,98 @@ def solve_readouts(table: Table, alpha: Array, lam: Array, V: Array) -> Readouts
 
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
-    phi, w, y = table.regressors, table.weights, table.h
-    leverage = np.zeros((len(alpha), len(w)))
-    scale = 1 / (alpha * table.dimension)
-
-    def system(U: Array, rows: Rows) -> tuple[Array, Array]:
-        return LeveragedGroup(table, leverage[rows]).log_residual(U, alpha[rows], lam[rows])
-
-    passes = 0
-    while passes < MOST_PASSES:
-        passes += 1
-        found = newton(system, V, tol=1e-12)
-        V, group = found.value, LeveragedGroup(table, leverage)
-        R = group.shrinkage(V)
-        susceptibility = group.susceptibility(V, group.conjugates(V, alpha), alpha)
-        root = _prior_roots(table, alpha, V, susceptibility)
-        within = root.swapaxes(1, 2) @ _averages(phi, w * R) @ root
-        inner = np.linalg.inv(np.eye(len(phi)) + within)
-        H_inverse = root @ inner @ root.swapaxes(1, 2)
-        new = _quadratic(scale[:, None, None] * H_inverse, phi)
-        settled = np.abs(new - leverage).max(axis=1) / (1 + new.max(axis=1))
-        leverage = new
-        if not settled.max() > SETTLED:
-            break
-    moments = (w * R * y) @ phi.T
-    coefficients = (H_inverse @ moments[..., None])[..., 0]
+    phi, w, y, count = table.regressors, table.weights, table.h, len(table.offsets)
+    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V)
+    fit = _fit(table, alpha, V, leverage)
+    coefficients = (fit.H_inverse @ ((w * fit.R * y) @ phi.T)[..., None])[..., 0]
     gap = y - coefficients @ phi
-    count, special = len(table.offsets), ((w * R * gap) @ phi.T)[:, None, len(table.offsets) :]
+    special_hat = ((w * fit.R * gap) @ phi.T)[:, None, count:]
     m_hat = penalty_on_m(table, alpha, V[:, 1:]) * coefficients[:, :count]
-    of_signal = group.signal_sources(V, susceptibility, alpha, special)
-    error0 = gap**2 + table.spread + table.noise  # Eq. (4.7)
-    error0 = error0 + group.at_nodes(group.pack(of_signal.Q1, np.zeros((len(V), 1))))
-    R2, own = R * R, np.zeros_like(R)  # own: -dV_s/ds, which adds to the variance
-    of_prior = root @ inner @ inner @ root.swapaxes(1, 2)
+    of_signal = fit.group.signal_sources(V, fit.susceptibility, alpha, special_hat)
+    known = gap**2 + table.spread + table.noise
+    error0 = known + fit.group.at_nodes(fit.group.pack(of_signal.Q1, 0 * V[:, 1:]))  # Eq. (4.7)
+    error, drift, rows = np.zeros_like(gap), np.zeros(len(V)), np.arange(len(V))
+    of_leverage = np.zeros_like(gap)  # -dV_s/ds, which adds to the variance of the output
     for _ in range(MOST_PASSES):
-        known = error0 + own
-        X1, X2 = ridge.sources(group, R2 * known, alpha, m_hat, of_signal.X2)  # Eq. (4.8)
-        through = (R * (R * known * group.leverage - own)) @ w
-        X2 = X2 + (alpha / table.beta * through / V[:, 1])[:, None]
-        Q = group.second_moments(V, alpha, lam, group.pack(X1, X2))  # Eq. (4.10)
-        error = known + group.at_nodes(Q)
-        change = H_inverse @ _averages(phi, w * R2 * error) @ H_inverse
-        change += (Q[:, 1] / V[:, 1])[:, None, None] * of_prior
-        new = _quadratic(scale[:, None, None] * change, phi)
-        drift = (np.abs(new - own) @ w) / (error @ w)
-        own = new
-        if not drift.max() > SETTLED:
+        at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
+        before = error0[rows] + of_leverage[rows]
+        sources = m_hat[rows], of_signal.X2[rows]
+        X1, X2 = ridge.sources(group, R * R * before, alpha[rows], *sources)  # Eq. (4.8)
+        through_leverage = (R * (R * before * leverage[rows] - of_leverage[rows])) @ w
+        X2 = X2 + (alpha[rows] / table.beta * through_leverage / at[:, 1])[:, None]
+        Q = group.second_moments(at, alpha[rows], lam[rows], group.pack(X1, X2))  # Eq. (4.10)
+        error[rows] = before + group.at_nodes(Q)
+        H_inverse = fit.H_inverse[rows]
+        change = H_inverse @ _averages(phi, w * R * R * error[rows]) @ H_inverse
+        change += (Q[:, 1] / at[:, 1])[:, None, None] * fit.of_prior[rows]
+        new = _quadratic(change, phi) / (alpha[rows] * table.dimension)[:, None]
+        drift[rows] = (np.abs(new - of_leverage[rows]) @ w) / (error[rows] @ w)
+        of_leverage[rows] = new
+        rows = rows[drift[rows] > SETTLED]
+        if not rows.size:
             break
-    variance = error - gap**2 - table.spread - table.noise
-    wrong = class_error(table, y - gap, variance)
-    errors = Errors(error @ w - table.noise, (R2 * error) @ w)  # Eq. (4.11)
-    residual = np.max([found.residual, settled, drift], axis=0)
-    return Readouts(V, coefficients[:, :count], errors, wrong, residual, passes)
+    wrong = class_error(table, y - gap, error - known)
+    errors = Errors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
+    return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
+
+
+def _solve_responses(
+    table: Table, alpha: Array, lam: Array, V: Array
+) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
+    V, leverage = V.copy(), np.zeros((len(alpha), len(table.weights)))
+    residual, passes, rows = np.full(len(V), np.inf), np.zeros(len(V), int), np.arange(len(V))
+
+    def system(U: Array, which: Rows) -> tuple[Array, Array]:
+        at = rows[which]
+        return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
+
+    for _ in range(MOST_PASSES):
+        found = newton(system, V[rows], tol=1e-12)
+        V[rows] = found.value
+        H_inverse = _fit(table, alpha[rows], V[rows], leverage[rows]).H_inverse
+        new = _quadratic(H_inverse, table.regressors)
+        new /= (alpha[rows] * table.dimension)[:, None]  # Eq. (23.6)
+        change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
+        residual[rows] = np.maximum(found.residual, change)
+        leverage[rows], passes[rows] = new, passes[rows] + 1
+        rows = rows[change > SETTLED]
+        if not rows.size:
+            break
+    return V, leverage, residual, passes
+
+
+class _Fit(NamedTuple):
+    """Ridge regression on the regressors at P points, at given responses.
+
+    Attributes
+    ----------
+    group : LeveragedGroup
+    R : (P, N)
+        1 / (1 + V + V_s).
+    susceptibility : Susceptibility
+    H_inverse, of_prior : (P, n, n)
+        H^-1 of (23.6), and H^-1 P^-1 H^-1.
+    """
+
+    group: LeveragedGroup
+    R: Array
+    susceptibility: Susceptibility
+    H_inverse: Array
+    of_prior: Array
+
+
+def _fit(table: Table, alpha: Array, V: Array, leverage: Array) -> _Fit:
+    """Ridge regression at responses V (P, 2) and a ``leverage`` (P, N)."""
+    group, phi = LeveragedGroup(table, leverage), table.regressors
+    R = group.shrinkage(V)
+    susceptibility = group.susceptibility(V, group.conjugates(V, alpha), alpha)
+    root = _prior_roots(table, alpha, V, susceptibility)
+    transposed = root.swapaxes(1, 2)
+    within = transposed @ _averages(phi, table.weights * R) @ root
+    inner = np.linalg.inv(np.eye(len(phi)) + within)
+    H_inverse = root @ inner @ transposed
+    return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed)
 
 
 def class_error(table: Table, centre: Array, variance: Array) -> Array:

@@ -216,7 +216,7 @@ class SpikedRandomFeatures(Problem):
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
 
-    @property
+    @cached_property
     def own_dimension(self) -> float:
         """Input dimension of a network with loadings of order 1/sqrt(d); inf of other models.
 

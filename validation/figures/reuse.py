@@ -61,9 +61,7 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
     for reuse in READOUTS.values():
 
         def model(alpha: float, reuse: float = reuse) -> Any:
-            return GradientStep(**of, alpha0=alpha).network(
-                beta=1.0, dimension=size["dimension"], reuse=reuse
-            )
+            return GradientStep(**of, alpha0=alpha).network(beta=1.0, reuse=reuse)
 
         how: dict[str, Any] = {"quadrature_tol": WIDTH} if reuse else {}
         points = [solve(model(a), alpha=a, lam=PENALTY, time_limit=60, **how) for a in x]
