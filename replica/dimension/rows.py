@@ -74,7 +74,7 @@ class LoadedRows(TabulatedRows):
         squared_norm = t @ through_bulk @ t
         if squared_norm < 1e-8 * np.linalg.norm(within) ** 2:
             return np.zeros(len(C)), self.c
-        return through_bulk @ t / np.sqrt(squared_norm), t @ twice @ t / squared_norm
+        return through_bulk @ t / np.sqrt(squared_norm), float(t @ twice @ t / squared_norm)
 
     @cached_property
     def loading_covariance(self) -> Array:

@@ -149,12 +149,13 @@ class Solution(Displayed):
     @cached_property
     def finite_size_shift(self) -> float:
         """How far this limit is from a network of ordinary size: the relative change of the test
-        error, or where labels are +-1 of the classification error, from here to ``dimension`` 1000,
-        where the overlaps m have their price.
+        error, or where labels are +-1 of the classification error, from here to ``dimension`` 1000:
+        of a network to one of that size (docs/theory.md 23), of an sRF to where the overlaps m have
+        their price (docs/readout.md).
 
-        Computed when asked for, in about the time of the point itself; NaN where either did not
-        converge or it takes more than some seconds, 0 of what has a finite dimension.
-        Other corrections, of order 1 / d, are not in it.  docs/readout.md
+        Computed when asked for, in about the time of the point itself, for a network with tables in
+        some tenths of a second; NaN where either did not converge, is not covered or takes more
+        than some seconds, 0 of what has a finite dimension.
         """
         return self._change("finite_size_shift")
 
