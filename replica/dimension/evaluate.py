@@ -1,5 +1,6 @@
 """The theory of a network at its own dimension, at many points.  docs/theory.md 23"""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,12 @@ def evaluate_at_dimension(
     check_covered(model, loss)
     found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
     found.overlaps, found.conjugates = _unknown(len(alpha))
-    ratios = np.full((3, len(alpha)), np.nan)
+    ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
     def tables_for(level: int, _: Rows) -> tuple[Table, Table] | None:
-        at = table_at_dimension(model, model.dimension, level)
-        in_limit = table_at_dimension(model, np.inf, level)
+        at = table_at_dimension(network, model.dimension, level)
+        in_limit = table_at_dimension(network, np.inf, level)
         return None if at is None or in_limit is None else (at, in_limit)
 
     def solve_on(tables: tuple[Table, Table], points: Rows, _: Any) -> Rows:

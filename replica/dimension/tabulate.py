@@ -58,8 +58,8 @@ SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
 
 @lru_cache(maxsize=6)  # a table takes some 10 MB
 def table_at_dimension(model: Model, dimension: float, level: int) -> Table | None:
-    """Table of a network at an input ``dimension`` or in the limit, of one of ``LEVELS``; None past
-    the last."""
+    """Table of a network, a ``model`` of the limit, at an input ``dimension`` or in the limit, of
+    one of ``LEVELS``; None past the last."""
     return tabulate(model, dimension, LEVELS[level]) if level < len(LEVELS) else None
 
 
