@@ -88,7 +88,7 @@ def interpolant(
     function: Callable[[Array], Array], low: float, high: float, most: float, points: int = 16
 ) -> Callable[[Array], Array]:
     """Chebyshev series on panels between ``low`` and ``high`` for k functions of one variable: a
-    function of places of any shape with values (k, *shape).
+    function of places of any shape with values ``(k, *shape)``.
 
     Panels are halved until the last coefficients are below 1e-12 of the largest; where that takes
     ``most`` evaluations, ``function`` itself is called at all places.
