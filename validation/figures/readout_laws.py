@@ -4,8 +4,9 @@ A neuron with first-step readout a~ gets a spike of length proportional to it, s
 with several readout values has several functions mu_0(r kappa) to combine along the spike:
 with equal readout it has one.  tanh student, one giant step, an easy and a hard target.
 Combinations of nearly dependent functions have large overlaps m, which cost m^2 / p: the
-theory is drawn at the dimension simulated, of the Gaussian law in the limit, too.  What the text
-leaves open is chosen here: alpha0, eta~, lam and the hard target.
+theory, of the sRF, is drawn at the dimension simulated, of the Gaussian law in the limit, too.
+That of a network at its own dimension covers one readout value.  What the text leaves open is
+chosen here: alpha0, eta~, lam and the hard target.
 """
 
 from pathlib import Path
@@ -32,7 +33,7 @@ LAWS: dict[str, tuple[Any, str]] = {
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
 PENALTY = 0.1
-KINDS = "theory", "srf", "limit"  # of figures' theories
+KINDS = "srf", "limit"  # of figures' theories
 
 
 def panels_of(quick: bool) -> list[Panel]:
@@ -45,7 +46,7 @@ def panels_of(quick: bool) -> list[Panel]:
         curves = []
         for (law, (readout, label)), color in zip(LAWS.items(), COLOURS, strict=False):
             step = GradientStep(target=target, readout=readout, **PROBLEM)
-            kinds = KINDS if law == "gaussian" else KINDS[:2]  # of others the limit is like it
+            kinds = KINDS if law == "gaussian" else KINDS[:1]  # of others the limit is like it
             # +-1 is the same problem as equal, for an odd student
             style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
             shown: dict[str, Any] = {"label": label, "color": color, "style": style}
@@ -64,4 +65,4 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
 def draw(data: dict[str, Any]) -> Figure:
     """A panel for each target: theories as lines, simulated networks as points, and below what
     they are off by."""
-    return draw_panels(data, panels_of(True), own="the network at this $d$")
+    return draw_panels(data, panels_of(True), own="the sRF at this $d$")
