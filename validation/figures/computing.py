@@ -9,8 +9,6 @@ import numpy as np
 
 import replica
 from replica import GradientStep
-from replica.convex import LOSSES
-from replica.dimension import reason_not_at_dimension
 from replica.problem import Problem
 from solvers.results import Array
 
@@ -34,15 +32,13 @@ def tracked(
 
 
 def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.inf) -> Any:
-    """One of THEORIES of a step, or an sRF, at a ``dimension`` or in the limit, as "limit" is, and
-    as a network is whose theory of a dimension does not cover it."""
+    """One of THEORIES of a step, or an sRF, at a ``dimension`` or in the limit, as "limit" is."""
     model = problem
     if isinstance(problem, GradientStep):
         of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
         how: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
         model = of_step.get(kind, problem.network)(beta=beta, **how)
-    at = replace(model, dimension=np.inf if kind == "limit" else dimension)
-    return model if reason_not_at_dimension(at, LOSSES["square"]) else at
+    return replace(model, dimension=np.inf if kind == "limit" else dimension)
 
 
 def simulated(problem: Problem, **how: Any) -> Array:
