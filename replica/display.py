@@ -30,7 +30,7 @@ def bar(what: str) -> Iterator[Progress]:
         yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
-def told(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
+def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
     """Receiver of a computation's progress: a bar if that is asked for, a user's function, or
     nothing."""
     if progress is True:

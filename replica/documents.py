@@ -136,8 +136,8 @@ def to_tex(
     \end{tabular}
     <BLANKLINE>
     """
-    told = [name for name in rows[0] if any(row[name] != "" for row in rows)]
-    names = [name for name in told if name in printed or name not in NOT_PRINTED]
+    used = [name for name in rows[0] if any(row[name] != "" for row in rows)]
+    names = [name for name in used if name in printed or name not in NOT_PRINTED]
     body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{'r' * len(names)}}}",

@@ -25,11 +25,11 @@ from .given import FEWEST_OF_STRATUM, FeatureSample
 from .observables import (
     UNCENTRED,
     SamplesNeeded,
-    curve_given,
     has_classes,
+    layer_curve,
     notes_on,
     samples_needed,
-    solve_given,
+    solve_layer,
 )
 from .problem import FINITE, axis, choice, flag
 
@@ -149,7 +149,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
-        grid = curve_given(sample, None, **at, loss=self.loss)  # notes are warnings below
+        grid = layer_curve(sample, None, **at, loss=self.loss)  # notes are warnings below
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
@@ -203,7 +203,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     def _fit_best(self, X: Any, y: Any, most: float) -> None:
         """The errors of readouts trained on ``most`` rows, and the one trained on all."""
         alpha, lam = self.best_alpha_, self.best_alpha_ / X.shape[1]
-        point, _ = solve_given(self.sample_, samples=most, lam=lam, loss=self.loss)
+        point, _ = solve_layer(self.sample_, samples=most, lam=lam, loss=self.loss)
         self.test_error_ = point.test_error
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":

@@ -95,8 +95,9 @@ def command(
     It may return whether its answer is known completely, which decides on the exit status.
 
     Typer makes options of the parameters of a signature.  It is shown the options ``offered``, but
-    for those ``without``; what the command ``also`` takes, by name or as ``**told``; --out for the
-    suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is ``tabular``.
+    for those ``without``; what the command ``also`` takes, by name or as ``**settings``; --out for
+    the suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is
+    ``tabular``.
     """
     names = [name for name in offered if name not in without]
     files_and_forms = [
@@ -132,7 +133,7 @@ def command(
                 raise typer.Exit(1)
 
         _, _, *parameters = signature(function).parameters.values()
-        left_out = {"told", *(parameter.name for parameter in also)}
+        left_out = {"settings", *(parameter.name for parameter in also)}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
         flat.__signature__ = Signature([*map(_described, names), *also, *others, *last])  # type: ignore[attr-defined]
         return flat

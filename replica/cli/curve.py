@@ -8,7 +8,7 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
-from ..observables import NOTED_SHIFT, Grid, at_best, error_shown, solve_grid
+from ..observables import NOTED_SHIFT, Grid, at_best, headline_error, solve_grid
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, TimeLimit, command
@@ -89,7 +89,7 @@ def curve(
         document, show, figure=lambda: plot_curve(dataset()).figure, printed=swept, dataset=dataset
     )
     if notes:
-        note_farthest(document["points"], swept, error_shown(grid.models[0]))
+        note_farthest(document["points"], swept, headline_error(grid.models[0]))
     note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     warn_of_failures(document["points"])

@@ -9,7 +9,7 @@ from ..errors import InvalidArgument
 from ..observables import (
     NOTED_SHIFT,
     Optimum,
-    error_shown,
+    headline_error,
     optimal_eta,
     optimal_lambda,
 )
@@ -83,7 +83,7 @@ def optimum(
     ]
     if noted:
         axes = ("alpha", "lam", "eta") if searched else ("alpha", "lam")
-        note_farthest(noted, axes, error_shown(model), least)
+        note_farthest(noted, axes, headline_error(model), least)
     return all(best.converged for best in optima)
 
 

@@ -15,7 +15,7 @@ from ..observables import (
     has_classes,
     learning_curve,
     samples_needed,
-    solve_given,
+    solve_layer,
 )
 from ..plotting import plot_curve
 from ..problem import FINITE, number
@@ -119,7 +119,7 @@ def readout(
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
     if confusion:
         at = {name: axis.item() for name, axis in points.items()}
-        point, _ = solve_given(model, **at, loss=loss, **accuracy)
+        point, _ = solve_layer(model, **at, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
             names = [str(one) for one in point.model.classes]
             answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
@@ -156,7 +156,7 @@ def readout(
 def _scale(model: Any, lam: float, loss: Any) -> str:
     """By how much Gaussian classes change the classification error where rows have one, too."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
-    points = (solve_given(one, **at)[0] for one in (model, classes_of(model)))
+    points = (solve_layer(one, **at)[0] for one in (model, classes_of(model)))
     rows, gaussian = (point.classification_error for point in points)
     changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
     return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from solvers.adaptive import NODES, Panels, halve_panels, panels_between
+from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
 
@@ -29,6 +30,9 @@ from .label_tables import (
 from .panels import average_over_tau
 from .step_labels import step_law
 
+BLOCK_SIZE = 2**18  # places times nodes over several components of tau
+TAU_LEVELS = 5  # number of rules over them
+
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """Classification error for readouts with these overlaps, (P,), to the absolute error ``tol``.
@@ -38,16 +42,26 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     points = len(overlaps.V2)
     if not (points and model.labels.binary):
         return np.full(points, np.nan)
-    if model.geometry.r.shape[1] > 1 or model.components.tau_slopes.shape[2] > 1:
+    if model.geometry.r.shape[1] > 1:
         values = (_error_on_table(x, overlaps) for x in shared_tables(model, is_odd(model)))
         return _settled_value(values, points, tol)
-    # panels over kappa, each point on its own, a few points at a time
-    blocks = np.array_split(np.arange(points), -(-points // 16))
+    if model.components.tau_slopes.shape[2] > 1:  # panels need a single component of tau
+        values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))
+        return _settled_value(values, points, tol)
+    return _error_on_panels(model, overlaps, tol)
+
+
+def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
+    """Classification error on panels over kappa, (P,), a few points at a time.
+
+    ``level`` is the level of the rule over several components of tau.
+    """
+    blocks = np.array_split(np.arange(len(overlaps.V2)), -(-len(overlaps.V2) // 16))
     parts = (Overlaps(*(x[rows] for x in overlaps)) for rows in blocks)
-    return np.concatenate([_error_on_panels(model, part, tol) for part in parts])
+    return np.concatenate([_block_error(model, block, tol, level) for block in parts])
 
 
-def _error_on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
+def _block_error(model: Model, overlaps: Overlaps, tol: float, level: int) -> Array:
     """Classification error of a few points, (P,), each on its own panels over kappa."""
 
     def values(panels: Panels) -> Array:
@@ -59,7 +73,7 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float) -> Array:
         below = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
         places = table.places
         tolerances = tol / gaussian_density(places.z[0])
-        wrong = _error_at_places(model, places, field, tolerances)
+        wrong = _error_at_places(model, places, field, tolerances, level)
         found = np.concatenate([wrong, below]) * table.weights
         return found.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
 
@@ -90,14 +104,24 @@ def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
     return np.asarray(error_at_nodes(labels, field).sum(axis=-1) @ table.weights)
 
 
-def _error_at_places(model: Model, places: Places, field: Field, tol: Array) -> Array:
-    """Probability P(y f < 0) at M places, (1, M), to tolerances ``tol`` (M,)."""
+def _error_at_places(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
+    """Probability P(y f < 0) at M places, (1, M), to tolerances ``tol`` (M,).
+
+    Over several components of tau it uses the rule ``level`` instead of a tolerance.
+    """
+    rest = model.components.tau_slopes
     if has_steps(model):
         law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
         return np.asarray(law.partial_moments(-law.mean / law.sd)[0].sum(axis=0))
-    if not model.components.tau_slopes.any():
-        labels = labels_at(model, places, tau_rule(model, places, 0), 1)
-        return error_at_nodes(labels, field).sum(axis=-1)
+    if not rest.any() or rest.shape[2] > 1:
+        M, wrong = len(places.component), []
+        size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
+        for block in (slice(start, start + size) for start in range(0, M, size)):
+            check_time()
+            block_places = places.subset(block)
+            labels = labels_at(model, block_places, tau_rule(model, block_places, level), 1)
+            wrong.append(error_at_nodes(labels, field.select(block)).sum(axis=-1))
+        return np.concatenate(wrong, axis=1)
     found = average_over_tau(
         model, places, lambda labels, owner: error_at_nodes(labels, field.select(owner)), tol, 1
     )

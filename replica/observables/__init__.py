@@ -1,13 +1,13 @@
 """Observables of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
+from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
 from .best_bounds import BestBounds, best_bounds
 from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of, notes_on
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .changes import NOTED_SHIFT, error_shown
+from .changes import NOTED_SHIFT, headline_error
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import curve_given, has_classes
+from .given_layers import has_classes, layer_curve
 from .gradient import Gradient, gradient
 from .grid import Grid, solve_grid
 from .learnability import learnability
@@ -17,7 +17,7 @@ from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optima
 from .point import Solution
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
 from .samples_needed import SamplesNeeded, samples_needed
-from .solution import solve, solve_given
+from .solution import solve, solve_layer
 
 __all__ = [
     "BEYOND_ROWS",
@@ -45,13 +45,12 @@ __all__ = [
     "bounds",
     "calibration",
     "classes_of",
-    "curve_given",
     "data_set",
-    "error_shown",
-    "given_as_one",
     "gradient",
     "grid_axes",
     "has_classes",
+    "headline_error",
+    "layer_curve",
     "learnability",
     "learned_function",
     "learning_curve",
@@ -63,7 +62,8 @@ __all__ = [
     "places_on_grid",
     "sample_allocation",
     "samples_needed",
+    "scalar_arguments",
     "solve",
-    "solve_given",
     "solve_grid",
+    "solve_layer",
 ]

@@ -109,7 +109,7 @@ def data_set(
     return found.squeeze([name for name in single if name in found.dims])
 
 
-def given_as_one(**given: Any) -> tuple[str, ...]:
+def scalar_arguments(**given: Any) -> tuple[str, ...]:
     """Names of what is one value, not a list."""
     return tuple(name for name, value in given.items() if not is_list(value))
 

@@ -17,12 +17,12 @@ from ..problem import SpikedRandomFeatures
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 
 
-def error_shown(model: SpikedRandomFeatures) -> str:
+def headline_error(model: SpikedRandomFeatures) -> str:
     """Name of the headline error: the classification error where labels are +-1."""
     return "classification_error" if model.labels.binary else "test_error"
 
 
-def columns_shown(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
+def model_columns(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
     """Names of the columns of tables, for a model and a loss."""
     bias = ["trained_bias"] if model.train_bias else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
@@ -36,7 +36,7 @@ def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     return model if np.isfinite(model.dimension) else replace(model, dimension=1000.0)
 
 
-def network_of(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
+def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     """The network after the steps that made the sRF; what is none of a step, itself."""
     if model.step is None or model.rows is not None:
         return model
@@ -71,5 +71,7 @@ class Change(NamedTuple):
 
 CHANGES = {
     "finite_size_shift": Change(of_size, NOTED_SHIFT, "from this limit d -> inf to d = 1000"),
-    "network_difference": Change(network_of, 0.05, "from this sRF to the network (step.network)"),
+    "network_difference": Change(
+        network_after_steps, 0.05, "from this sRF to the network (step.network)"
+    ),
 }

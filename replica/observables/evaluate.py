@@ -128,7 +128,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     if model.reuse:
         square = LOSSES["square"]
         return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
-    if chooses_table(model):
+    if solves_each_point(model):
         return evaluate(model, ratio, lam).test_error
     table = table_at(model, level)
     assert table is not None
@@ -137,7 +137,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     return np.where(known, points.errors.test, np.nan)
 
 
-def chooses_table(model: SpikedRandomFeatures) -> bool:
+def solves_each_point(model: SpikedRandomFeatures) -> bool:
     """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
     labels are +-1 at random, or a network is at its own dimension, which ridge regression's
     equations do not cover."""

@@ -26,7 +26,7 @@ from ..given import (
     samples_of,
 )
 from ..problem import limits, positive
-from .axes import data_set, given_as_one, losses_of
+from .axes import data_set, losses_of, scalar_arguments
 from .beyond_rows import meet_rows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ALIKE = "the square where labels vary within a stratum"
 FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
 
 
-def curve_given(
+def layer_curve(
     model: Given,
     alpha: Any,
     samples: Any,
@@ -58,14 +58,14 @@ def curve_given(
             progress(next(done), count)
 
     accuracy = quadrature_tol, time_limit
-    each = [points_of_layer(model, n, second, one, *accuracy, advance).columns for one in losses]
-    shown = dict.fromkeys(name for one in losses for name in shown_of_layer(model, one))
+    each = [layer_points(model, n, second, one, *accuracy, advance).columns for one in losses]
+    shown = dict.fromkeys(name for one in losses for name in layer_columns(model, one))
     columns = {key: np.concatenate([columns[key] for columns in each]) for key in shown}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
     if not (names or losses[0].is_square):
         constants["loss"] = losses[0].name
-    return data_set(names | axes, columns, constants, given_as_one(**{name: value}, lam=lam))
+    return data_set(names | axes, columns, constants, scalar_arguments(**{name: value}, lam=lam))
 
 
 def has_classes(model: Given) -> bool:
@@ -73,7 +73,7 @@ def has_classes(model: Given) -> bool:
     return model.binary or bool(getattr(model, "classes", None))
 
 
-def left_out(allowed: str, **options: Any) -> None:
+def refuse_options(allowed: str, **options: Any) -> None:
     """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
     usual = dict(quadrature_tol=None, workers=1, notes=False)
     for name, value in options.items():
@@ -81,15 +81,15 @@ def left_out(allowed: str, **options: Any) -> None:
             raise InvalidArgument(name, value, allowed)
 
 
-def of_limits_alone(*grids: str, **options: Any) -> None:
+def refuse_limit_options(*grids: str, **options: Any) -> None:
     """Refuse for a given layer what is changed of the options, and ``grids``, that limits alone
     have."""
-    left_out("left out of given layers and features", **options)
+    refuse_options("left out of given layers and features", **options)
     if grids:
         raise InvalidArgument("a grid", grids[0], "over samples (or alpha) and lam of given layers")
 
 
-def shown_of_layer(model: Given, loss: Loss) -> list[str]:
+def layer_columns(model: Given, loss: Loss) -> list[str]:
     """The names of what tables show of a point."""
     binary = ["classification_error"] if has_classes(model) else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
@@ -101,7 +101,7 @@ def shown_of_layer(model: Given, loss: Loss) -> list[str]:
     return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
 
 
-def points_of_layer(
+def layer_points(
     model: Given,
     samples: Array,
     lam: Array,

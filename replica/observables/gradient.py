@@ -26,7 +26,7 @@ from ..steps import model_of
 from .beyond_rows import beyond, classes_of
 from .evaluate import is_ridge
 from .point import Solution
-from .solution import solve, solve_given
+from .solution import solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
@@ -111,7 +111,7 @@ def gradient(
         if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
             # the scale of errors beyond the rows depends on lam
             problem = classes_of(problem) if beyond(problem, samples) else problem
-        found, points = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        found, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
         of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)
         slopes = {name: tuple(of_n / value), "lam": tuple(of_lam / found.lam)}

@@ -27,8 +27,8 @@ from ..problem import (
     describe_with_step,
     positive,
 )
-from .axes import data_set, given_as_one, grid_axes, losses_of, models_on_grid
-from .changes import CHANGES, Change, columns_shown, error_shown
+from .axes import data_set, grid_axes, losses_of, models_on_grid, scalar_arguments
+from .changes import CHANGES, Change, headline_error, model_columns
 from .evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class Grid:
 
     def _change(self, change: Change, **settings: Any) -> Array:
         """Relative change of the headline error at every point, (points,)."""
-        name, at = error_shown(self.models[0]), (self.axes["alpha"], self.axes["lam"], self.losses)
+        name, at = (
+            headline_error(self.models[0]),
+            (self.axes["alpha"], self.axes["lam"], self.losses),
+        )
 
         def errors(model: SpikedRandomFeatures) -> Array:
             return _solved([model], *at, **settings)[name]
@@ -141,7 +144,7 @@ def solve_grid(
     most = 10**7  # points, whose results take 5 GB
     check_points("a grid", (values.size for values in (axes | ends).values()), most)
     models = models_on_grid(problem, axes)
-    single = given_as_one(**grids, alpha=alpha, lam=lam)
+    single = scalar_arguments(**grids, alpha=alpha, lam=lam)
     at = ends["alpha"], ends["lam"], losses
     columns = _solved(models, *at, workers=workers, progress=progress, **settings)
     if failed := int(np.sum(~columns["converged"])):
@@ -162,7 +165,7 @@ def _solved(
     """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
     a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
     shown = dict.fromkeys(
-        name for model in models[:1] for one in losses for name in columns_shown(model, one)
+        name for model in models[:1] for one in losses for name in model_columns(model, one)
     )
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.

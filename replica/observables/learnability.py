@@ -13,7 +13,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..given import Given, ReadoutPoints, equations_of
 from ..problem import finite_array, limits
-from .solution import solve_given
+from .solution import solve_layer
 
 
 def learnability(
@@ -77,7 +77,7 @@ def learnability(
     columns = along.reshape(model.width, -1).T
     found = np.full(len(columns), np.nan)
     with deadline(accuracy[1]), suppress(GivenUp):
-        point, points = solve_given(model, alpha, samples, lam, "square", *accuracy)
+        point, points = solve_layer(model, alpha, samples, lam, "square", *accuracy)
         if point.converged:
             found = _learned(points, point.samples, point.lam, columns)
     return float(found[0]) if along.ndim == 1 else found

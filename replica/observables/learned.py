@@ -33,7 +33,7 @@ from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .point import Solution
-from .solution import solve, solve_given
+from .solution import solve, solve_layer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -290,7 +290,7 @@ def learned_function(
             allowed = "left out of a layer here, where all its inputs are N(0, I)"
             raise InvalidArgument("inputs", model.inputs, allowed)
         at = alpha, samples, lam, "square", quadrature_tol, time_limit
-        layer_point, points = solve_given(model, *at)
+        layer_point, points = solve_layer(model, *at)
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
     model = check_model(model, alpha)

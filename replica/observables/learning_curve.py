@@ -13,14 +13,14 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
-from ..display import Progress, told
+from ..display import Progress, progress_callback
 from ..errors import InvalidArgument
 from ..given import Given, asked, needs_alpha
 from ..problem import Problem, check_points, flag, positive
-from .axes import data_set, given_as_one, grid_axes, models_on_grid, places_on_grid
+from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
 from .beyond_rows import notes_on
-from .changes import CHANGES, columns_shown
-from .given_layers import curve_given, left_out, of_limits_alone, shown_of_layer
+from .changes import CHANGES, model_columns
+from .given_layers import layer_columns, layer_curve, refuse_limit_options, refuse_options
 from .grid import Grid, computed, solve_grid
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 
@@ -122,18 +122,18 @@ def learning_curve(
     limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     values = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
-    with told(progress, "points") as advance:
+    with progress_callback(progress, "points") as advance:
         if searched:
             allowed = f"left out where {BEST} parameters are searched"
-            left_out(allowed, quadrature_tol=quadrature_tol)
+            refuse_options(allowed, quadrature_tol=quadrature_tol)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
             limits |= {"notes": notes, "progress": advance}
             found = at_best(model, searched, at, grids, loss, **limits)
             dataset = found.dataset() if isinstance(found, Grid) else found
         elif isinstance(model, Given):
-            of_limits_alone(*grids, workers=workers, notes=notes)
+            refuse_limit_options(*grids, workers=workers, notes=notes)
             accuracy = quadrature_tol, time_limit
-            dataset = curve_given(model, alpha, samples, lam, loss, *accuracy, advance)
+            dataset = layer_curve(model, alpha, samples, lam, loss, *accuracy, advance)
         else:
             limits["quadrature_tol"] = quadrature_tol
             grid = solve_grid(
@@ -175,9 +175,9 @@ def at_best(
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
-        of_limits_alone(*grids, notes=notes, workers=workers)
+        refuse_limit_options(*grids, notes=notes, workers=workers)
         name, value = asked(model, at.get("alpha"), at.get("samples"))
-        shown = shown_of_layer(model, SQUARE)
+        shown = layer_columns(model, SQUARE)
     else:
         if "eta" in searched and "rate" in grids:
             allowed = f"left out where the {BEST} eta is searched"
@@ -186,7 +186,7 @@ def at_best(
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
         noted = [*CHANGES] if flag("notes", notes) else []
-        shown = [*columns_shown(models[0], SQUARE), *noted]
+        shown = [*model_columns(models[0], SQUARE), *noted]
     points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
     ends = {name: positive(name, values) for name, values in points.items()}
     search = optimal_lambda if searched == ["lam"] else optimal_eta
@@ -196,7 +196,7 @@ def at_best(
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
     rows = computed(tasks, workers, progress)
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    single = given_as_one(**fixed, **points)
+    single = scalar_arguments(**fixed, **points)
     if isinstance(model, Given):
         return data_set(ends, columns, model.described, single)
     return Grid(model, axes | ends, models, columns, [SQUARE], single)

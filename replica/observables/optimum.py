@@ -32,10 +32,10 @@ from ..problem import (
     one_positive,
 )
 from ..steps import GradientStep, model_of
-from .evaluate import chooses_table, errors_at_level
-from .given_layers import curve_given
+from .evaluate import errors_at_level, solves_each_point
+from .given_layers import layer_curve
 from .grid import solve_grid
-from .solution import solve, solve_given
+from .solution import solve, solve_layer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ class Optimum(Displayed):
         around = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in varied}
         lam = around.pop("lam", self.lam)
         if isinstance(self.point.model, Given):
-            curve = curve_given(self.point.model, None, self.point.samples, lam)
+            curve = layer_curve(self.point.model, None, self.point.samples, lam)
         else:
             at = {"alpha": self.point.alpha, "lam": lam}
             curve = solve_grid(self.point.model, **at, grids=around).dataset()
@@ -211,7 +211,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         searched, tol = replace(model, classes=() if model.classes else None), 0.2
 
     def errors(x: Array) -> Array:
-        found = curve_given(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
+        found = layer_curve(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
         check_time()
         return found
 
@@ -309,7 +309,7 @@ def _search(
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= change * best.test_error
         of = best.point.model
-        last = not reused and (chooses_table(of) or table_at(of, level + 1) is None)
+        last = not reused and (solves_each_point(of) or table_at(of, level + 1) is None)
         if agree or last or not best.converged:
             return best
         level += 1
@@ -335,7 +335,7 @@ def _optimum(
     best = local[0]
     of, penalty = model(best.eta), best.lam if lam is None else lam
     given = isinstance(of, Given)
-    point = solve_given(of, **at, lam=penalty)[0] if given else solve(of, **at, lam=penalty)
+    point = solve_layer(of, **at, lam=penalty)[0] if given else solve(of, **at, lam=penalty)
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
     return Optimum(point.lam, best.eta, point.test_error, best.at_edge, tuple(local), point)

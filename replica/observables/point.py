@@ -16,9 +16,9 @@ from ..plotting import error_drawn, mark_optimum, plot_confusion, plot_curve
 from ..problem import SpikedRandomFeatures, describe_with_step
 from ..saddle_point import Conjugates, Overlaps
 from .beyond_rows import notes_of
-from .changes import CHANGES, columns_shown, error_shown
+from .changes import CHANGES, headline_error, model_columns
 from .evaluate import evaluate
-from .given_layers import curve_given, shown_of_layer
+from .given_layers import layer_columns, layer_curve
 from .grid import solve_grid
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Solution(Displayed):
         """Relative change of the headline error under one of CHANGES."""
         if self._given:
             return 0.0
-        shown, at = error_shown(self.model), (np.array([self.alpha]), np.array([self.lam]))
+        shown, at = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
 
         def error(model: SpikedRandomFeatures) -> float:
             return float(evaluate(model, *at, loss=self.loss).columns[shown].item())
@@ -212,7 +212,7 @@ class Solution(Displayed):
         name = self._place[0]
         x = getattr(self, name) * np.geomspace(0.1, 10, 41)
         if self._given:
-            curve = curve_given(self.model, None, x, self.lam, self.loss)
+            curve = layer_curve(self.model, None, x, self.lam, self.loss)
         else:
             at = {"alpha": x, "lam": self.lam, "loss": self.loss}
             curve = solve_grid(self.model, **at, grids={}).dataset()
@@ -240,7 +240,7 @@ class Solution(Displayed):
     @property
     def _shown(self) -> list[str]:
         """Names of the columns of tables."""
-        of = shown_of_layer if self._given else columns_shown
+        of = layer_columns if self._given else model_columns
         return of(self.model, self.loss)
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from solvers.quadrature import QuadratureError
 from solvers.resources import deadline
 from solvers.results import ConvergenceError
 
-from ..display import Displayed, Progress, told
+from ..display import Displayed, Progress, progress_callback
 from ..documents import plain
 from ..errors import InvalidArgument
 from ..plotting import plot_allocation
@@ -219,7 +219,7 @@ def sample_allocation(
         uses.append(("part for the step", share, 1.0, share))
         uses.append(("part for the readout", 1.0, share, 1.0))
         uses.append(("split", share, 1 - share, 0.0))
-    with told(progress, "uses of the samples") as advance:
+    with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
     splits = [one for one in plans if one.use == "split"]
     minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})

@@ -12,13 +12,13 @@ import numpy as np
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
-from ..display import Displayed, Progress, told
+from ..display import Displayed, Progress, progress_callback
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
 from .beyond_rows import BEYOND_ROWS, SENSITIVE, beyond, notes_of
-from .given_layers import curve_given, has_classes
+from .given_layers import has_classes, layer_curve
 from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def samples_needed(
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     n = _tried(model, most)
-    with told(progress, "numbers of samples") as advance:
+    with progress_callback(progress, "numbers of samples") as advance:
         curve = _curve(model, n, lam, loss, time_limit, advance, error, target)
     n, values, stderr = curve.samples.values, curve[error].values, _stderr(curve, error)
     slack = np.nan_to_num(stderr)
@@ -271,5 +271,5 @@ def _curve(
         return xarray.concat(found[::-1], "samples")
     limits["progress"] = advance
     penalty = one_positive("lam", lam).item()
-    curve = curve_given(model, None, n, penalty, loss, **limits)
+    curve = layer_curve(model, None, n, penalty, loss, **limits)
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

@@ -13,7 +13,7 @@ from ..problem import SpikedRandomFeatures, check_model, flag, one_positive
 from ..saddle_point import Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate import evaluate
-from .given_layers import points_of_layer
+from .given_layers import layer_points
 from .point import Solution
 
 
@@ -81,7 +81,7 @@ def solve(
     """
     problem: SpikedRandomFeatures | Given = model_of(model, beta, theory)
     if isinstance(problem, Given):
-        solution, _ = solve_given(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         for note in solution.notes if solution.converged else ():
             logging.getLogger(__name__).warning(note)
     else:
@@ -118,7 +118,7 @@ def solve(
     return solution
 
 
-def solve_given(
+def solve_layer(
     model: Given,
     alpha: Any = None,
     samples: Any = None,
@@ -132,7 +132,7 @@ def solve_given(
     name, value = asked(model, alpha, samples)
     n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
     minimised = as_loss(loss)
-    points = points_of_layer(model, n, penalty, minimised, quadrature_tol, time_limit)
+    points = layer_points(model, n, penalty, minimised, quadrature_tol, time_limit)
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
     columns = {name: column.item() for name, column in points.columns.items()}
     return Solution(model=model, **at, **columns, confusion=points.confusion), points

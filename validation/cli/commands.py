@@ -49,12 +49,12 @@ STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
 def parse_simulation(
-    options: cli.Options, told: dict[str, Any], *, on_grids: bool
+    options: cli.Options, settings: dict[str, Any], *, on_grids: bool
 ) -> tuple[Any, dict[str, Any], dict[str, Array]]:
     """The simulated problem, with the first value of every grid of its fields; the points; and
     these grids, of none unless that is allowed.
 
-    A problem's usual dimension is set in ``told``, the options, unless one was typed.
+    A problem's usual dimension is set in ``settings``, the options, unless one was typed.
     """
     if cli.asks_for_given(options):
         model, points, loss = cli.parse_given(options)
@@ -63,8 +63,8 @@ def parse_simulation(
         return model, points | {"loss": loss}, {}
     asked = cli.parse_request(options)
     problem, width = first_problem(asked, asked.grids if on_grids else ())
-    if told["dimension"] is None:
-        told["dimension"] = DIMENSION.default
+    if settings["dimension"] is None:
+        settings["dimension"] = DIMENSION.default
     at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
     return problem, at, asked.grids
 
@@ -143,7 +143,9 @@ LADDER = drawn(
 
 
 @cli.command(offered=tuple(cli.HELP), files=cli.DATASETS, also=(*MONTE_CARLO, LADDER))
-def compare(options: cli.Options, output: cli.Output, *, ladder: str | None, **told: Any) -> bool:
+def compare(
+    options: cli.Options, output: cli.Output, *, ladder: str | None, **settings: Any
+) -> bool:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
@@ -169,17 +171,17 @@ def compare(options: cli.Options, output: cli.Output, *, ladder: str | None, **t
     replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
     --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
-    problem, at, grids = parse_simulation(options, told, on_grids=True)
+    problem, at, grids = parse_simulation(options, settings, on_grids=True)
     run: Any = run_comparison
     if ladder is not None:
         if cli.asks_for_given(options):
             raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
-        del told["dimension"]
+        del settings["dimension"]
         run = partial(run_ladder, dimensions=dimensions(ladder))
     if any(grid.size > 1 for grid in grids.values()):
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run = partial(compare_grid, grids=varied, run=run)
-    with drawing(told) as how:
+    with drawing(settings) as how:
         comparison = run(problem, theory=options.get("theory"), **at, **how)
     document = comparison.document()
 
@@ -223,7 +225,9 @@ SHARD = drawn(
     also=(*MONTE_CARLO, SHARD),
     drawn=False,
 )
-def simulate(options: cli.Options, output: cli.Output, *, shard: str | None, **told: Any) -> None:
+def simulate(
+    options: cli.Options, output: cli.Output, *, shard: str | None, **settings: Any
+) -> None:
     """A Monte Carlo by itself: mean errors and their standard errors.
 
     With --store, a run that was stopped goes on when the same line is typed again; --shard 2/8
@@ -236,10 +240,10 @@ def simulate(options: cli.Options, output: cli.Output, *, shard: str | None, **t
 
     replica-validate simulate --config problem.toml --dimension 2000 --store cells --shard 3/16
     """
-    if shard is not None and told["store"] is None:
+    if shard is not None and settings["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    problem, at, _ = parse_simulation(options, told, on_grids=False)
-    with drawing(told) as how:
+    problem, at, _ = parse_simulation(options, settings, on_grids=False)
+    with drawing(settings) as how:
         simulation = run_simulation(problem, shard=shard, **at, **how)
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
@@ -249,7 +253,7 @@ def simulate(options: cli.Options, output: cli.Output, *, shard: str | None, **t
     without=(*cli.SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss", "reuse"),
     also=(DIMENSION, SEEDS, RNG),
 )
-def alignment(options: cli.Options, output: cli.Output, **told: Any) -> None:
+def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
 
     Averages over the neurons, each with the sign of its readout, beside the theory.
@@ -266,9 +270,9 @@ def alignment(options: cli.Options, output: cli.Output, **told: Any) -> None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with cli.progress("draws") as advance:
         comparison = compare_alignment(
-            cast(GradientStep, problem), beta=width, progress=advance, **told
+            cast(GradientStep, problem), beta=width, progress=advance, **settings
         )
-    size = {name: told[name] for name in ("dimension", "seeds")}
+    size = {name: settings[name] for name in ("dimension", "seeds")}
     described = describe(problem) | {"beta": width}
     document = {"problem": described, "points": rows_of(comparison.columns)} | size
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replica.display import Progress, told
+from replica.display import Progress, progress_callback
 from replica.errors import InvalidArgument
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
@@ -182,7 +182,7 @@ def ladder(
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
-    with told(progress, "draws") as of_all:
+    with progress_callback(progress, "draws") as of_all:
 
         def advance(done: int, total: int) -> None:
             if of_all is not None:
@@ -272,7 +272,7 @@ def compare_grid(
     each: list[Comparison] = []
     count = int(np.prod([axis.size for axis in axes.values()]))
 
-    with told(progress, "draws") as of_all:
+    with progress_callback(progress, "draws") as of_all:
 
         def advance(done: int, total: int) -> None:
             if of_all is not None:

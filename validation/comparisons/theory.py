@@ -10,7 +10,7 @@ from replica.convex import Loss
 from replica.dimension import reason_not_at_dimension
 from replica.errors import InvalidArgument
 from replica.given import Given
-from replica.observables import curve_given, notes_on, solve_grid
+from replica.observables import layer_curve, notes_on, solve_grid
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
@@ -147,7 +147,7 @@ def solved(
     if not isinstance(model, Given):
         grid = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
         return dict(grid.columns), []
-    curve = curve_given(model, None, axes["samples"], axes["lam"], loss)
+    curve = layer_curve(model, None, axes["samples"], axes["lam"], loss)
     columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
     return columns, notes_on(model, curve)
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
-from replica.display import Progress, told
+from replica.display import Progress, progress_callback
 from replica.errors import InvalidArgument
 from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given, asked, samples_of
-from replica.observables import LABELS_NEEDED, given_as_one
+from replica.observables import LABELS_NEEDED, scalar_arguments
 from replica.problem import Problem, check_device, positive
 from solvers import executors
 from solvers.results import Array
@@ -342,7 +342,7 @@ def simulate(
     processes = 1 if executor is not None else min(processes, fitting)
     keep = processes * bytes_needed(experiment, keep=True) <= limit
     task = partial(run_cell, experiment, keep=keep)
-    with told(progress, "draws") as advance:
+    with progress_callback(progress, "draws") as advance:
         if advance is not None:
             advance(len(measured), len(indices))
         for index, cell in executors.run_all(task, left, executor, processes):
@@ -354,7 +354,7 @@ def simulate(
     cells = np.array([measured[index] for index in indices.tolist()])
     errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
     name = "samples" if experiment.samples else "alpha"
-    single = given_as_one(**{name: alpha if samples is None else samples}, lam=lam)
+    single = scalar_arguments(**{name: alpha if samples is None else samples}, lam=lam)
     return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
 
 
