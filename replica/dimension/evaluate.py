@@ -8,15 +8,16 @@ import numpy as np
 from solvers.resources import check_time, deadline
 from solvers.results import Array, Rows, Status
 
-from ..convex import Evaluation, Loss, solve_on_growing_tables
+from ..convex import Evaluation, solve_on_growing_tables
 from ..equivalence import Table
-from ..errors import InvalidArgument
 from ..problem import Model
 from ..saddle_point import Conjugates, Overlaps, TabulatedRows, field_at_nodes, ridge
 from .readout import class_error, solve_readouts
 from .tabulate import table_at_dimension
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
+ENOUGH = 1.0  # products of directions of the bulk for each sample and neuron
+SMALL = 1e-6  # q c, where c_e has its slope at 0
 CHUNK = 2**17  # points times nodes handled at once: 1 MB an array
 
 
@@ -25,7 +26,6 @@ def evaluate_at_dimension(
     limit: Evaluation,
     alpha: Array,
     lam: Array,
-    loss: Loss,
     tol: float | None,
     time_limit: float,
 ) -> Evaluation:
@@ -34,13 +34,7 @@ def evaluate_at_dimension(
 
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
-
-    Raises
-    ------
-    InvalidArgument
-        If this theory does not cover the model or the loss.
     """
-    check_covered(model, loss)
     found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
     found.overlaps, found.conjugates = _unknown(len(alpha))
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
@@ -79,8 +73,9 @@ def evaluate_at_dimension(
             found.overlaps.m[rows] = at.m[:, :1]
         return points[found.open[points] & found.converged[points]]
 
-    known = np.flatnonzero(limit.converged)
-    found.flag(~limit.converged, Status.NO_PROGRESS)
+    few = _few_directions(model, alpha)
+    known = np.flatnonzero(limit.converged & ~few)
+    found.flag(~limit.converged | few, Status.FEW_DIRECTIONS)
     found.status[~limit.converged] = limit.status[~limit.converged]
     with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
         solve_on_growing_tables(found, known, tables_for, solve_on)
@@ -88,27 +83,20 @@ def evaluate_at_dimension(
     return found
 
 
-def reason_not_at_dimension(model: Model, loss: Loss) -> str:
-    """The reason why the theory of a network at its own dimension does not cover a ``model`` or a
-    ``loss``; empty if it does, or if the model is no such network."""
-    if np.isinf(model.own_dimension):
-        return ""
+def _few_directions(model: Model, alpha: Array) -> Array:
+    """Points (P,) whose samples or neurons are as many as products of two directions of the bulk.
+
+    With D = 1 / E rho^2 directions, degree two of a feature is noise of its own if D^2/2 is much
+    larger than n and p.  docs/network.md, "How large d must be"
+    """
+    if model.student.odd and not any(model.geometry.bias):
+        return np.zeros(alpha.shape, bool)  # of no degree two
     rows: Any = model.rows
-    reasons = {
-        "several readout values or biases": not isinstance(
-            rows.covariance_of(np.zeros(1, np.int64)), TabulatedRows
-        ),
-        "losses other than the square": not loss.is_square,
-        "labels +-1 at random": model.labels.channel,
-    }
-    known = "the theory of a network at its own dimension does not cover"
-    return next((f"{known} {name}" for name, holds in reasons.items() if holds), "")
-
-
-def check_covered(model: Model, loss: Loss) -> None:
-    """Raise InvalidArgument unless the theory covers ``model`` and ``loss``."""
-    if reason := reason_not_at_dimension(model, loss):
-        raise InvalidArgument("dimension", model.dimension, f"inf here: {reason}")
+    bulk: TabulatedRows = rows.covariance_of(np.zeros(1, np.int64))
+    slope = bulk.c_e(np.array([SMALL / bulk.c]))[1][0]
+    share = bulk.c**2 / (bulk.c**2 - slope)  # D / d
+    products = share**2 * model.dimension / 2  # over d
+    return np.asarray(products < ENOUGH * np.maximum(alpha, model.beta))
 
 
 def _limit(table: Table, alpha: Array, lam: Array) -> Array:

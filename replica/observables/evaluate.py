@@ -37,7 +37,7 @@ from ..convex import (
     training_objective,
 )
 from ..convex import loss as as_loss
-from ..dimension import check_covered, evaluate_at_dimension
+from ..dimension import evaluate_at_dimension
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
@@ -91,10 +91,9 @@ def evaluate(
         return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
-    if np.isfinite(model.own_dimension):
-        check_covered(model, minimised)
+    if np.isfinite(model.own_dimension) and minimised.is_square:
         limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
-        return evaluate_at_dimension(model, limit, alpha, lam, minimised, tol, seconds)
+        return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)

@@ -15,6 +15,7 @@ from replica import (
     solve,
 )
 from replica.errors import InvalidArgument
+from solvers.results import Status
 from tests.dimension.test_section_23 import network
 from validation import compare
 
@@ -83,22 +84,35 @@ def test_row_norms_may_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("step", "at", "reason"),
+    ("step", "at"),
     [
-        (STEP, dict(loss="huber:1"), "losses other than the square"),
-        (replace(STEP, readout="rademacher"), {}, "several readout values or biases"),
-        (replace(STEP, bias=[0.5, -0.5]), {}, "several readout values or biases"),
-        (
-            replace(STEP, target="sign", label_noise="flip:0.1"), {},
-            "labels \\+-1 at random",
-        ),
+        (STEP, dict(loss="huber:1")),
+        (replace(STEP, readout="rademacher"), {}),
+        (replace(STEP, bias=[0.5, -0.5]), {}),
+        (replace(STEP, target="sign", label_noise="flip:0.1"), {}),
     ],
-)  # fmt: skip
-def test_what_is_not_derived_is_refused(step, at, reason):
-    with pytest.raises(InvalidArgument, match=f"dimension must be inf here.*{reason}"):
-        solve(step.network(beta=1.0, dimension=300), **AT, **at)
-    limit = solve(step.network(beta=1.0), **AT, **at)
-    assert np.isnan(limit.finite_size_shift)
+)
+def test_where_it_is_not_derived_m_alone_has_its_price(step, at):
+    """As in sRFs: the price falls as 1/d, towards the limit."""
+    errors = [
+        solve(step.network(beta=1.0, dimension=d), **AT, **at).test_error
+        for d in (300, 3e4, np.inf)
+    ]
+    near, far = (error / errors[-1] - 1 for error in errors[:2])
+    assert abs(far) < 0.03 * abs(near) or abs(near) < 1e-6
+
+
+def test_rows_of_few_directions_are_flagged():
+    """Degree two of the bulk is no noise of its own there: of this network the theory would be 12 %
+    above the limit at d = 500, where 40 simulated networks are 12.5 +- 1.2 % below."""
+    step = GradientStep(student="relu", target="z1*z2", alpha0=0.2, eta=4.0)
+    few, many = (
+        solve(step.network(beta=1.0, dimension=d), alpha=1.0, lam=0.1) for d in (500, 8000)
+    )
+    assert few.status is Status.FEW_DIRECTIONS
+    assert np.isnan(few.test_error)
+    assert many.converged
+    assert np.isnan(solve(step.network(beta=1.0), alpha=1.0, lam=0.1).finite_size_shift)
 
 
 def test_functions_of_the_limit_say_so():
@@ -125,7 +139,3 @@ def test_a_comparison_takes_the_theory_of_the_simulated_dimension():
     report = compare(STEP, **at)
     expected = solve(STEP.network(beta=1.0, dimension=60), **AT)
     assert report.checks["test_error"].theory.item() == pytest.approx(expected.test_error)
-    of_loss = compare(STEP, **at, loss="huber:1")
-    limit = solve(STEP.network(beta=1.0), **AT, loss="huber:1")
-    assert of_loss.checks["test_error"].theory.item() == pytest.approx(limit.test_error)
-    assert "taken in the limit" in of_loss.theories[0].note

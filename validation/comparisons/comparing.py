@@ -108,7 +108,7 @@ def compare(
         simulated=simulated,
         **options,
     )
-    taken = taken.at(simulation.dimension, simulation.loss)
+    taken = taken.at(simulation.dimension)
     allowed: Any = allowance
     if allowance is None:
         of_each, of_size = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
@@ -281,11 +281,11 @@ def compare_grid(
         for of, width in problems_on_grid(problem, axes, beta):
             each.append(run(of, beta=width, progress=advance, **options))
     which = {name: options[name] for name in ("theory", "simulated") if name in options}
-    size, loss = each[0].simulations[0].dimension, each[0].simulations[0].loss
+    size = each[0].theories[0].model.dimension
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
         places = problems_on_grid(problem, axes, beta)
-        return [theory_of(of, width, **which).at(size, loss) for of, width in places]
+        return [theory_of(of, width, **which).at(size) for of, width in places]
 
     axes_of_all = axes | each[0].axes
     shape = [axis.size for axis in axes_of_all.values()]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from replica.convex import Loss
-from replica.dimension import reason_not_at_dimension
 from replica.errors import InvalidArgument
 from replica.given import Given
 from replica.observables import layer_curve, notes_on, solve_grid
@@ -48,9 +47,8 @@ class Theory:
     note: str
     of_draws: bool = False
 
-    def at(self, dimension: float, loss: Loss) -> "Theory":
-        """This theory at a finite ``dimension``, unless it has its own, or is a network whose
-        theory of a dimension does not cover it or the ``loss``."""
+    def at(self, dimension: float) -> "Theory":
+        """This theory at a finite ``dimension``, where m has its price, unless it has its own."""
         if isinstance(self.model, Given):
             return self
         if np.isfinite(self.model.dimension) or np.isinf(dimension):
@@ -58,8 +56,6 @@ class Theory:
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
         taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit"
-        if reason := reason_not_at_dimension(model, loss):
-            model, taken = self.model, f"; taken in the limit: {reason}"
         return replace(self, model=model, published=published, note=f"{self.note}{taken}")
 
     @property

@@ -125,7 +125,7 @@ def draw_panels(
         for i, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
             shown: dict[str, Any] = {"color": curve.color, "label": curve.label}
             if curve.style:
-                column[0].plot(values["x"], values[error][curve.kinds[0]], **shown, **curve.style)
+                column[0].plot(values["x"], values[error]["theory"], **shown, **curve.style)
             else:
                 places = i - (len(curves) - 1) / 2
                 draw_theories(column, values, values[error], places=places, **shown)
