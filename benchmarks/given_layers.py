@@ -35,6 +35,7 @@ PRECISION = 0.01  # relative standard error of a mean that is simulated; draws d
 FEWEST, MOST = 64, 1024  # draws
 ACCURACIES = 1e-3, 1e-2  # of the theory, relative: the second where the first is not reached
 PATIENCE = 600.0  # seconds of a point: what is measured here is how right it is
+INTERPOLATING = 24  # the first of the settings whose readouts interpolate
 LAYERS = {200: 10, 400: 6, 800: 4}  # drawn layers at each input dimension d
 COMPARED = {  # errors of a readout by its loss
     "square": ("test_error", "train_error"),
@@ -98,7 +99,7 @@ def readouts(setting, layer, draws, store):
 
 def trained_layers(scale, store):
     """The section on layers after training."""
-    rows, z, beyond, relative, flagged = [], [], [], [], []
+    rows, z, beyond, relative, flagged, ordinary = [], [], [], [], [], []
     for number in scale.settings:
         setting = drawn(number, scale.sizes)
         layer = trained(setting)
@@ -113,6 +114,7 @@ def trained_layers(scale, store):
         relative.append(error / mean)
         if np.isfinite(own).all():
             z.append(own)
+            ordinary.append(number < INTERPOLATING)
             beyond.append(np.maximum(np.abs(own) - expected / setting.samples / error, 0))
         else:
             flagged.append(f"{number} ({status}, {accuracy:.1e})")
@@ -122,6 +124,7 @@ def trained_layers(scale, store):
         rows.append(cells)
         print(" | ".join(cells), flush=True)
     z, beyond = np.array(z).reshape(-1, 2), np.array(beyond).reshape(-1, 2)
+    first = z[np.array(ordinary, dtype=bool)]
     known = ", ".join(f"{part:.1%}" for part in np.max(relative, axis=0))
     heads = [*HEADS, "test error", "training error", "quadrature", "draws", "z"]
     return paragraphs(
@@ -135,7 +138,9 @@ def trained_layers(scale, store):
         "special direction, change of an error, relative to it.",
         f"Of {len(scale.settings)} settings, {len(z)} have a theory that converged"
         + (f" (without one: {', '.join(flagged)})" if flagged else "")
-        + f". Within 2 standard errors, and the largest |z|: test errors {shares(z[:, 0])}; "
+        + f". Within 2 standard errors, and the largest |z|, of those before {INTERPOLATING}: test "
+        f"errors {shares(first[:, 0])}; training errors {shares(first[:, 1])}; of all: test errors "
+        f"{shares(z[:, 0])}; "
         f"training errors {shares(z[:, 1])}. Beside the 1/n that the theory may be off by: "
         f"{shares(beyond[:, 0])}; {shares(beyond[:, 1])}. The largest relative standard errors: "
         f"{known}.",

@@ -124,7 +124,7 @@ def hermite_degrees(d):
     for k_max in (3, 8):
         given = layer.cut(Level((32, 20, 14, 8, 6), 8, k_max, 1e-8), layer.special)
         solved = solve_point(given, replica.loss("square"), 300, 0.05)
-        found.append(list(errors_at(given, solved, replica.loss("square"))[:2]))
+        found.append(errors_at(given, solved, replica.loss("square"))[0][:2].tolist())
     return *found, 1e-3
 
 

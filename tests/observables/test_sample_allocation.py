@@ -91,7 +91,8 @@ def test_the_best_rate_of_every_use(capsys):
             ).test_error
             for rate in (0.9, 1.0, 1.1)
         ]  # fmt: skip
-        assert errors[1] == pytest.approx(one["test_error"], rel=1e-9)
+        # points of a plan are solved to 1e-4
+        assert errors[1] == pytest.approx(one["test_error"], rel=1e-5)
         assert errors[1] < min(errors[0], errors[2])
 
 

@@ -146,7 +146,7 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
         (lambda: replica.after_each_step(FOLLOWING), "a number here"),
         (lambda: replica.spectrum(FOLLOWING, 1.0, beta=1.0), "a number here"),
         (lambda: GradientStep(**STEP | {"alpha0": "alfa"}), "positive or inf"),
-        (lambda: GradientStep(student="tanh", target="sin", steps=[("alpha", 1)] * 2), "pairs"),
+        (lambda: GradientStep(student="tanh", target="sin", steps=[("alpha", 1)] * 2), "single"),
     ],
 )
 def test_what_is_asked_in_vain_is_refused_in_a_sentence(call, said):
