@@ -48,9 +48,10 @@ class NodeMoments:
         rest = np.flatnonzero(~self.tabulated)
         rest = rest[np.argsort(c[rest])]  # neurons that are alike in one integral
         self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
-        if rest.size:
-            moments = hermite_moments(student, to_host(s)[:, rest].T, c[rest, None], k_max)
-            self.others[:, :, rest] = moments.swapaxes(1, 2)
+        for some in np.array_split(rest, -(-rest.size * N // BLOCK)) if rest.size else []:
+            check_time()
+            moments = hermite_moments(student, to_host(s)[:, some].T, c[some, None], k_max)
+            self.others[:, :, some] = moments.swapaxes(1, 2)
         if rest.size < p:
             t = xp.where(like(self.tabulated, s), (t - start) / PANEL, 0.0 * t)
             panel = xp.floor(t)

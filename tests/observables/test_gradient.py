@@ -181,7 +181,7 @@ def test_beside_a_bound_a_derivative_is_right_or_flagged(name, value, step, loss
 @pytest.mark.parametrize("eta", [1e-30, 1e-6])
 def test_rates_that_all_but_vanish(eta):
     """Of an odd student errors jump where the spike appears, and are even in eta beyond it: their
-    slope at 1e-6 is a thousandth of that at 1e-3, to the 1e-13 of errors over differences of some
+    slope at 1e-6 is a thousandth of that at 1e-3, to the 1e-12 of errors over differences of some
     thousandths; of other students they do not jump."""
     odd = GradientStep(student="tanh", target="sin", alpha0=2.0, eta=eta, noise=0.1)
     found = replica.gradient(odd, alpha=1.5, lam=0.1, beta=1.3)
@@ -191,7 +191,7 @@ def test_rates_that_all_but_vanish(eta):
     else:
         larger = replica.gradient(replace(odd, eta=1e-3), alpha=1.5, lam=0.1, beta=1.3)
         expected = 1e-3 * larger.test_error["eta"]
-        assert found.test_error["eta"] == pytest.approx(expected, abs=1e-10)
+        assert found.test_error["eta"] == pytest.approx(expected, abs=1e-9)
     relu = replace(odd, student="relu", target="he2")
     found = replica.gradient(relu, alpha=1.5, lam=0.1, beta=1.3)
     points = [

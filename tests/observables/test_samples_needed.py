@@ -77,7 +77,7 @@ def test_the_best_penalty_needs_no_more(sample):
     # what is far from the target is not searched
     assert n[0] > 10
     assert penalties.min() <= best.lam <= penalties.max()
-    assert f"lam      {best.lam:.5g}" in repr(best)
+    assert f"lam      {best.lam:.6g}" in repr(best)
 
 
 def test_several_classes_and_layers():
