@@ -12,6 +12,7 @@ import numpy as np
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
+from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
@@ -172,7 +173,7 @@ def samples_needed(
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     n = _tried(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
-        curve = _curve(model, n, lam, loss, time_limit, advance, error, target)
+        curve = _curve(model, n, lam, as_loss(loss), time_limit, advance, error, target)
     n, values, stderr = curve.samples.values, curve[error].values, _stderr(curve, error)
     slack = np.nan_to_num(stderr)
     samples, low, high = (

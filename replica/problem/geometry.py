@@ -87,7 +87,7 @@ def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
         shares = np.ones(1) if fractions is None else np.array(fractions)
         shapes = (x.shape for x in (variances, biases, shares))
         (groups,) = np.broadcast_shapes(loadings.shape[:1], *shapes)
-        if not loadings.size or loadings.ndim > 2 or shares.ndim != 1:
+        if not (groups and loadings.size) or loadings.ndim > 2 or shares.ndim != 1:
             raise ValueError
     except ValueError:
         allowed = (
