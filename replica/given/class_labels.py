@@ -64,7 +64,12 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
-    elif count > 2 and array.dtype.kind == "i" and found[0] == -1 and (found[1:] >= 0).all():
+    elif (
+        2 < count <= MOST_CLASSES
+        and array.dtype.kind == "i"
+        and found[0] == -1
+        and (found[1:] >= 0).all()
+    ):
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
         allowed = "without -1, the code of a missing class: leave out these rows "
         raise InvalidArgument("labels", got, f"{allowed}(classes=np.unique(labels) {OF_ONE})")

@@ -79,7 +79,7 @@ class RowEquations(StrataEquations):
         own = V / left  # R_ii
         once = f * (1 - f)
         g, reach, N = once * slope**2, None, len(V)
-        if self.labels.outputs > 1 or FEW * strata.width >= N:
+        if self.labels.outputs > 1 or min(FEW * strata.width, 5000) >= N:  # 400 MB
             scaled = strata.features / left[:, None]
             reach = scaled @ (G / strata.width) @ scaled.T  # R
             reach *= reach

@@ -181,7 +181,7 @@ def samples_needed(
     )
     # of the number tried that is next to the answer
     at = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.interp(at, np.log(n), curve.lam.values))
+    penalty = float(np.exp(np.interp(at, np.log(n), np.log(curve.lam.values))))
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
     sensitive = error == "classification_error" and bool(notes_of(model, curve)[SENSITIVE][near])
