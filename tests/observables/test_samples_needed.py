@@ -133,6 +133,7 @@ def test_errors_of_classes_want_classes():
 def test_how_far_it_is_is_told(sample, lam):
     told = []
     samples_needed(sample, lam=lam, test_error=0.5, most=8, progress=lambda *now: told.append(now))
-    assert told[0] == (1, 4)
-    assert told[-1] == (4, 4)
-    assert lam == "best" or len(told) == 4
+    steps = [(done, 4) for done in (1, 2, 3, 4)]
+    # the best penalty is searched from the most samples down, until the answer is known
+    assert told == (sorted(set(told)) if lam == "best" else steps)
+    assert (told[0], told[-1]) == (steps[0], steps[-1])
