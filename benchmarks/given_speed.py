@@ -114,5 +114,7 @@ if __name__ == "__main__":
         of_layer("tanh", after_step("tanh", "sin", p))
         of_layer("relu", after_step("relu", "relu", p))
         of_layer("relu, K=3", three_directions(p))
+        of_layer("gelu", after_step("gelu", "tanh", p))
+        of_layer("softplus", after_step("softplus", "z1 + z1**2", p))
     against_literal()
     against_simulation(max(sizes))

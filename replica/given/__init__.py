@@ -7,23 +7,3 @@ from .sample import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
 from .samples import Given, asked, needs_alpha, samples_of
 from .solve import equations_of
 from .strata import Posterior, Strata
-
-__all__ = [
-    "FEWEST_OF_STRATUM",
-    "MOST_ROWS",
-    "TOLERANCE",
-    "FeatureMoments",
-    "FeatureSample",
-    "FirstLayer",
-    "Given",
-    "Posterior",
-    "ReadoutPoints",
-    "Strata",
-    "asked",
-    "check_memory",
-    "derivatives",
-    "equations_of",
-    "evaluate",
-    "needs_alpha",
-    "samples_of",
-]

@@ -20,7 +20,7 @@ from ..convex import Loss, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom
-from .first_layer import DIRECTIONS, FirstLayer
+from .first_layer import SHARES, FirstLayer
 from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
 from .sample import FeatureSample
@@ -32,6 +32,7 @@ TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory i
 COARSEST = 0.05  # that one more special direction may change an error by
 
 ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
+LOOSER = 10  # times the tolerance, that columns beside the errors are known to
 # a derivative of fourth order: a step in a logarithm, and weights of errors at so many steps
 STEP, STENCIL = 0.02, ((0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4))
 PRECISION = 1e-11  # of the solutions that are subtracted
@@ -169,28 +170,29 @@ class _Point:
         # the theory is of large n, p and d
         enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
         first = model.special.shape[1]
-        most = first if model.beside is not None else max(first, DIRECTIONS)
+        most = first if model.beside is not None else max(first, len(SHARES))
         for count in range(first, most + 1):
             self.account["directions"] = count
             found = self._solved(model.stratified(1, count))
             more = model.stratified(0, count + 1, last=3)
             beyond = self._solved(more or model.stratified(0, count), ROUGH)
-            self.account["quadrature_error"] = change = _change(beyond, found)
-            if change <= self.tol:
-                return found
+            change = _changes(beyond, found)
+            self.account["quadrature_error"] = _largest(change)
+            if _largest(change) <= self.tol:
+                return _without(found, change > LOOSER * self.tol)
             coarse = self._solved(model.stratified(0, count), ROUGH) if more else beyond
-            worth, finer = _change(beyond, coarse), _change(coarse, found)
-            if worth <= max(enough, finer):
+            worth, finer = _changes(beyond, coarse), _changes(coarse, found)
+            if _largest(worth) <= max(enough, _largest(finer)):
                 break
         for level in itertools.count(2):
-            self.account["quadrature_error"] = max(finer, worth)
-            if finer <= self.tol:
+            self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
+            if _largest(finer) <= self.tol:
                 break
             coarse, found = found, self._solved(model.stratified(level, count))
-            finer = _change(coarse, found)
-        if worth > enough:
+            finer = _changes(coarse, found)
+        if _largest(worth) > enough:
             raise GivenUp(Status.QUADRATURE)
-        return found
+        return _without(found, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
 
     def _solved(self, given: Stratified | None, share: float = 0.05) -> ReadoutPoints:
         """The point on some strata, known to that ``share`` of the tolerance."""
@@ -211,13 +213,23 @@ class _Point:
         return ReadoutPoints(columns, solved.posterior, given, confusion)
 
 
-def _change(was: ReadoutPoints, now: ReadoutPoints) -> float:
-    """Largest change of an error that is defined, relative to it, and to no less than a small part
-    of the labels' power."""
+def _changes(was: ReadoutPoints, now: ReadoutPoints) -> Array:
+    """Changes of all ``ERRORS``, relative to them, and to no less than a small part of the labels'
+    power."""
     assert now.given is not None
     before, after = (np.array([each.columns[name] for name in ERRORS]) for each in (was, now))
-    size = np.maximum(np.abs(after), 1e-7 * now.given.moments.power)
-    return float(np.nanmax(np.abs(after - before) / size))
+    return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * now.given.moments.power)
+
+
+def _largest(changes: Array) -> float:
+    """The largest change of an error that is defined, columns beside the errors apart."""
+    return float(np.nanmax(changes[:5]))
+
+
+def _without(found: ReadoutPoints, unknown: Array) -> ReadoutPoints:
+    """``found``, with NaN for the ``ERRORS`` that are ``unknown``."""
+    nothing: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
+    return found._replace(columns=found.columns | nothing)
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:

@@ -38,7 +38,9 @@ from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
 VARIANCE = "a variance, 0 or more"
 MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
-DIRECTIONS = 4  # special ones at most, unless more are the target's
+# Shares of the pre-activations from which on a point begins with the first, second, ... special
+# direction; the more there are the more time their strata take.
+SHARES = 0.02, 0.02, 0.05, 0.05
 STRATUM = 128  # numbers of a stratum beside its moments
 
 
@@ -182,17 +184,17 @@ class FirstLayer(Described):
     @cached_property
     def _ordered(self) -> tuple[Array, int]:
         """Directions (d, k), orthonormal: the target's, and others that move pre-activations, the
-        most first, one more than are asked for; and how many of them a point begins with: those
-        that have a twentieth of what inputs given the target's make of the pre-activations, and
-        more than of random rows, four in all at most."""
+        most first, one more than are asked for; and how many of them a point begins with, by the
+        ``SHARES`` that inputs given the target's have in the pre-activations, and more than in
+        those of random rows."""
         covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
-        most = max(DIRECTIONS, self.beside or 0) + 1
+        most = max(len(SHARES), self.beside or 0) + 1
         shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        enough = max(0.05, 1.2 * random)
-        count = int(np.count_nonzero(shares[: max(0, DIRECTIONS - known)] > enough))
+        enough = np.maximum(SHARES[known:], 1.2 * random)
+        count = int(np.count_nonzero(shares[: enough.size] > enough))
         count = count if self.beside is None else min(self.beside, others.shape[1])
         return np.concatenate([self.directions, others], axis=1), known + count
 

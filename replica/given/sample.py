@@ -15,8 +15,7 @@ from solvers.results import Array
 
 from ..display import Described
 from ..errors import InvalidArgument
-from ..problem import any_array, assign, finite_array, flag
-from .class_labels import as_numbers, without_gaps
+from ..problem import any_array, as_numbers, assign, finite_array, flag, without_gaps
 from .gaussian import gaussian_strata
 from .outputs import with_sums
 from .strata import Stratified

@@ -77,7 +77,8 @@ class Solution(Displayed):
         bottom of a minimum it is known to about 1e-8, of a loss other than the square to 1e-5,
         and the test error with it.
     readout_variance : float
-        This and all below are of given layers and features.  What the variance of the prediction
+        This and all below are of given layers and features; this and the squared norm are known
+        to ten times the tolerance of the errors, or NaN.  What the variance of the prediction
         over the readout's samples adds to the test error: the mean of K readouts, each of samples
         of its own, has 1/K of it.  Row by row samples are parts of the same N rows, and it is 0 at
         n = N.

@@ -1,5 +1,3 @@
 """Both layers trained on the same samples.  docs/theory.md 21"""
 
 from .evaluate import evaluate_reused
-
-__all__ = ["evaluate_reused"]

@@ -8,7 +8,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..problem import any_array, finite_array
+from .checks import any_array, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
 NUMBERS = "classes=() if they are numbers"
