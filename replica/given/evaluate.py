@@ -5,7 +5,6 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 """
 
 import itertools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,25 +16,23 @@ from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
 from ..convex import Loss, error_at_nodes, losses
-from ..errors import InvalidArgument
+from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom
 from .first_layer import SHARES, FirstLayer
+from .gaussian import FeatureMoments
 from .outputs import sensitivity, wrong_outputs
 from .rows import RowStrata
 from .sample import FeatureSample
-from .samples import Given
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified
 
+Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 COARSEST = 0.05  # that one more special direction may change an error by
 
 ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
 LOOSER = 10  # times the tolerance, that columns beside the errors are known to
-# a derivative of fourth order: a step in a logarithm, and weights of errors at so many steps
-STEP, STENCIL = 0.02, ((0, 25 / 12), (-1, -4), (-2, 3), (-3, -4 / 3), (-4, 1 / 4))
-PRECISION = 1e-11  # of the solutions that are subtracted
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
 # the first that the readout's samples are the reason of; its squared norm over p; standard errors;
@@ -108,32 +105,13 @@ def evaluate(
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
-@one_thread()
-@np.errstate(all="ignore")
-def derivatives(points: ReadoutPoints, samples: float, lam: float, loss: Loss) -> Array:
-    """The derivatives of test and training error in log n and in log lam, (2, 2), at the only one
-    of ``points``, NaN where it is not known: differences of fourth order on its strata, towards
-    fewer samples, as there may be no more."""
-    slopes = np.zeros((2, 2))
-    for axis, (steps, weight) in itertools.product(range(2), STENCIL):
-        if points.given is None or not np.isfinite(slopes).all():
-            return np.full((2, 2), np.nan)
-        n, penalty = np.array([samples, lam]) * np.exp(steps * STEP * np.eye(2)[axis])
-        solved = solve_point(points.given, loss, n, penalty, points.last, PRECISION)
-        errors = errors_at(points.given, solved, loss)[0]
-        known = solved.status is Status.CONVERGED
-        slopes[axis] += weight * errors[:2] if known else np.nan
-    return slopes / STEP
-
-
 def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
     need = 12 * 8.0 * model.width**2
-    if hasattr(os, "sysconf") and need > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-        name = "weights" if isinstance(model, FirstLayer) else "features"
-        allowed = f"of fewer neurons: these take {need / 1e9:.2g} GB of memory"
-        raise InvalidArgument(name, f"{model.width} neurons", allowed)
+    name = "weights" if isinstance(model, FirstLayer) else "features"
+    allowed = f"of fewer neurons: these take {need / 1e9:.2g} GB of memory"
+    check_bytes(need, name, f"{model.width} neurons", allowed)
 
 
 @dataclass

@@ -103,15 +103,13 @@ class FirstLayer(Described):
         p, d = weights.shape
         student = activation(self.student, "student")
         of, inputs = parse_target(self.target, self.inputs, outputs=True)
-        if self.directions is None and of.dimension:
-            allowed = f"given: the unit vectors, (d,) or (d, T), that {of.name} is a function of"
-            raise InvalidArgument("directions", None, allowed)
         named = np.empty((d, 0)) if self.directions is None else self.directions
         directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
         if directions.shape != (d, of.dimension):
-            allowed = f"of shape {(d, of.dimension)}: input dimension by arguments of the target"
-            raise InvalidArgument("directions", f"shape {directions.shape}", allowed)
+            got = None if self.directions is None else f"shape {directions.shape}"
+            allowed = f"of shape {(d, of.dimension)}: the unit vectors that {of.name} depends on"
+            raise InvalidArgument("directions", got, allowed)
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
             got = f"inner products {overlap.round(3).tolist()}"

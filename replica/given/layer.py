@@ -132,11 +132,8 @@ def layer_strata(
         # Eq. (20.11): no more than this is in all degrees from here on together
         if degree and float(left @ (raised @ left)) ** 0.5 <= least:
             break
-        if degree <= k_max:
-            d = moments.at(degree)
-        elif degree < closing:
-            d = 0.0 * second
-        else:  # less is rounding of the table
+        d = moments.at(degree) if degree <= k_max else 0.0 * second
+        if degree == closing:  # less is rounding of the table
             d = sign * xp.sqrt(xp.where(remainder > 1e-7 * second, remainder, 0.0 * remainder))
         if degree == closing - 2:  # D of neurons with opposite pre-activations has these signs
             sign = xp.sign(d)

@@ -81,21 +81,16 @@ def largest_output(mean: Array, covariance: Array) -> Array:
 
 def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple[Array, Array]:
     """P(the output of another class is the largest) (N,) in every stratum, and the confusion
-    matrix."""
-    C = labels.outputs
-    largest = largest_output(mean[:C].T, covariances(variances, C))
-    return 1 - (labels.h[:C] * largest.T).sum(axis=0), confusion_matrix(labels, largest)
+    matrix (C, C): shares of the largest outputs in the inputs of each class.  Its rows sum to 1,
+    and are NaN of a class without inputs."""
+    h = labels.h[: labels.outputs]
+    largest = largest_output(mean[: len(h)].T, covariances(variances, len(h)))
+    own = labels.weights * h
+    with np.errstate(invalid="ignore"):
+        return 1 - (h * largest.T).sum(axis=0), own @ largest / own.sum(axis=1)[:, None]
 
 
 def sensitivity(labels: StratumLabels, mean: Array, variances: Array, wrong: float) -> float:
     """d log P / d log v of the share P that is ``wrong``, if all variances grow: from 10 % more."""
     more = wrong_outputs(labels, mean, WIDER * variances)[0] @ labels.weights
     return float(np.log(more / wrong) / np.log(WIDER))
-
-
-def confusion_matrix(labels: StratumLabels, largest: Array) -> Array:
-    """Shares (C, C) of the outputs that are ``largest`` (N, C), in the inputs of each class: rows
-    sum to 1, and are NaN of a class without inputs."""
-    own = labels.weights * labels.h[: labels.outputs]
-    with np.errstate(invalid="ignore"):
-        return np.asarray(own @ largest / own.sum(axis=1)[:, None])

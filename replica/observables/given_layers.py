@@ -15,17 +15,8 @@ from solvers.results import Array
 from ..convex import Loss
 from ..display import Progress
 from ..errors import InvalidArgument
-from ..given import (
-    TOLERANCE,
-    FeatureMoments,
-    FeatureSample,
-    Given,
-    ReadoutPoints,
-    asked,
-    evaluate,
-    samples_of,
-)
-from ..problem import limits, positive
+from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
+from ..problem import asked, limits, positive, samples_of
 from .axes import data_set, losses_of, scalar_arguments
 from .beyond_rows import meet_rows
 

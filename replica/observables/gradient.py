@@ -19,8 +19,8 @@ from solvers.results import Array, Status
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given, asked, derivatives, needs_alpha
-from ..problem import Problem, check_alone, limits
+from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
+from ..problem import Problem, asked, check_alone, limits, needs_alpha
 from ..saddle_point import ridge
 from ..steps import model_of
 from .beyond_rows import beyond, classes_of
@@ -30,7 +30,9 @@ from .solution import solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
+PRECISION = 1e-11  # of solutions on strata that are subtracted
 Errors = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
+Slopes = tuple[float, ...]  # of both errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +115,11 @@ def gradient(
             problem = classes_of(problem) if beyond(problem, samples) else problem
         found, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         name, value = asked(problem, alpha, samples)
-        of_n, of_lam = derivatives(points, found.samples, found.lam, found.loss)
-        slopes = {name: tuple(of_n / value), "lam": tuple(of_lam / found.lam)}
-        lost = found.converged and not np.isfinite([of_n, of_lam]).all()
-        return _gradient(found, slopes, Status.NO_DERIVATIVE if lost else found.status)
+        with deadline(limits(quadrature_tol, time_limit)[1]), np.errstate(all="ignore"):
+            slopes, status = _given_slopes(points, found)
+        of_n = slopes.pop("samples")
+        scaled = tuple(slope * found.samples / value for slope in of_n)
+        return _gradient(found, {name: scaled} | slopes, status)
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
     model.refuse_reuse()
@@ -132,6 +135,33 @@ def gradient(
         return _derivatives_at(problem if model.rows is None else model, point, tol)
 
 
+def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slopes], Status]:
+    """The derivatives at a point of a given layer in n and lam, on its strata, and its status, or
+    why there are none."""
+    given, status = points.given, point.status
+    at = {"samples": point.samples, "lam": point.lam}
+    slopes: dict[str, Slopes] = dict.fromkeys(at, (np.nan, np.nan))
+    if given is None or not point.converged:
+        return slopes, status
+
+    def errors(name: str, value: float) -> Array:
+        n, lam = (at | {name: value}).values()
+        solved = solve_point(given, point.loss, n, lam, points.last, PRECISION)
+        found = errors_at(given, solved, point.loss)[0][:2]
+        return found if solved.status is Status.CONVERGED else np.full(2, np.nan)
+
+    size, (tol, least) = np.array([point.test_error, point.train_error]), LOSS_AGREEMENT
+    most = given.rows if given.rows and point.samples <= given.rows else np.inf
+    try:
+        for name, x in at.items():
+            high = most if name == "samples" else np.inf
+            slopes[name] = _slope(errors, name, x, 0.0, 4, tol, least * size / x, high)
+    except GivenUp as given_up:
+        return slopes, given_up.status
+    known = np.isfinite([*slopes.values()]).all()
+    return slopes, status if known else Status.NO_DERIVATIVE
+
+
 def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
@@ -143,7 +173,7 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     values = {"alpha": point.alpha, "lam": point.lam} | values
-    slopes = dict.fromkeys(values, (np.nan, np.nan))
+    slopes: dict[str, Slopes] = dict.fromkeys(values, (np.nan, np.nan))
     if point.converged:
         square = is_ridge(model, point.loss)
         of, order, (tol, least) = (
@@ -170,13 +200,20 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
 
 
 def _slope(
-    errors: Errors, name: str, value: float, unit: float, order: int, tol: float, floor: Array
-) -> tuple[float, float]:
+    errors: Errors,
+    name: str,
+    value: float,
+    unit: float,
+    order: int,
+    tol: float,
+    floor: Array,
+    most: float = np.inf,
+) -> Slopes:
     """The derivatives of both errors in one parameter: of several differences the one that agrees
     best with the one that leaves out a point; NaN where none does."""
     enough = 1e-3 if order > 4 else 1.0  # of the tolerance: a point of a loss takes its time
     best, least = np.full(2, np.nan), 1.0
-    for offsets, spacing in _stencils(name, value, unit, order):
+    for offsets, spacing in _stencils(name, value, unit, order, most):
         inner = offsets != (-(order // 2) if offsets[0] else offsets[-1])
         weights = np.zeros((2, offsets.size))
         weights[0], weights[1, inner] = map(difference_weights, (offsets, offsets[inner]))
@@ -191,7 +228,7 @@ def _slope(
     return float(best[0]), float(best[1])
 
 
-def _gradient(point: Solution, slopes: dict[str, tuple[float, float]], status: Status) -> Gradient:
+def _gradient(point: Solution, slopes: dict[str, Slopes], status: Status) -> Gradient:
     """The derivatives of test and training error, by parameter."""
     test, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
     return Gradient(point, test, train, status)
@@ -241,13 +278,16 @@ def _same_structure(table: Table, other: Table) -> bool:
     return alike and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
 
 
-def _stencils(name: str, value: float, unit: float, order: int) -> Iterator[tuple[Array, float]]:
+def _stencils(
+    name: str, value: float, unit: float, order: int, most: float
+) -> Iterator[tuple[Array, float]]:
     """Offsets (order + 1,) and spacing of values of a parameter whose errors make the derivative at
     ``value``: on both sides of it; then, if a bound is close, on one, relative to its ``unit``.
-    Those of order 8 are tried closer and closer, as errors turn steeply at interpolation.
+    None is more than ``most``.  Those of order 8 are tried closer and closer, as errors turn
+    steeply at interpolation.
     """
     step = 0.04 / order  # of order 8 it errs by rounding alone
-    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
+    low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, most))
     room, unit = min(value - low, high - value), max(abs(value), unit)
     offsets = np.arange(order + 1)
     closer = step * 0.25 ** np.arange(6 if order > 4 else 1)

@@ -27,9 +27,9 @@ from solvers.settle import largest_change, settle
 
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FirstLayer, Posterior, needs_alpha
+from ..given import FirstLayer, Posterior
 from ..plotting import plot_learned
-from ..problem import Components, SpikedRandomFeatures, check_model, unit_vector
+from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .point import Solution

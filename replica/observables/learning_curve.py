@@ -15,8 +15,8 @@ from solvers.results import Array, ConvergenceError
 from ..convex import LOSSES
 from ..display import Progress, progress_callback
 from ..errors import InvalidArgument
-from ..given import Given, asked, needs_alpha
-from ..problem import Problem, check_points, flag, positive
+from ..given import Given
+from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
 from .beyond_rows import notes_on
 from .changes import CHANGES, model_columns

@@ -20,15 +20,17 @@ from ..convex import loss as as_loss
 from ..display import Displayed
 from ..equivalence import table_at
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given, asked, needs_alpha
+from ..given import FeatureSample, Given
 from ..plotting import mark_optimum, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    asked,
     check_model,
     check_step,
     limits,
     logarithms,
+    needs_alpha,
     one_positive,
 )
 from ..steps import GradientStep, model_of

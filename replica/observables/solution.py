@@ -8,8 +8,16 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import ConvergenceError
 
 from ..convex import loss as as_loss
-from ..given import Given, ReadoutPoints, asked, needs_alpha, samples_of
-from ..problem import SpikedRandomFeatures, check_model, flag, one_positive
+from ..given import Given, ReadoutPoints
+from ..problem import (
+    SpikedRandomFeatures,
+    asked,
+    check_model,
+    flag,
+    needs_alpha,
+    one_positive,
+    samples_of,
+)
 from ..saddle_point import Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate import evaluate

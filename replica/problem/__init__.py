@@ -10,6 +10,7 @@ from .checks import (
     assign,
     axis,
     called,
+    check_bytes,
     check_device,
     check_order,
     check_points,
@@ -38,5 +39,6 @@ from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_alone, check_problem, check_readout, check_step
+from .samples import asked, needs_alpha, samples_of
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, parse_target, target

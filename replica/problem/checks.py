@@ -1,5 +1,6 @@
 """Checks of the user's numbers, arrays and functions; InvalidArgument says what is allowed."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import prod
@@ -254,6 +255,12 @@ def one_positive(name: str, value: Any) -> Array:
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
     return positive(name, [value])
+
+
+def check_bytes(need: float, name: str, got: Any, allowed: str) -> None:
+    """Refuse the argument ``name``, for which ``need`` bytes are more than this machine has."""
+    if hasattr(os, "sysconf") and need > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise InvalidArgument(name, got, allowed)
 
 
 def unit_vector(name: str, values: Any, size: int) -> Array:

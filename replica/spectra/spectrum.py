@@ -21,14 +21,17 @@ from solvers.settle import settle
 
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument
-from ..given import FeatureMoments, FeatureSample, FirstLayer, asked, needs_alpha, samples_of
+from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
+    asked,
     check_model,
     describe_with_step,
     limits,
+    needs_alpha,
     one_positive,
     positive,
+    samples_of,
 )
 from ..saddle_point import ridge
 from ..steps import GradientStep, NetworkRows, model_of

@@ -187,7 +187,10 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
     [
         ({"weights": np.full((3, 3), np.nan)}, "weights must be finite"),
         ({"weights": np.ones(3)}, "weights must be an array with 2 axes"),
-        ({"directions": None}, "directions must be given: the unit vectors"),
+        (
+            {"directions": None},
+            r"directions must be of shape \(3, 1\): the unit vectors",
+        ),
         ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),

@@ -1,14 +1,13 @@
 """Checks of the arguments that every finite-size experiment has: sizes and seeds."""
 
 import operator
-import os
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from replica.errors import InvalidArgument
-from replica.problem import number
+from replica.problem import check_bytes, number
 
 MOST = 10**12  # samples or neurons: more than any memory or patience has room for
 MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
@@ -62,12 +61,9 @@ def size(name: str, ratio: float, dimension: int) -> int:
 
 def check_array(rows: int, columns: int) -> None:
     """Refuse, before it is made, an array that no memory of this machine holds: InvalidArgument."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if 8.0 * rows * columns > memory:
-        allowed = (
-            f"smaller: an array of {rows:.3g} x {columns:.3g} takes {8e-9 * rows * columns:.2g} GB"
-        )
-        raise InvalidArgument("dimension, alpha or beta", None, allowed)
+    need = 8.0 * rows * columns
+    allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {need / 1e9:.2g} GB"
+    check_bytes(need, "dimension, alpha or beta", None, allowed)
 
 
 def seed_sequence(rng: Any) -> SeedSequence:

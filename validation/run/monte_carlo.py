@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from replica.convex import loss as as_loss
 from replica.display import Progress, progress_callback
 from replica.errors import InvalidArgument
-from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given, asked, samples_of
+from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given
 from replica.observables import LABELS_NEEDED, scalar_arguments
-from replica.problem import Problem, check_device, positive
+from replica.problem import Problem, asked, check_device, positive, samples_of
 from solvers import executors
 from solvers.results import Array
 

@@ -5,11 +5,6 @@ from typing import Any
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .first_layer import FirstLayer
-from .gaussian import FeatureMoments
-from .sample import FeatureSample
-
-Given = FirstLayer | FeatureSample | FeatureMoments
 
 
 def needs_alpha(alpha: Any, samples: Any) -> Any:
@@ -22,13 +17,14 @@ def needs_alpha(alpha: Any, samples: Any) -> Any:
     return alpha
 
 
-def asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
-    """Which of alpha and samples is given, and its value."""
+def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
+    """Which of alpha and samples is given for the readout of a layer or of features, and its value.
+    Features have no input dimension d, and so no alpha."""
     if alpha is not None and samples is not None:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
         return "samples", samples
-    if not isinstance(model, FirstLayer) and alpha is not None:
+    if not hasattr(model, "dimension") and alpha is not None:
         allowed = (
             "left out: given features have no dimension d (give samples, n; the penalty is lam)"
         )
@@ -39,6 +35,6 @@ def asked(model: Given, alpha: Any, samples: Any) -> tuple[str, Any]:
     return "alpha", alpha
 
 
-def samples_of(model: Given, name: str, values: Array) -> Array:
-    """Numbers of samples n, of alpha = n/d or of themselves."""
-    return values * model.dimension if name == "alpha" and isinstance(model, FirstLayer) else values
+def samples_of(model: Any, name: str, values: Array) -> Array:
+    """Numbers of samples n, of alpha = n/d of a layer or of themselves."""
+    return values * model.dimension if name == "alpha" else values
