@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 
 import validation
 from replica import (
@@ -128,6 +128,18 @@ def test_fits_of_some_rows(rows, p, lam):
         mean, stderr = each[name].mean(axis=0)[:, 0], each[name].std(axis=0, ddof=1)[:, 0]
         off = np.abs(curve[name].values - mean)
         assert (off <= 3.5 * stderr / np.sqrt(seeds) + part * mean).all(), (name, off / mean)
+
+
+@pytest.mark.parametrize("samples", [60, 120])
+def test_three_wines(samples):
+    """Scikit-learn's table of wines, beside 200 fits."""
+    X, of = load_wine(return_X_y=True)
+    sample = FeatureSample(features=(X - X.mean(0)) / X.std(0), labels=of, intercept=True)
+    compared = validation.compare(sample, samples=[samples], lam=0.1, seeds=200, rng=0)
+    for name in ("test_error", "classification_error"):
+        check = compared.checks[name]
+        off = np.abs(check.theory - check.simulated).item()
+        assert off < 0.03 * check.simulated + 2.5 * check.stderr, name
 
 
 @pytest.mark.slow
@@ -293,8 +305,9 @@ def test_what_several_classes_do_not_have_is_said():
     sample = FeatureSample(features=features, labels=of)
     with pytest.raises(InvalidArgument, match=r"the square for several classes.*labels == c"):
         solve(sample, samples=40, lam=0.1, loss="logistic")
-    with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
-        solve(sample, samples=40, lam=0.1, loss="multinomial")
+    for name in ("multinomial", "softmax", "cross_entropy"):
+        with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
+            solve(sample, samples=40, lam=0.1, loss=name)
     vectors = FeatureSample(features=features, labels=np.column_stack([of, of]) + 0.5)
     with pytest.raises(InvalidArgument, match="at most the 90 rows, or given with strata"):
         solve(vectors, samples=91, lam=0.1)
