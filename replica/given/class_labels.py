@@ -106,17 +106,17 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     none, or on request the text of none."""
     values = np.where(np.ma.getmask(values), None, values) if np.ma.is_masked(values) else values
     array = any_array(name, values)
-    each, lacking = array, np.zeros(array.shape, dtype=bool)
+    each, lacking = array, np.array(False)
     if array.dtype.kind in "fcmM":
         lacking = ~np.isfinite(array)
     elif array.dtype.kind in "USO":  # numpy makes text of what is missing
         each = np.array(values, dtype=object).reshape(array.shape)
         text = np.array([isinstance(one, str) for one in each.flat]).reshape(array.shape)
         lacking = np.isin(each.astype(str), MISSING) & (text_too | ~text)
-    lacking = lacking.reshape(len(array), -1).any(axis=1)
     if lacking.any():
-        row = lacking.argmax()
-        got = f"{str(each[row]) or 'no text'} in row {row}, the first of {lacking.sum()} such rows"
+        rows = np.flatnonzero(lacking.reshape(len(array), -1).any(axis=1))
+        row = rows[0]
+        got = f"{str(each[row]) or 'no text'} in row {row}, the first of {rows.size} such rows"
         unless = f" {UNLESS}" * (isinstance(each[row], str) and text_too)
         allowed = f"text or finite numbers: leave out rows without {name}{unless}"
         raise InvalidArgument(name, got, allowed)

@@ -182,7 +182,7 @@ def samples_needed(
     tried, solved = curve.samples.values, np.isfinite(curve[error].values)
     if not solved.any():
         note = _unsolved(curve, tried)
-        return SamplesNeeded(error, target, *3 * [np.nan], False, curve, np.nan, note)
+        return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
     known = curve.isel(samples=solved)
     n, values, stderr = known.samples.values, known[error].values, _stderr(known, error)
     slack = np.nan_to_num(stderr)
