@@ -31,6 +31,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim > 1
     named = None if classes is None or numbers else _names(classes)
+    if vectors and array.dtype.kind in "US":
+        raise InvalidArgument("labels", f"shape {array.shape}", "one name a row: labels[:, 0], say")
     if numbers or vectors or array.dtype.kind not in "biufUS":
         array = finite_array("labels", array + 0 if array.dtype.kind == "b" else array, 1 + vectors)
         ones = array.reshape(len(array), -1).sum(axis=1)

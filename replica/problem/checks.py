@@ -182,10 +182,11 @@ def positive(name: str, values: ArrayLike) -> Array:
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``FINITE``, of any shape."""
     array = _floats(name, values)
-    if not (np.abs(array) <= FINITE).all():  # NaN too
-        finite = np.isfinite(array).all()
-        got = float(array.flat[np.abs(array).argmax()]) if finite else "inf or nan"
-        raise InvalidArgument(name, got, f"finite, up to {FINITE:g}")
+    wrong = ~(np.abs(array) <= FINITE)  # NaN too
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0].tolist())
+        place = f" at {list(first)}, the first of {wrong.sum()}" if first else ""
+        raise InvalidArgument(name, f"{array[first]:g}{place}", f"finite, up to {FINITE:g}")
     return array
 
 

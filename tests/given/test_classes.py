@@ -246,6 +246,11 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
             "None in row 1, the first of 30",
         ),
         (dict(features=csr_matrix(np.ones((60, 2)))), r"features must be .* \(its .toarray\(\)\)"),
+        (dict(features=np.diag([1, np.nan])[[0, 1] * 30]), r"'nan at \[1, 1\], the first of 30'"),
+        (
+            dict(labels=[["a", "b"]] * 60),
+            r"one name a row: labels\[:, 0\], say, got 'shape \(60, 2",
+        ),
         (dict(features=np.ones((60, 2, 2))), r"such as features.reshape\(len\(features\), -1\)"),
     ],
 )
