@@ -41,12 +41,10 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         one_hot = vectors and np.isin(array, [0, 1]).all() and 2 * odd.size < len(array)
         if numbers or not (one_hot or named is not None):
             return array, classes
-        if one_hot and odd.size:
-            allowed = f"0 and one 1 in each row if it tells the class, or given with {NUMBERS}"
-            raise InvalidArgument("labels", f"{ones[odd[0]]:g} ones in row {odd[0]}", allowed)
-        if named is None:
-            allowed = f"given with classes=range({array.shape[1]}) if a 1 tells the class, or with "
-            raise InvalidArgument("labels", "0 and one 1 in each row", f"{allowed}{NUMBERS}")
+        if named is None or (one_hot and odd.size):
+            given = f"given with classes=range({array.shape[1]}) if one 1 in each row"
+            got = f"{ones[odd[0]]:g} ones in row {odd[0]}" if odd.size else "one 1 in each row"
+            raise InvalidArgument("labels", got, f"{given} tells the class, or with {NUMBERS}")
         if not (one_hot and array.any(axis=0).all()):
             allowed = "left out unless labels (N, C) are 1 of a class and 0 of others, each with "
             allowed += "rows (labels[:, labels.any(axis=0)] has such columns)"
@@ -69,12 +67,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
-    elif (
-        2 < count <= MOST_CLASSES
-        and array.dtype.kind == "i"
-        and found[0] == -1
-        and (found[1:] >= 0).all()
-    ):
+    elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
         allowed = f"without -1, the code of a missing class: leave out these rows {UNLESS}"
         raise InvalidArgument("labels", got, allowed)

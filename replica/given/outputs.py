@@ -64,8 +64,7 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     for start in range(0, N, step):
         check_time()
         i = slice(start, start + step)
-        folded = np.abs(2 * ((points + shifts[i]) % 1) - 1)
-        normal = ndtri(np.clip(folded, 1e-16, 1 - 1e-16))
+        normal = ndtri(np.clip(np.abs(2 * ((points + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
         here = np.moveaxis(mean[i, None] + normal @ roots[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
         slope, low, high = roots[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf

@@ -212,9 +212,9 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         (dict(labels=["a"] * 60), "labels must be of two classes or more, got 'a in all rows'"),
         (dict(labels=np.arange(60) % 4 - 1), r"-1, the code of a missing class: .* '-1 in 15 rows"),
         (dict(labels=[2] * 60), "labels must be of two classes or more"),
-        (dict(labels=ONE_HOT > 0), r"classes=range\(3\) if a 1 tells .* classes=\(\) if they are"),
-        (dict(labels=TWICE), r"one 1 in each row if .* classes=\(\) if .*, got '2 ones in row 4'"),
-        (dict(labels=TWICE, classes=range(3)), "one 1 in each row if .*, got '2 ones in row 4'"),
+        (dict(labels=ONE_HOT > 0), r"classes=range\(3\) if one 1 .* classes=\(\) if they are"),
+        (dict(labels=TWICE), r"one 1 in each row .* classes=\(\) if .*, got '2 ones in row 4'"),
+        (dict(labels=TWICE, classes=range(3)), "one 1 in each row .*, got '2 ones in row 4'"),
         (
             dict(labels=np.eye(4)[np.arange(60) % 3], classes=range(4)),
             r"labels\[:, labels.any\(axis",
