@@ -186,7 +186,8 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     row = {error: reach, "lam": needed.lam}
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
-    said = f"lam {needed.lam:.4g}, samples {needed._facts()['samples']}".replace("most=", "--most")
+    said = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
+    said += f"samples {needed._facts()['samples']}".replace("most=", "--most")
 
     def show() -> None:
         if np.isnan(needed.samples):
@@ -196,5 +197,6 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
 
     output.write(document, show, figure=lambda: needed.plot().figure)
     if needed.note:
-        say(f"note: {needed.note.replace('most=', '--most')}")
+        note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
+        say(f"note: {note}")
     return bool(np.isfinite(needed.samples))

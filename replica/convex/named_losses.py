@@ -128,7 +128,7 @@ def loss(spec: Any) -> Loss:
             "is carried by inputs that no sample contains (take logistic, whose tail for large "
             "margins is the same)"
         )
-    elif name == "multinomial":
+    elif name in ("multinomial", "softmax", "cross_entropy"):
         allowed += (
             "; the multinomial loss of several classes is not offered (take logistic for each "
             "class against the rest, labels == c)"

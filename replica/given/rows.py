@@ -83,7 +83,7 @@ class RowEquations(StrataEquations):
             scaled = strata.features / left[:, None]
             reach = scaled @ (G / strata.width) @ scaled.T  # R
             reach *= reach
-            alone = reach**2 @ g - own**4 * g
+            alone = np.einsum("ij,ij,j->i", reach, reach, g) - own**4 * g
         else:
             alone = self._fourth_powers(G, left, g, own)
 

@@ -15,7 +15,7 @@ from solvers.results import Array
 
 from ..display import Described
 from ..errors import InvalidArgument
-from ..problem import any_array, as_numbers, assign, finite_array, flag, without_gaps
+from ..problem import as_numbers, assign, finite_array, flag, one_a_row, without_gaps
 from .gaussian import gaussian_strata
 from .outputs import with_sums
 from .strata import Stratified
@@ -76,18 +76,15 @@ class FeatureSample(Described):
 
     def __post_init__(self) -> None:
         features = finite_array("features", self.features, 2)
+        given, of_two = one_a_row("labels", self.labels, features.shape), ""
         labels, classes = as_numbers(self.labels, self.classes)
-        strata = None if self.strata is None else without_gaps("strata", self.strata)
-        given, of_two = any_array("labels", self.labels).ravel(), ""
-        if labels.ndim == 1 and not np.array_equal(given, labels):
-            first, second = (given[i] for i in (labels.argmin(), labels.argmax()))
+        if labels.ndim == 1 and not np.array_equal(given.ravel(), labels):
+            first, second = (given.flat[i] for i in (labels.argmin(), labels.argmax()))
             of_two = f"{first} -1, {second} +1"
-        shapes = {"labels": labels.shape[:1]} | ({} if strata is None else {"strata": strata.shape})
-        for name, shape in shapes.items():
-            if shape != features.shape[:1]:
-                turned = " (they are (N, p): take features.T)" * (shape == features.shape[1:])
-                allowed = f"one for each of the {len(features)} rows of features{turned}"
-                raise InvalidArgument(name, f"shape {shape}", allowed)
+        strata = self.strata
+        if strata is not None:
+            one_a_row("strata", strata, features.shape)
+            strata = without_gaps("strata", strata)
         read = dict(labels=labels, classes=classes, of_two=of_two)
         assign(self, features=features, strata=strata, **read)
         flag("intercept", self.intercept)

@@ -44,7 +44,7 @@ class SamplesNeeded(Displayed):
         Name of the error.
     target : float
     samples : float
-        Smallest n from which on the error is at most the target, as far as it was tried; NaN if it
+        Smallest n from which on the error is at most the target, as far as it is known; NaN if it
         is larger at the largest n.  Where it rises above it again by less than its standard error
         over rows, the n before that, and the note says so.
     low, high : float
@@ -59,7 +59,8 @@ class SamplesNeeded(Displayed):
     lam : float
         The penalty at ``samples``; where these are NaN, at the most that were tried.
     note : str
-        Why more samples may be needed, or how their number is known; mostly empty.
+        Why more samples may be needed, or how their number is known, and where the error is not;
+        mostly empty.
     """
 
     error: str
@@ -91,17 +92,21 @@ class SamplesNeeded(Displayed):
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
-        n, noted = self.curve.samples.values, {"note": self.note} if self.note else {}
+        values, noted = self.curve[self.error].values, {"note": self.note} if self.note else {}
+        known = np.isfinite(values)
+        n, tried = self.curve.samples.values[known], "tried" if known.all() else "solved"
+        if not n.size:
+            return {"samples": "not known"} | noted
         if np.isnan(self.samples):
-            least = float(self.curve[self.error].min())
+            least = values[known].min()
             best = f"at best {least:.4g} of those: try a larger most= or another penalty"
-            many = f"more than {n[-1]:g}, the largest tried ({best})"
+            many = f"more than {n[-1]:g}, the largest {tried} ({best})"
             return {"samples": many, "lam": self.lam} | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
         said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
-            said["samples"] = f"at most {n[0]:g}, the smallest tried"
+            said["samples"] = f"at most {n[0]:g}, the smallest {tried}"
         said |= {} if np.isnan(self.low) else {"band": band}
         return said | {"lam": self.lam} | noted
 
@@ -174,24 +179,35 @@ def samples_needed(
     n = _tried(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
         curve = _curve(model, n, lam, as_loss(loss), time_limit, advance, error, target)
-    n, values, stderr = curve.samples.values, curve[error].values, _stderr(curve, error)
+    tried, solved = curve.samples.values, np.isfinite(curve[error].values)
+    if not solved.any():
+        note = _unsolved(curve, tried)
+        return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
+    known = curve.isel(samples=solved)
+    n, values, stderr = known.samples.values, known[error].values, _stderr(known, error)
     slack = np.nan_to_num(stderr)
     samples, low, high = (
         needed_on(n, middle, target, slack) for middle in (values, values - stderr, values + stderr)
     )
     # of the number tried that is next to the answer
     at = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.exp(np.interp(at, np.log(n), np.log(curve.lam.values))))
+    penalty = float(np.exp(np.interp(at, np.log(n), np.log(known.lam.values))))
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
-    sensitive = error == "classification_error" and bool(notes_of(model, curve)[SENSITIVE][near])
+    sensitive = error == "classification_error" and bool(notes_of(model, known)[SENSITIVE][near])
     notes = [BEYOND_ROWS] * past + [f"{SENSITIVE}, and more samples are needed"] * sensitive
     if (again := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {again[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")
     if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
         above = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
-        notes.append(f"the band has no upper end: {above}, the largest tried (most=)")
+        notes.append(f"the band has no upper end: {above}, the largest solved (most=)")
+    # of those below the last error that is too large nothing is asked
+    if (unsolved := tried[~solved & (tried > n[values > target].max(initial=0))]).size:
+        notes.append(_unsolved(curve, unsolved))
+        lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
+        if lower and ((lower < unsolved) & (unsolved < upper)).any():
+            notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     note = "; ".join(notes)
     return SamplesNeeded(error, target, samples, low, high, past, curve, penalty, note)
 
@@ -199,14 +215,16 @@ def samples_needed(
 def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) -> float:
     """The smallest number of ``samples`` (N,) from which on ``errors`` (N,) are at most the target,
     straight between points on logarithmic scales, and at most ``slack`` more once they were; NaN if
-    there is none.
+    there is none.  Errors that are NaN are left out.
 
     >>> round(needed_on(np.array([10.0, 100.0]), np.array([1.0, 0.01]), 0.1), 6)
     31.622777
     >>> needed_on(np.array([10.0, 20, 30, 40]), np.array([4.0, 2, 1, 2.5]), 2, slack=1)
     20.0
     """
-    far = np.flatnonzero(~(errors <= target + slack))
+    known = np.isfinite(errors)
+    samples, errors, most = samples[known], errors[known], (target + slack + 0 * errors)[known]
+    far = np.flatnonzero(errors > most)
     start = far[-1] + 1 if far.size else 0
     reached = start + np.flatnonzero(errors[start:] <= target)
     if not reached.size:
@@ -214,8 +232,6 @@ def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) ->
     i = reached[0] - 1
     if i < 0:
         return float(samples[0])
-    if not np.isfinite(errors[i]):
-        return np.nan
     first, last = np.log(np.maximum(errors[[i, i + 1]], 1e-300))
     part = (first - np.log(target)) / (first - last)
     return float(samples[i] * (samples[i + 1] / samples[i]) ** part)
@@ -236,6 +252,12 @@ def _tried(model: Given, most: float | None) -> Array:
     # next to all rows, which are few and given, errors may turn
     turn = [NEAR_ALL * usual] * (isinstance(model, FeatureSample) and last >= usual)
     return np.unique(np.rint([*tried, *turn]))
+
+
+def _unsolved(curve: Any, samples: Array) -> str:
+    """A sentence on the numbers of ``samples`` of a curve whose errors are not known."""
+    at = ", ".join(f"{n:g}" for n in samples)
+    return f"the error at {at} samples is not known: {curve.status.sel(samples=samples[0]).item()}"
 
 
 def _stderr(curve: Any, error: str) -> Array:
@@ -266,7 +288,7 @@ def _curve(
             found.append(point)
             tell(count, len(n))
             # with what it may rise again by
-            if not point[error] - 2 * np.nan_to_num(_stderr(point, error)) <= target:
+            if point[error] - 2 * np.nan_to_num(_stderr(point, error)) > target:
                 break
         tell(len(n), len(n))
         return xarray.concat(found[::-1], "samples")

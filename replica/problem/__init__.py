@@ -32,7 +32,7 @@ from .components import Components, Places
 from .describe import describe, describe_with_step, netcdf_attributes, problem_repr
 from .expressions import Expression
 from .geometry import Geometry, complement_root, triangular_root
-from .label_arrays import as_numbers, without_gaps
+from .label_arrays import as_numbers, one_a_row, without_gaps
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite

@@ -183,10 +183,11 @@ def positive(name: str, values: ArrayLike) -> Array:
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``FINITE``, of any shape."""
     array = _floats(name, values)
-    if not (np.abs(array) <= FINITE).all():  # NaN too
-        finite = np.isfinite(array).all()
-        got = float(array.flat[np.abs(array).argmax()]) if finite else "inf or nan"
-        raise InvalidArgument(name, got, f"finite, up to {FINITE:g}")
+    wrong = ~(np.abs(array) <= FINITE)  # NaN too
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0].tolist())
+        place = f" at {list(first)}, the first of {wrong.sum()}" if first else ""
+        raise InvalidArgument(name, f"{array[first]:g}{place}", f"finite, up to {FINITE:g}")
     return array
 
 
@@ -214,14 +215,16 @@ def _floats(name: str, values: Any) -> Array:
             raise TypeError
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, values, "an array of numbers") from None
+        dense = " (its .toarray())" * hasattr(values, "toarray")
+        raise InvalidArgument(name, values, f"an array of numbers{dense}") from None
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
     array = plain_array(name, values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        allowed = f"an array with {axes or '1 or 2'} axes"
+        flat = f" (such as {name}.reshape(len({name}), -1))" * (axes == 2 < array.ndim)
+        allowed = f"an array with {axes or '1 or 2'} axes{flat}"
         raise InvalidArgument(name, f"shape {array.shape}", allowed)
     return array
 

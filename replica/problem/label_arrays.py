@@ -12,7 +12,8 @@ from .checks import any_array, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
 NUMBERS = "classes=() if they are numbers"
-OF_ONE = "says that they name one"
+UNLESS = "(classes=np.unique(labels) says that they name one)"
+MISSING = "", "nan", "NaN", "NA", "<NA>", "NaT", "None"  # and so is text, unless classes name it
 
 
 def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
@@ -26,30 +27,32 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
            [1., 0., 0.],
            [0., 1., 0.]]), (0, 1, 2))
     """
-    array = without_gaps("labels", labels)
+    array = without_gaps("labels", labels, classes is None)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim == 2
+    numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim > 1
     named = None if classes is None or numbers else _names(classes)
-    if numbers or vectors or array.ndim != 1 or array.dtype.kind not in "biufUS":
-        array = finite_array("labels", array, 1 + vectors)
-        one_hot = vectors and np.isin(array, [0, 1]).all() and (array.sum(axis=1) == 1).all()
-        if named is None and not (one_hot and classes is None):
+    if vectors and array.dtype.kind in "US":
+        raise InvalidArgument("labels", f"shape {array.shape}", "one name a row: labels[:, 0], say")
+    if numbers or vectors or array.dtype.kind not in "biufUS":
+        array = finite_array("labels", array + 0 if array.dtype.kind == "b" else array, 1 + vectors)
+        ones = array.reshape(len(array), -1).sum(axis=1)
+        odd = np.flatnonzero(ones != 1)
+        # a few rows of another sum are mistakes
+        one_hot = vectors and np.isin(array, [0, 1]).all() and 2 * odd.size < len(array)
+        if numbers or not (one_hot or named is not None):
             return array, classes
-        if named is None:
-            allowed = f"given with classes=range({array.shape[1]}) if a 1 tells the class, or with "
-            raise InvalidArgument("labels", "0 and one 1 in each row", f"{allowed}{NUMBERS}")
+        if named is None or (one_hot and odd.size):
+            given = f"given with classes=range({array.shape[1]}) if one 1 in each row"
+            got = f"{ones[odd[0]]:g} ones in row {odd[0]}" if odd.size else "one 1 in each row"
+            raise InvalidArgument("labels", got, f"{given} tells the class, or with {NUMBERS}")
         if not (one_hot and array.any(axis=0).all()):
-            allowed = (
-                "left out unless labels (N, C) are 1 of a class and 0 of others, each with rows"
-            )
+            allowed = "left out unless labels (N, C) are 1 of a class and 0 of others, each with "
+            allowed += "rows (labels[:, labels.any(axis=0)] has such columns)"
             raise InvalidArgument("classes", classes, allowed)
         if len(named) != array.shape[1]:
             raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
         return array, tuple(named.tolist())
     found = np.unique(array)
-    if named is None and array.dtype.kind == "U":  # astype(str) makes text of what is missing
-        text = np.isin(array, ["None", "nan"])
-        _refuse_first("labels", text, array, f" (classes=np.unique(labels) {OF_ONE})")
     count = len(found)
     if named is not None:
         kinds = {array.dtype.kind, named.dtype.kind}
@@ -64,15 +67,10 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
         return finite_array("labels", array, 1), None
-    elif (
-        2 < count <= MOST_CLASSES
-        and array.dtype.kind == "i"
-        and found[0] == -1
-        and (found[1:] >= 0).all()
-    ):
+    elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
-        allowed = "without -1, the code of a missing class: leave out these rows "
-        raise InvalidArgument("labels", got, f"{allowed}(classes=np.unique(labels) {OF_ONE})")
+        allowed = f"without -1, the code of a missing class: leave out these rows {UNLESS}"
+        raise InvalidArgument("labels", got, allowed)
     elif count < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
     elif count > MOST_CLASSES:
@@ -85,32 +83,46 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     return np.asarray(array[:, None] == found, float), tuple(found.tolist())
 
 
-def without_gaps(name: str, values: Any) -> Array:
-    """``values``, one a row, as an array of numbers or text; refused is the first row that has
-    none."""
+def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Labels or strata as an array, refused unless there is one for each row of features of that
+    ``shape``."""
     array = any_array(name, values)
-    if np.ma.is_masked(values) or not (array.ndim and array.size):
-        return finite_array(name, values, max(array.ndim, 1))
-    each, plain = array, array.dtype.kind not in "USO"
-    if not plain:  # numpy makes text of what is missing
-        each = np.array(values, dtype=object).reshape(array.shape)
-    lacking = ~np.isfinite(each) if each.dtype.kind in "fc" else each != each
-    if not plain:
-        lacking |= np.array([one is None for one in each.flat]).reshape(each.shape)
-    _refuse_first(name, lacking, each)
-    array = array if plain else np.array(each.tolist())
-    if array.dtype.kind == "O" or len({isinstance(one, str) for one in each.flat}) > 1:
-        raise InvalidArgument(name, values, "all text or all numbers")
+    rows = array.shape if name == "strata" else array.shape[:1]
+    if rows != shape[:1] or not array.size:
+        turned = " (they are (N, p): take features.T)" * (array.shape == shape[1:])
+        turned += f" (take {name}.T)" * (array.shape[1:] == shape[:1])
+        got = f"shape {array.shape}" if array.ndim else values
+        raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{turned}")
     return array
 
 
-def _refuse_first(name: str, lacking: Array, each: Array, unless: str = "") -> None:
-    """Refuse the first row that is ``lacking``, an array along its rows."""
-    rows = np.flatnonzero(lacking.reshape(len(each), -1).any(axis=1))
-    if rows.size:
-        got = f"{each[rows[0]]} in row {rows[0]}, the first of {rows.size} such rows"
+def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
+    """``values``, one a row, as an array of numbers or text; refused is the first row that has
+    none, or on request the text of none."""
+    values = np.where(np.ma.getmask(values), None, values) if np.ma.is_masked(values) else values
+    array = any_array(name, values)
+    each, lacking = array, np.array(False)
+    if array.dtype.kind in "fcmM":
+        lacking = ~np.isfinite(array)
+    elif array.dtype.kind in "USO":  # numpy makes text of what is missing
+        each = np.array(values, dtype=object).reshape(array.shape)
+        text = np.array([isinstance(one, str) for one in each.flat]).reshape(array.shape)
+        lacking = np.isin(each.astype(str), MISSING) & (text_too | ~text)
+    if lacking.any():
+        rows = np.flatnonzero(lacking.reshape(len(array), -1).any(axis=1))
+        row = rows[0]
+        got = f"{str(each[row]) or 'no text'} in row {row}, the first of {rows.size} such rows"
+        unless = f" {UNLESS}" * (isinstance(each[row], str) and text_too)
         allowed = f"text or finite numbers: leave out rows without {name}{unless}"
         raise InvalidArgument(name, got, allowed)
+    if each is not array:
+        array = np.array(each.tolist())
+        other = np.unravel_index((text != text.flat[0]).argmax(), text.shape)
+        if array.dtype.kind == "O" or any(other):
+            got = f"{each[other]!r} in row {other[0]}, and {each.flat[0]!r}"
+            allowed = f"all text or all numbers: [str(one) for one in {name}] is text"
+            raise InvalidArgument(name, got, allowed)
+    return array
 
 
 def _names(classes: Any) -> Array:

@@ -247,6 +247,14 @@ def test_a_band_without_an_end_is_said(capsys):
     assert "(--most)" in err
 
 
+def test_a_number_that_is_not_known_at_all_is_said(capsys):
+    assert theory(f"readout {FEATURES} --lam 1 --reach .2 --most 8 --time-limit 1e-9") == 1
+    out, err = capsys.readouterr()
+    assert out.strip() == "samples not known"
+    assert "the error at 4, 5, 6, 8 samples is not known" in err
+    assert "(--time-limit)" in err
+
+
 def test_columns_do_not_depend_on_digits(capsys):
     heads = []
     for lam in ("1", "0.123456789", "1,1.23456789e-5"):

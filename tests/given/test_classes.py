@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.special import ndtr
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 
 import validation
 from replica import (
@@ -129,6 +130,18 @@ def test_fits_of_some_rows(rows, p, lam):
         assert (off <= 3.5 * stderr / np.sqrt(seeds) + part * mean).all(), (name, off / mean)
 
 
+@pytest.mark.parametrize("samples", [60, 120])
+def test_three_wines(samples):
+    """Scikit-learn's table of wines, beside 200 fits."""
+    X, of = load_wine(return_X_y=True)
+    sample = FeatureSample(features=(X - X.mean(0)) / X.std(0), labels=of, intercept=True)
+    compared = validation.compare(sample, samples=[samples], lam=0.1, seeds=200, rng=0)
+    for name in ("test_error", "classification_error"):
+        check = compared.checks[name]
+        off = np.abs(check.theory - check.simulated).item()
+        assert off < 0.03 * check.simulated + 2.5 * check.stderr, name
+
+
 @pytest.mark.slow
 def test_ten_digits():
     """The images of scikit-learn: their ten classes, and how they are taken for one another."""
@@ -168,6 +181,10 @@ def test_classes_are_names_in_their_order():
     assert (ordered.labels == names.labels[:, ::-1]).all()
 
 
+ONE_HOT = np.eye(3)[np.arange(60) % 3]
+TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two ones, or one
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -195,12 +212,75 @@ def test_classes_are_names_in_their_order():
         (dict(labels=["a"] * 60), "labels must be of two classes or more, got 'a in all rows'"),
         (dict(labels=np.arange(60) % 4 - 1), r"-1, the code of a missing class: .* '-1 in 15 rows"),
         (dict(labels=[2] * 60), "labels must be of two classes or more"),
+        (dict(labels=ONE_HOT > 0), r"classes=range\(3\) if one 1 .* classes=\(\) if they are"),
+        (dict(labels=TWICE), r"one 1 in each row .* classes=\(\) if .*, got '2 ones in row 4'"),
+        (dict(labels=TWICE, classes=range(3)), "one 1 in each row .*, got '2 ones in row 4'"),
+        (
+            dict(labels=np.eye(4)[np.arange(60) % 3], classes=range(4)),
+            r"labels\[:, labels.any\(axis",
+        ),
+        (
+            dict(labels=np.arange(59)),
+            r"one for each of the 60 rows of features, got 'shape \(59,\)'",
+        ),
+        (dict(labels=np.arange(60)[None] % 3), r"\(take labels.T\), got 'shape \(1, 60\)'"),
+        (dict(labels=ONE_HOT.T), r"\(take labels.T\), got 'shape \(3, 60\)'"),
+        (dict(labels=ONE_HOT.T, classes=range(3)), r"\(take labels.T\), got 'shape \(3, 60\)'"),
+        (dict(labels=ONE_HOT[..., None]), r"such as labels.reshape\(len\(labels\), -1\)"),
+        (dict(labels=None), "one for each of the 60 rows of features, got None"),
+        (dict(labels="y.npy"), "one for each of the 60 rows of features, got 'y.npy'"),
+        (
+            dict(labels=["a", "", "b"] * 20),
+            r"leave out .*\(classes=.* got 'no text in row 1, the fi",
+        ),
+        (
+            dict(labels=["1", "NA", "2"] * 20),
+            r"leave out rows .*\(classes=.*, got 'NA in row 1, the",
+        ),
+        (
+            dict(labels=[1, 2, "two"] * 20),
+            r"\[str\(one\) for one in labels\] is text, .*'two' in row 2",
+        ),
+        (
+            dict(labels=np.ma.array(np.arange(60) % 3, mask=[0, 1] * 30)),
+            "None in row 1, the first of 30",
+        ),
+        (dict(features=csr_matrix(np.ones((60, 2)))), r"features must be .* \(its .toarray\(\)\)"),
+        (dict(features=np.diag([1, np.nan])[[0, 1] * 30]), r"'nan at \[1, 1\], the first of 30'"),
+        (
+            dict(labels=[["a", "b"]] * 60),
+            r"one name a row: labels\[:, 0\], say, got 'shape \(60, 2",
+        ),
+        (dict(features=np.ones((60, 2, 2))), r"such as features.reshape\(len\(features\), -1\)"),
     ],
 )
 def test_what_may_be_classes_or_numbers_is_asked_about(change, message):
     given = dict(features=np.ones((60, 2)), labels=np.arange(60) % 3)
     with pytest.raises(InvalidArgument, match=message):
         FeatureSample(**given | change)
+
+
+def test_what_pandas_has_not_is_named():
+    pandas = pytest.importorskip("pandas")
+    features, names = np.ones((60, 2)), [f"c{k % 3}" for k in range(59)]
+    for values, dtype in (
+        ([*range(59)], "Int64"), ([True, False] * 29 + [True], "boolean"), (names, "string"),
+        (names, "category"), (names, object),
+    ):  # fmt: skip
+        with pytest.raises(InvalidArgument, match=r"leave out rows .* in row 59, the first of 1 "):
+            FeatureSample(features=features, labels=pandas.Series([*values, None], dtype=dtype))
+    unused = pandas.Categorical([*names, "c0"], categories=["c0", "c1", "c2", "unused"])
+    assert FeatureSample(features=features, labels=unused).classes == ("c0", "c1", "c2")
+    dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))
+    told = FeatureSample(features=features, labels=dummies, classes=list(dummies))
+    assert told.classes == ("c0", "c1", "c2")
+
+
+def test_vectors_of_0_and_1_are_numbers():
+    """Several labels of each row, not one class."""
+    several = np.random.default_rng(0).integers(0, 2, (60, 5))
+    assert FeatureSample(features=np.ones((60, 2)), labels=several).outputs == 5
+    assert FeatureSample(features=np.ones((60, 2)), labels=TWICE, classes=()).outputs == 3
 
 
 def test_what_is_asked_about_is_told():
@@ -230,8 +310,9 @@ def test_what_several_classes_do_not_have_is_said():
     sample = FeatureSample(features=features, labels=of)
     with pytest.raises(InvalidArgument, match=r"the square for several classes.*labels == c"):
         solve(sample, samples=40, lam=0.1, loss="logistic")
-    with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
-        solve(sample, samples=40, lam=0.1, loss="multinomial")
+    for name in ("multinomial", "softmax", "cross_entropy"):
+        with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
+            solve(sample, samples=40, lam=0.1, loss=name)
     vectors = FeatureSample(features=features, labels=np.column_stack([of, of]) + 0.5)
     with pytest.raises(InvalidArgument, match="at most the 90 rows, or given with strata"):
         solve(vectors, samples=91, lam=0.1)

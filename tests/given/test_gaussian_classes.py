@@ -162,6 +162,16 @@ def test_the_largest_of_several_outputs(count):
     assert np.sqrt(np.mean(np.square(off))) < 5e-4
 
 
+def test_the_largest_of_many_rows_averages_out_what_few_draws_leave():
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((1, 10, 10)) / 3
+    one = rng.standard_normal((1, 10)) / 3, root @ root.swapaxes(1, 2)
+    whole = largest_output(*one)[0]
+    many = largest_output(*(np.repeat(x, 3000, axis=0) for x in one))
+    assert np.sqrt(np.mean((many - whole) ** 2)) > 5e-3
+    np.testing.assert_allclose(many.mean(axis=0), whole, atol=1e-3)
+
+
 MIXTURE = GaussianMixture(
     means=[[1.5, 0], [-1.5, 0], [0.5, 1]], covariances=np.diag([0.5, 1]), fractions=[0.4, 0.4, 0.2]
 )

@@ -1,5 +1,7 @@
 """How many samples a readout needs for an error."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,87 @@ def test_how_far_it_is_is_told(sample, lam):
     # the best penalty is searched from the most samples down, until the answer is known
     assert told == (sorted(set(told)) if lam == "best" else steps)
     assert (told[0], told[-1]) == (steps[0], steps[-1])
+
+
+LIMIT = "not converged: it took longer than it may (time_limit)"
+
+
+def corrupted(monkeypatch, name, samples):
+    """Have no error at some numbers of ``samples``, as of points that were not solved."""
+    module = sys.modules[samples_needed.__module__]
+    whole = getattr(module, name)
+
+    def broken(*args, **options):
+        curve = whole(*args, **options).copy(deep=True)
+        at = np.isin(curve.samples, samples)
+        curve.test_error[at], curve["status"] = np.nan, curve.status.astype(object)
+        curve["lam"] = curve["lam"] if name == "layer_curve" else curve["lam"].where(~at)
+        curve.status[at] = LIMIT
+        return curve
+
+    monkeypatch.setattr(module, name, broken)
+
+
+@pytest.mark.parametrize(
+    ("unsolved", "noted", "between"),
+    [
+        ([6, 12], [], ()),  # below the last error that is too large, and nothing is asked of them
+        ([97], [97], (68, 138)),
+        ([97, 138], [97, 138], (68, 197)),  # all around the answer
+        ([138, 340], [138, 340], (97, 197)),
+        ([12, 340], [340], ()),
+        ([340, 400], [340, 400], ()),
+    ],
+)
+def test_unsolved_points_are_told_and_leave_the_answer(
+    sample, monkeypatch, unsolved, noted, between
+):
+    at = dict(lam=0.1, test_error=solve(sample, samples=120, lam=0.1).test_error)
+    whole = samples_needed(sample, **at)
+    n = whole.curve.samples.values
+    assert set(unsolved) <= set(n)
+    assert n[n < whole.samples].max() == 97
+    corrupted(monkeypatch, "layer_curve", unsolved)
+    needed = samples_needed(sample, **at)
+    # straight over more than a factor of two where points beside the answer are missing
+    assert needed.samples == pytest.approx(120, rel=0.15 if between else 0.03)
+    assert needed.lam == pytest.approx(0.1)
+    listed = ", ".join(map(str, noted))
+    told = [f"the error at {listed} samples is not known: {LIMIT}"] if noted else []
+    if between:
+        told.append("the answer is only known to be between {} and {} samples".format(*between))
+    assert needed.note == "; ".join(told)
+    assert "more than" not in repr(needed)
+
+
+def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
+    corrupted(monkeypatch, "layer_curve", [340, 400])
+    needed = samples_needed(sample, lam=0.1, test_error=1e-3)
+    assert np.isnan(needed.samples)
+    assert "samples  more than 281, the largest solved (at best" in repr(needed)
+    assert "the error at 340, 400 samples is not known" in needed.note
+    easy = samples_needed(sample, lam=0.1, test_error=10.0)
+    assert easy.samples == 4
+    corrupted(monkeypatch, "layer_curve", [4, 6])
+    easy = samples_needed(sample, lam=0.1, test_error=10.0)
+    assert easy.samples == 8
+    assert "at most 8, the smallest solved" in repr(easy)
+
+
+def test_no_point_is_solved(sample):
+    needed = samples_needed(sample, lam=0.1, loss="hinge", test_error=1, time_limit=1e-9, most=8)
+    assert np.isnan([needed.samples, needed.low, needed.high, needed.lam]).all()
+    assert "samples  not known" in repr(needed)
+    assert needed.note == f"the error at 4, 5, 6, 8 samples is not known: {LIMIT}"
+    assert needed.plot().lines
+
+
+def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
+    at = dict(lam="best", test_error=1.05, most=12)
+    whole = samples_needed(sample, **at)
+    n = whole.curve.samples.values
+    assert n[-1] > whole.samples
+    corrupted(monkeypatch, "at_best", n[-1])
+    needed = samples_needed(sample, **at)
+    assert needed.samples == pytest.approx(whole.samples, rel=0.05)
+    assert f"the error at {n[-1]:g} samples is not known: {LIMIT}" in needed.note

@@ -138,6 +138,19 @@ LATER = {"scipy.optimize", "scipy.interpolate", "scipy.integrate", "scipy.stats"
     ("packages", "left_out"), [("replica, validation", HEAVY), ("replica", LATER)]
 )
 def test_import_is_light(packages, left_out):
-    code = f"import sys, {packages}; print(*sys.modules)"
+    assert not left_out & imported_by(f"import {packages}")
+
+
+def test_the_first_point_of_ten_classes_imports_no_more():
+    """Half a second of a point that takes as much."""
+    data = "features = np.random.default_rng(0).random((100, 5))"
+    sample = "replica.FeatureSample(features=features, labels=np.arange(100) % 10)"
+    code = f"import replica, numpy as np; {data}; replica.solve({sample}, samples=50, lam=1)"
+    assert not (HEAVY | LATER) & imported_by(code)
+
+
+def imported_by(code):
+    """The modules that a process has after the ``code``."""
+    code += "; import sys; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not left_out & set(found.stdout.split())
+    return set(found.stdout.split())
