@@ -104,8 +104,8 @@ def readout(
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
-    accuracy = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    return answer_readout(options, output, confusion=confusion, **accuracy)
+    how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    return answer_readout(options, output, confusion=confusion, **how)
 
 
 def answer_readout(

@@ -97,11 +97,17 @@ def plot_spectrum(
     lines = [(x[x * y > least], y[x * y > least]) for x, y in lines]
     lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
-    logarithmic = high / low > 30  # a linear abscissa leaves small eigenvalues no room
+    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    outliers = {"theory": [x for x in spectrum.outliers_at(p) if x > high], "simulated": []}
     if eigenvalues is not None:
         if np.ndim(eigenvalues) not in (1, 2):
             raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
         values = np.ravel(eigenvalues)
+        simulated = spectrum.outliers_among(eigenvalues)
+        outliers["simulated"] = simulated[np.isfinite(simulated)].tolist()
+    # a linear abscissa leaves small eigenvalues no room
+    logarithmic = max([high, *outliers["theory"], *outliers["simulated"]]) / low > 30
+    if eigenvalues is not None:
         edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
         count, _ = np.histogram(values, edges)
         width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
@@ -112,11 +118,14 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
-    beyond = [x for x in spectrum.outliers_at(p) if high < x and (logarithmic or x < 3 * high)]
-    if beyond:
-        style: dict[str, Any] = {"color": hue(0), "markersize": 7, "clip_on": False}
-        ax.plot(beyond, [0] * len(beyond), "v", label="outlier, theory", **style)
+    # the tip of the first, CARETDOWN, is on the axis
+    marks: dict[str, Any] = {"theory": (7, hue(0), 9), "simulated": ("o", "black", 4)}
+    for source, beyond in outliers.items():
+        if beyond:
+            marker, colour, size = marks[source]
+            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
+            style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
+            ax.plot(beyond, [0] * len(beyond), **style)
     ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

@@ -559,15 +559,17 @@ def test_labels_stay_beside_their_axis_in_a_column():
 
 
 def test_an_outlier_is_a_mark_where_it_is():
-    """p times what the theory has, where p is known; the words of it stand in the title."""
+    """Of theory, where p is known, and of simulations; the words of it stand in the title."""
     found = replica.spectrum(MODEL, alpha=2.0)
     ax = plotting.plot_spectrum(found, eigenvalues=np.geomspace(0.01, 2, 400).reshape(2, 200))
-    (mark,) = [line for line in ax.get_lines() if line.get_label() == "outlier, theory"]
-    assert mark.get_xdata() == pytest.approx(200 * found.outliers)
+    marks = {line.get_label(): line.get_xdata() for line in ax.get_lines()}
+    assert marks["outlier, theory"] == pytest.approx(200 * found.outliers, rel=0.02)
+    (drawn,) = [x for name, x in marks.items() if name == "outlier, simulated"]
+    assert 1.45 < min(drawn) < max(drawn) == pytest.approx(2)
     assert "outlier at" in ax.get_title()
     assert all(text.strip() for text in ax.get_legend_handles_labels()[1])
     lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]
 
 
