@@ -14,7 +14,6 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from solvers.resources import TIME_LIMIT, GivenUp, deadline, one_thread
 from solvers.results import Array, ConvergenceError
@@ -93,6 +92,8 @@ class Spectrum(SpectralDensity):
     def outliers_at(self, width: int | None) -> Array:
         """Positions of the outliers that lie above the bulk where the ``width`` is p, from the
         largest on; none if it is unknown.  Eq. (9.2)"""
+        from scipy.optimize import brentq
+
         if width is None:
             return np.empty(0)
         samples, edge = width * self.alpha / self.model.beta, self._edge

@@ -62,7 +62,9 @@ def parse_simulation(
         if "samples" in points:
             points["samples"] = [int(n) for n in points["samples"]]
         return model, points | {"loss": loss}, {}
-    asked = cli.parse_request(options)
+    # the theory of the first layers drawn is a comparison's alone
+    known = {name: x for name, x in options.items() if (name, x) != ("theory", "given")}
+    asked = cli.parse_request(known)
     problem, width = first_problem(asked, asked.grids if on_grids else ())
     if settings["dimension"] is None:
         settings["dimension"] = DIMENSION.default
