@@ -20,6 +20,7 @@ from ..problem import (
     ClassLabels,
     GaussianMixture,
     LabelLaw,
+    Law,
     MultiIndex,
     Problem,
     SpikedRandomFeatures,
@@ -35,6 +36,14 @@ from ..problem import (
 
 MISSING_ETA = "given: the learning rate over the width, eta/p"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
+
+
+def law_of_biases(spec: Any) -> Law:
+    """Law of the neurons' biases, which has finitely many values."""
+    bias = law("bias", spec)
+    if bias.continuous is not None:
+        raise InvalidArgument("bias", spec, "a law with finitely many values")
+    return bias
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -64,9 +73,7 @@ class Step(Problem):
     decay: Any = 0.0
 
     def __post_init__(self) -> None:
-        bias = law("bias", self.bias)
-        if bias.continuous is not None:
-            raise InvalidArgument("bias", self.bias, "a law with finitely many values")
+        bias = law_of_biases(self.bias)
         schedule = self._checked_schedule()
         alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
         target, inputs = parse_target(self.target, self.inputs)

@@ -154,8 +154,8 @@ def solved(
         grid = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
         return dict(grid.columns), []
     # of the first layer of a draw the axes of points have alpha
-    at = (None, axes["samples"]) if "samples" in axes else (axes["alpha"], None)
-    curve = layer_curve(model, *at, axes["lam"], loss)
+    alpha, samples = (None, axes["samples"]) if "samples" in axes else (axes["alpha"], None)
+    curve = layer_curve(model, alpha, samples, axes["lam"], loss)
     columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
     return columns, notes_on(model, curve)
 
