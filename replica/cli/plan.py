@@ -14,7 +14,9 @@ from .values import BEST, SEARCHED, Options, parse_grid, single_number
 
 UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
 # by the theory of reused samples
-NOT_COVERED = ("inputs", "step_target", "step_noise", "decay", "intercept", "train_bias")
+NOT_COVERED = (
+    "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",
+)  # fmt: skip
 
 
 @command(without=(*UNUSED, *NOT_COVERED))
