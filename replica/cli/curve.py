@@ -1,5 +1,6 @@
 """``replica curve``: test and training errors on a grid."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from .common import DATASETS, TimeLimit, command
 from .option_table import SRF_FIELDS
 from .options import parse_request
 from .output import (
+    NOTED,
     Notes,
     Output,
     errors_first,
@@ -57,27 +59,45 @@ def curve(
     replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
     --lam 0.1 --out curve.nc
     """
+    return answer_curve(options, output, workers=workers, time_limit=time_limit, notes=notes)
+
+
+def answer_curve(
+    options: Options,
+    output: Output,
+    *,
+    figure: Callable[[Any, Any], Any] = lambda problem, dataset: plot_curve(dataset),
+    notes: bool,
+    least: float | None = None,
+    **limits: Any,
+) -> bool:
+    """Errors on the grid that the options describe, at the best of what they search; whether all
+    are known.
+
+    The ``figure`` takes a model and the data set.  Without ``notes`` a finite-size shift above
+    ``least`` is noted, if that is given.
+    """
     searched = [name for name in SEARCHED if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
-    limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
+    noted = [*NOTED] if notes else ["finite_size_shift"] if least is not None else []
     with progress("points") as advance:
         if searched:
-            known: dict[str, Any] = {"loss": request.loss, "notes": notes, "progress": advance}
+            known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
             grid = at_best(problem, searched, at, on_axes, **known, **limits)
             assert isinstance(grid, Grid)
         else:
             known = {"loss": request.loss, "progress": advance}
             grid = solve_grid(problem, **at, grids=on_axes, **known, **limits)
             grid = grid.with_changes(**limits) if notes else grid
-    document, swept = curve_document(grid), _swept(grid)
+    document, swept = curve_document(grid), [*_swept(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*swept, *searched, *errors_first(grid.columns)])
+        output.table(document["points"], [*swept, *errors_first(grid.columns)])
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -85,11 +105,13 @@ def curve(
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
 
-    output.write(
-        document, show, figure=lambda: plot_curve(dataset()).figure, printed=swept, dataset=dataset
-    )
-    if notes:
-        note_farthest(document["points"], swept, headline_error(grid.models[0]))
+    def drawn() -> Any:
+        return figure(grid.models[0], dataset()).figure
+
+    output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
+    if noted and any(grid.columns["converged"]):
+        least = 0.0 if notes or least is None else least
+        note_farthest(document["points"], swept, headline_error(grid.models[0]), least)
     note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     warn_of_failures(document["points"])

@@ -14,16 +14,19 @@ from ..documents import open_regular
 from ..errors import InvalidArgument
 from ..problem import GaussianMixture
 
+LARGEST = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Of every array what it may be, once read as float64.
 ONE, TWO = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
 MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
 
 
 def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
-    """Gaussian mixture of a TOML file, or of a table of one.
+    """Gaussian mixture of a TOML file, of a table of one, or of an inline table as typed.
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        given = parse_toml("inputs", given, f"inputs = {given}".encode())["inputs"]
     path = Path(given) if isinstance(given, str) else Path("[inputs]")
     content = read_toml("inputs", path) if isinstance(given, str) else given
     for name in content:
@@ -55,15 +58,22 @@ def read_numbers(name: str, value: Any) -> Array:
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:
     """Content of the TOML file that the option ``name`` names, of a reasonable size."""
-    most = 2**20  # bytes: a thousand times a long problem file, read in seconds
+    try:
+        with open_regular(path) as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None
+    return parse_toml(name, str(path), content)
+
+
+def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
+    """Values of the TOML that the option ``name`` means by a ``source``."""
     # a key of many parts, a.b.c..., takes the reader a time of their square
     deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
     try:
-        with open_regular(path) as file:
-            content = file.read(most + 1)
         text = content.decode()
-        if len(content) > most or re.search(deep_key, text):
-            raise ValueError(f"larger than {most} bytes, or keys of 20 parts and more")
+        if len(content) > LARGEST or re.search(deep_key, text):
+            raise ValueError(f"larger than {LARGEST} bytes, or keys of 20 parts and more")
         return tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(name, source, f"a readable TOML file ({error})") from None

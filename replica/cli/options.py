@@ -19,7 +19,7 @@ from ..problem import (
     is_import_path,
     laws_by_name,
 )
-from ..steps import THEORIES, GradientStep
+from ..steps import THEORIES, GradientStep, separated
 from .mixture_file import read_mixture
 from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
 from .values import (
@@ -125,6 +125,10 @@ def parse_request(
             values[name] = parse_law(values[name])
     if "inputs" in options:
         values["inputs"] = read_mixture(options["inputs"])
+    if "separation" in numbers:
+        factor = values.pop("separation")
+        if "separation" not in grids or "inputs" not in values:  # of a grid each has its own
+            values["inputs"] = separated(values.get("inputs"), factor)
     laws = values.get("readout")
     if isinstance(laws, list) and laws and isinstance(laws[0], str):
         grids["readout"], values["readout"] = laws_by_name("readout", laws), laws[0]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import InvalidArgument
 from ..observables import SECONDS, sample_allocation
 from .common import TimeLimit, command
 from .option_table import SRF_FIELDS
@@ -13,7 +14,9 @@ from .values import BEST, SEARCHED, Options, parse_grid, single_number
 
 UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
 # by the theory of reused samples
-NOT_COVERED = ("inputs", "step_target", "step_noise", "decay", "intercept", "train_bias")
+NOT_COVERED = (
+    "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",
+)  # fmt: skip
 
 
 @command(without=(*UNUSED, *NOT_COVERED))
@@ -47,8 +50,14 @@ def plan(
     searched = [name for name in SEARCHED if options.get(name) == BEST]
     required = ("rate" if "rate" in options else "eta", "lam")
     # a step has samples of its own also where their number is asked for: any will do
-    request = parse_request(options | {"alpha0": 1.0}, required, searched)
+    request = parse_request({"theory": "network"} | options | {"alpha0": 1.0}, required, searched)
     model = request.single_model()
+    if not request.loss.is_square:
+        raise InvalidArgument("loss", request.loss.name, "the square, of which plans are")
+    if request.theory != "network":
+        raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
+    if model.reuse:
+        raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
     found = sample_allocation(
         model,
         budget=single_number("budget", parse_grid("budget", budget)),

@@ -1,5 +1,6 @@
 """``replica readout``: the errors of a readout of a given first layer, or of given features."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -103,6 +104,21 @@ def readout(
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
+    how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    return answer_readout(options, output, confusion=confusion, **how)
+
+
+def answer_readout(
+    options: Options,
+    output: Output,
+    *,
+    figure: Callable[[Any, Any], Any] = lambda model, dataset: plot_curve(dataset),
+    confusion: bool = False,
+    quadrature_tol: float = TOLERANCE,
+    time_limit: float,
+) -> bool:
+    """Errors at the samples and penalties, or the best of these, that the options describe; whether
+    all are known.  The ``figure`` takes the model and the data set."""
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
     of_one = not searched and all(axis.size == 1 for axis in points.values())
@@ -138,10 +154,10 @@ def readout(
             answer("\nAnswers in percent, a row for each class:")
             output.table(rows, [*rows[0]])
 
-    def figure() -> Any:
-        return (point.plot_confusion() if confusion else plot_curve(dataset)).figure
+    def drawn() -> Any:
+        return (point.plot_confusion() if confusion else figure(model, dataset)).figure
 
-    output.write(document, show, figure=figure, dataset=dataset.squeeze)
+    output.write(document, show, figure=drawn, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
         say(f"note: classes {model.of_two}")
     scaled = isinstance(model, FeatureSample) and model.strata is None

@@ -11,10 +11,10 @@ from ..steps import staircase as staircase_of
 from .common import command
 from .mixture_file import read_mixture
 from .output import Output, answer
-from .values import Options
+from .values import Options, parse_law
 
 
-@command(offered=("student", "target", "inputs"))
+@command(offered=("student", "bias", "target", "inputs"))
 def staircase(
     options: Options,
     output: Output,
@@ -33,12 +33,12 @@ def staircase(
 
     A row for every direction: the step that learns it, from that many samples; leap is their
     exponent, explained the share of the target's variance in reach.  A --student sees the degrees
-    of the target that its own coefficients leave: relu without a bias never learns z3 here.  With
+    of the target that its own coefficients leave: relu without a --bias never learns z3 here.  With
     --inputs it is what steps from n ~ d samples can reach.  In Python: replica.staircase.
 
     Examples
     --------
-    replica staircase --student "relu(x+0.5)" --target "z1 + z1*z2 + z1*z2*z3" --plot stairs.png
+    replica staircase --student relu --bias 0.7 --target "z1 + z1*z2 + z1*z2*z3" --plot stairs.png
 
     replica staircase --student tanh --target "sign(z1) + he2(z2)" --degree 3
     """
@@ -48,6 +48,7 @@ def staircase(
         options["target"],
         inputs=read_mixture(options["inputs"]) if "inputs" in options else None,
         student=options.get("student"),
+        bias=parse_law(options.get("bias", 0.0)),
         dimension=dimension,
         degree=degree,
         threshold=threshold,

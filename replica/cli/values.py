@@ -15,7 +15,10 @@ Options = dict[str, Any]
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 BEST = "best"  # a word in the place of a number of one of these, in which commands
-SEARCHED = {"lam": "replica curve, plan and readout take", "eta": "replica curve and plan take"}
+SEARCHED = {
+    "lam": "replica curve, optimum, plan and readout take",
+    "eta": "replica curve, optimum and plan take",
+}
 FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
 
 

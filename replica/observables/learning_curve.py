@@ -80,8 +80,9 @@ def learning_curve(
     **grids : float, array or list
         Fields of the model, or of the step that made it, to vary: ``beta=[0.5, 1, 2]``,
         ``eta=...``, ``readout=["equal", "gaussian"]``; ``rate=`` is eta/d, which stays as beta
-        varies: eta~ = rate/beta.  ``student=["tanh", "relu"]``; ``theory=["srf", "network"]``, of a
-        step; ``eta="best"`` is that of :func:`optimal_eta`.
+        varies: eta~ = rate/beta; ``separation=``, a factor of the means of the step's inputs.
+        ``student=["tanh", "relu"]``; ``theory=["srf", "network"]``, of a step; ``eta="best"`` is
+        that of :func:`optimal_eta`.
 
     Returns
     -------
@@ -127,7 +128,8 @@ def learning_curve(
             allowed = f"left out where {BEST} parameters are searched"
             refuse_options(allowed, quadrature_tol=quadrature_tol)
             at = {"alpha": alpha, "samples": samples, "lam": lam}
-            limits |= {"notes": notes, "progress": advance}
+            noted = [*CHANGES] if flag("notes", notes) else []
+            limits |= {"noted": noted, "progress": advance}
             found = at_best(model, searched, at, grids, loss, **limits)
             dataset = found.dataset() if isinstance(found, Grid) else found
         elif isinstance(model, Given):
@@ -165,17 +167,17 @@ def at_best(
     *,
     time_limit: float,
     workers: int = 1,
-    notes: bool = False,
+    noted: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> "Grid | xarray.Dataset":
     """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
-    point; of a problem as a grid."""
+    point, and those of CHANGES that are ``noted``; of a problem as a grid."""
     of_square(loss)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
-        refuse_limit_options(*grids, notes=notes, workers=workers)
+        refuse_limit_options(*grids, notes=bool(noted), workers=workers)
         name, value = asked(model, at.get("alpha"), at.get("samples"))
         shown = layer_columns(model, SQUARE)
     else:
@@ -185,7 +187,6 @@ def at_best(
         name, value = "alpha", needs_alpha(at["alpha"], at.get("samples"))
         axes = grid_axes(model, fixed)
         models = models_on_grid(model, axes)
-        noted = [*CHANGES] if flag("notes", notes) else []
         shown = [*model_columns(models[0], SQUARE), *noted]
     points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
     ends = {name: positive(name, values) for name, values in points.items()}

@@ -21,7 +21,8 @@ from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, in_words, plot_curve
 from .heat_map import draw_heat_map, mark_optimum, plot_heat_map, with_all_axes
 from .names import ERROR_LABELS, LABELS, error_drawn, setting, settings, symbol
-from .results import plot_confusion, plot_optima, plot_spectrum, plot_staircase
+from .optima import plot_optima
+from .results import plot_confusion, plot_spectrum, plot_staircase
 from .styles import COLOURS, style
 
 # Functions for users; others are shared with packages above.

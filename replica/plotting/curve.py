@@ -21,7 +21,7 @@ from .axes import (
     set_scale,
     smooth,
 )
-from .heat_map import LONG, plot_heat_map, with_all_axes
+from .heat_map import is_map, plot_heat_map, with_all_axes
 from .names import (
     DRAWN,
     ERROR_LABELS,
@@ -97,7 +97,7 @@ def plot_curve(
     """
     curve = with_all_axes(curve)
     name = error_drawn(curve.data_vars, error)
-    if sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1:
+    if is_map(curve, name):
         if points is not None:
             raise InvalidArgument("points", type(points).__name__, "left out of a map")
         return plot_heat_map(curve, ax, error=name)

@@ -18,6 +18,11 @@ LONG = 12  # values of a parameter from which it is an axis of a heat map
 MOST_LEVELS = 8  # of contours
 
 
+def is_map(curve: "xarray.Dataset", name: str) -> bool:
+    """Whether a variable has two long dimensions or more, and is drawn as a heat map."""
+    return sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1
+
+
 def plot_heat_map(
     curve: "xarray.Dataset", ax: "Axes | None" = None, *, error: str = "test_error"
 ) -> "Axes":

@@ -19,6 +19,7 @@ LABELS = {
     "noise": r"label noise variance $\Delta$",
     "step_noise": r"label noise variance of the step $\Delta_0$",
     "decay": r"weight decay of the step $\omega$",
+    "separation": "factor of the means of the inputs $s$",
     "r": r"spike length $r$",
     "c": r"bulk variance $c$",
     "gamma": r"spike-target cosine $\gamma$",

@@ -1,6 +1,5 @@
-"""Figures of single results: a confusion matrix, optima, a spectrum, a staircase."""
+"""Figures of single results: a confusion matrix, a spectrum, a staircase."""
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,8 +7,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import SMALL, add_legend, axes, finish, from_zero, panel_below, set_scale
-from .names import ERROR_LABELS, LABELS
+from .axes import SMALL, axes, finish, from_zero
 from .styles import hue
 
 if TYPE_CHECKING:
@@ -68,61 +66,6 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     return finish(ax, "answer (% of the rows of a class)", "class", point.settings)
 
 
-def plot_optima(
-    points: Sequence[Mapping[str, Any]],
-    ax: "Axes | None" = None,
-    *,
-    described: Mapping[str, Any] | None = None,
-) -> "Axes":
-    """The smallest test error against alpha; in a panel cut off below, the best lam and eta.
-
-    Parameters
-    ----------
-    points : sequence of mappings
-        "alpha", "lam", "eta" (NaN where it was not varied), "test_error" and, where one of the
-        first two lies at an end of the range searched, its name in "at_edge": its marker is open.
-    ax : matplotlib Axes, optional
-        Where to draw; those of a new figure unless given.
-    described : mapping, optional
-        Settings to state in a title; lam or eta among them was held, and is not drawn.
-
-    Examples
-    --------
-    >>> from replica import SpikedRandomFeatures, optimal_lambda
-    >>> from replica.plotting import plot_optima
-    >>> model = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97)
-    >>> points = []
-    >>> for alpha in (0.5, 1, 2):
-    ...     best = optimal_lambda(model, alpha=alpha)
-    ...     errors = dict(lam=best.lam, eta=best.eta, test_error=best.test_error)
-    ...     points.append(dict(alpha=alpha, **errors))
-    >>> ax = plot_optima(points)
-    """
-    ax = axes(ax)
-    below = panel_below(ax, 0.4)
-    alpha = np.array([point["alpha"] for point in points])
-    ax.plot(alpha, [point["test_error"] for point in points], ".-", color=hue(0))
-    for i, (name, marker) in enumerate((("lam", "o"), ("eta", "s"))):
-        best = np.array([point[name] for point in points], dtype=float)
-        if np.isfinite(best).any() and (described or {}).get(name) is None:
-            style: dict[str, Any] = {"color": hue(i + 1), "markersize": 4}
-            below.plot(alpha, best, f"{marker}-", label=f"best {LABELS[name]}", **style)
-            ends = np.array([name in point.get("at_edge", "").split() for point in points])
-            if ends.any():
-                style |= {"markerfacecolor": "white", "label": "at an end of the range searched"}
-                below.plot(alpha[ends], best[ends], marker, **style)
-    low, high = below.dataLim.intervaly
-    if high > 10 * low:  # of less, a logarithmic axis has few ticks
-        below.set_yscale("log")
-    below.margins(y=0.2)
-    set_scale(ax, alpha)
-    from_zero(ax)
-    finish(ax, "", ERROR_LABELS["test_error"], described)
-    below.set_xlabel(LABELS["alpha"])
-    add_legend(below)
-    return ax
-
-
 def plot_spectrum(
     spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
 ) -> "Axes":
@@ -154,11 +97,17 @@ def plot_spectrum(
     lines = [(x[x * y > least], y[x * y > least]) for x, y in lines]
     lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
-    logarithmic = high / low > 30  # a linear abscissa leaves small eigenvalues no room
+    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    outliers = {"theory": [x for x in spectrum.outliers_at(p) if x > high], "simulated": []}
     if eigenvalues is not None:
         if np.ndim(eigenvalues) not in (1, 2):
             raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
         values = np.ravel(eigenvalues)
+        simulated = spectrum.outliers_among(eigenvalues)
+        outliers["simulated"] = simulated[np.isfinite(simulated)].tolist()
+    # a linear abscissa leaves small eigenvalues no room
+    logarithmic = max([high, *outliers["theory"], *outliers["simulated"]]) / low > 30
+    if eigenvalues is not None:
         edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
         count, _ = np.histogram(values, edges)
         width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
@@ -169,11 +118,14 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
-    beyond = [x for x in spectrum.outliers_at(p) if high < x and (logarithmic or x < 3 * high)]
-    if beyond:
-        style: dict[str, Any] = {"color": hue(0), "markersize": 7, "clip_on": False}
-        ax.plot(beyond, [0] * len(beyond), "v", label="outlier, theory", **style)
+    # the tip of the first, CARETDOWN, is on the axis
+    marks: dict[str, Any] = {"theory": (7, hue(0), 9), "simulated": ("o", "black", 4)}
+    for source, beyond in outliers.items():
+        if beyond:
+            marker, colour, size = marks[source]
+            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
+            style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
+            ax.plot(beyond, [0] * len(beyond), **style)
     ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

@@ -15,6 +15,7 @@ from .edges import SMALLEST_X, x_at_angle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+EDGE_WIDTH = 4.0  # by which largest eigenvalues fluctuate, times edge over number^(2/3)
 SAME_POWER = 0.02  # what two powers may differ by
 
 
@@ -45,6 +46,14 @@ class SpectralDensity(Displayed):
     def outliers_at(self, width: int | None) -> Array:
         """Positions (O,) of the outliers for features of ``width`` p."""
         return self.outliers
+
+    def outliers_among(self, eigenvalues: ArrayLike) -> Array:
+        """Those of ``eigenvalues`` (draws, p) of simulated matrices that lie beyond the bulk,
+        (draws, K) from the largest on, NaN where a draw has fewer."""
+        values = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
+        positive = (1 - self.atom) * values.shape[1]
+        beyond = values > self.edges.max() * (1 + EDGE_WIDTH * positive ** (-2 / 3))
+        return np.where(beyond, values, np.nan)[:, : beyond.sum(axis=1).max()]
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """The spectrum with quadrature_error, mass_error and status.

@@ -142,10 +142,9 @@ def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
-def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
-    """Sample sizes n from which each of ``count`` outliers lies above the bulk.  Eq. (9.2)
-
-    ``edge`` is the upper end of the bulk; NaN if the resolvent was not found there.
+def samples_of_outliers(resolvent: Resolvent, z: float, count: int) -> Array:
+    """Sample sizes n at which each of ``count`` outliers is at ``z``, above the bulk, where the
+    resolvent is at every n with n/d = alpha; NaN if it was not found there.  Eq. (9.2)
 
     At finite d, z is an eigenvalue where the equations (4.5) for m and theta have a solution
     without labels.  With theta eliminated, E mu_0 mu_0' / (1 + V) less the contribution of theta
@@ -153,8 +152,7 @@ def outliers_from(resolvent: Resolvent, edge: float, count: int) -> Array:
     eigenvalue beyond the edge, as for n -> 0, the largest outliers lie above it for any n.
     """
     table, alpha = resolvent.real.table, resolvent.alpha
-    # slightly above the edge: V, which varies as the root of the distance, differs by 1e-3
-    U = resolvent.solutions(np.array([edge * (1 + 1e-6)], dtype=complex))
+    U = resolvent.solutions(np.array([z], dtype=complex))
     if not np.isfinite(U).all():
         return np.full(count, np.nan)
     V2 = U[:, -resolvent.responses.groups :].real

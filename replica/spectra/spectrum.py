@@ -39,7 +39,7 @@ from .contour import contour_table, with_complex_batch
 from .density import SpectralDensity, even_angles
 from .edges import NEGLIGIBLE_MASS, angle_of, logarithmic_grid, mass_per_log, support, x_at_angle
 from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
-from .resolvent import Resolvent, atom, outliers, outliers_from
+from .resolvent import Resolvent, atom, outliers, samples_of_outliers
 
 DENSITY_TOLERANCE = 1e-8  # on x times the density, which is of order one
 # A resolvent with a grid x (P,) over the whole spectrum and its solutions U (P, D) there.
@@ -93,13 +93,35 @@ class Spectrum(SpectralDensity):
         return notes
 
     def outliers_at(self, width: int | None) -> Array:
-        """Positions (O,) of the outliers, proportional to the ``width`` p; none if unknown."""
-        return np.empty(0) if width is None else self.outliers * width
+        """Positions of the outliers that lie above the bulk where the ``width`` is p, from the
+        largest on; none if it is unknown.  Eq. (9.2)"""
+        from scipy.optimize import brentq
+
+        if width is None:
+            return np.empty(0)
+        samples, edge = width * self.alpha / self.model.beta, self._edge
+
+        def above(x: float, k: int) -> float:
+            with np.errstate(divide="ignore"):
+                ratio = samples_of_outliers(self.resolvent, np.exp(x), k + 1)[k] / samples
+                return float(np.clip(np.log(ratio), -1.0, 1.0))
+
+        found = [
+            brentq(above, np.log(edge), np.log(2 * (edge + leading * width)), (k,), rtol=1e-6)
+            for k, leading in enumerate(self.outliers[self.outliers_from < samples])
+        ]
+        return np.exp(found)
 
     @cached_property
     def outliers_from(self) -> Array:
         """Sample sizes n (O,) from which each outlier lies above the bulk.  Eq. (9.2)"""
-        return outliers_from(self.resolvent, float(self.edges.max()), len(self.outliers))
+        return samples_of_outliers(self.resolvent, self._edge, len(self.outliers))
+
+    @property
+    def _edge(self) -> float:
+        """Place right above the bulk: V, which varies as the root of the distance, differs there
+        by 1e-3 from its value at the edge."""
+        return float(self.edges.max()) * (1 + 1e-6)
 
     @one_thread()
     def stieltjes(self, z: ArrayLike) -> Array:

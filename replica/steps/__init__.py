@@ -9,4 +9,4 @@ from .row_steps import row_steps as batches_of_steps
 from .several_steps import AfterStep, after_each_step
 from .stages import Stage, Staircase
 from .staircase import THRESHOLD, staircase
-from .step import Step
+from .step import Step, separated

@@ -7,8 +7,10 @@ the spike S of the rows before the step.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, s
 from .step import Step
 
 LONGEST = 60.0  # seconds for the batches of a model
+SLOWER, SOON = (10, 100), 20.0  # factors of smaller rates that are tried, and seconds for each
 SMALL = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
@@ -50,20 +53,40 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
     Raises
     ------
     QuadratureError
-        If averages over a batch do not settle, or take too long.
+        If averages over a batch do not settle, or take too long; it names rates at which they do,
+        if some are soon found.
     """
+    try:
+        return _row_steps(step, kinds, LONGEST)
+    except QuadratureError as error:
+        slower = _slower_steps(step, kinds)
+        raise QuadratureError(f"{error}{slower}; the sRF (--theory srf) needs none") from None
+
+
+def _slower_steps(step: Step, kinds: Kinds) -> str:
+    """Learning rates, smaller by a factor, at which averages over the batches settle, in words."""
+    for factor in SLOWER:
+        pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
+        changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
+        with suppress(QuadratureError):
+            _row_steps(replace(step, **changed), kinds, min(SOON, LONGEST))
+            return f" (they do at eta = {', '.join(f'{eta:.3g}' for _, eta in pairs)})"
+    return ""
+
+
+def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], Array]:
+    """:func:`row_steps` within so many seconds."""
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
-        with deadline(LONGEST):
+        with deadline(longest):
             for t in range(len(step.schedule)):
                 batch, state = _refined_batch(step, kinds, state, t)
                 batches.insert(0, batch)
     except GivenUp:
         check_time()  # raises GivenUp if the deadline is the caller's
         raise QuadratureError(
-            f"the averages over the batch of step {t + 1} take more than {LONGEST:g} s; the sRF "
-            "(--theory srf) needs none of them"
+            f"the averages over the batch of step {t + 1} do not settle within {longest:g} s"
         ) from None
     return tuple(batches), state.spike
 

@@ -53,7 +53,9 @@ class Staircase(Displayed):
     inputs : GaussianMixture or None
         Law of the inputs; None stands for N(0, I).
     student : Activation or None
-        Activation of the neurons; None stands for one with all Hermite degrees, as with biases.
+        Activation of the neurons; None stands for one with all Hermite degrees.
+    bias : tuple of float
+        The values of their biases.
     degree : int
         Highest degree of the tensors.
     mean, variance : float
@@ -72,6 +74,7 @@ class Staircase(Displayed):
     target: Target
     inputs: GaussianMixture | None
     student: Activation | None
+    bias: tuple[float, ...]
     degree: int
     mean: float
     variance: float
@@ -82,8 +85,10 @@ class Staircase(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The student, the target, the inputs and the highest degree, in plain values."""
-        student = {} if self.student is None else {"student": self.student.name}
+        """Student, biases, target, inputs and highest degree, in plain values."""
+        student: dict[str, Any] = {} if self.student is None else {"student": self.student.name}
+        if any(self.bias):
+            student["bias"] = self.bias[0] if len(self.bias) == 1 else list(self.bias)
         inputs = {} if self.inputs is None else {"inputs": self.inputs.described}
         return student | {"target": self.target.name} | inputs | {"degree": self.degree}
 

@@ -25,7 +25,8 @@ every s: the gradient of a neuron w of norm s is E[y sigma'(w.x) x], a sum over 
 times C_k[w, ..., w, .] / (k - 1)!.  They are 0 at every s if sigma^(k) is odd: if the part of sigma
 with the parity of k is a polynomial of a lower degree.  So an odd student learns the odd part of g;
 relu, and other sums of x/2 and an even function, learn the even part and C_1; a polynomial learns
-nothing above its own degree.  The staircase is then that of the learnable part of g.  Neurons with
+nothing above its own degree.  With a bias b it is sigma(b + x) that counts, and of several biases
+each degree that one of them sees.  The staircase is that of the learnable part of g.  Neurons with
 equal readout all move in one direction a step: they need as many steps as M_1 has directions, or
 more.
 """
@@ -47,6 +48,7 @@ from .conditional_tensors import (
     conditional_tensors,
 )
 from .stages import Stage, Staircase
+from .step import law_of_biases
 
 # Defaults of ``staircase``.
 DEGREE = 4  # highest degree of the tensors: a leap of 5 would need n = Theta(d^5) samples
@@ -58,6 +60,7 @@ def staircase(
     *,
     inputs: Any = None,
     student: Any = None,
+    bias: Any = 0.0,
     dimension: int | None = None,
     degree: int | None = None,
     threshold: float = THRESHOLD,
@@ -75,10 +78,11 @@ def staircase(
         Law of the first coordinates, at most four, instead of N(0, I).  The steps are then on
         n = Theta(d) samples, and ``degree`` is 1.
     student : str, callable or Activation, optional
-        The activation, including a bias: "relu(x - 1)".  Without it, all degrees can be learned.
-        tanh, which is odd, never learns z1*z2; without a bias relu, gelu and softplus, sums of x/2
-        and an even function, never learn the z3 of z1*z2*z3.  Not with ``inputs``: use
-        :func:`replica.after_each_step` there.
+        The activation.  Without it, all degrees can be learned.  tanh, which is odd, never learns
+        z1*z2; without a bias relu, gelu and softplus, sums of x/2 and an even function, never learn
+        the z3 of z1*z2*z3.  Not with ``inputs``: use :func:`replica.after_each_step` there.
+    bias : float or list of them
+        Biases of the student's neurons, which see what those of any value see.
     dimension : int
         Number r of arguments, up to 4, of a plain function of several.
     degree : int
@@ -101,6 +105,9 @@ def staircase(
     >>> stairs = staircase("z1 + z1*z2 + z1*z2*z3")
     >>> [(stage.leap, np.abs(stage.directions).round(9).tolist()) for stage in stairs.stages]
     [(1, [[1.0, 0.0, 0.0]]), (1, [[0.0, 1.0, 0.0]]), (1, [[0.0, 0.0, 1.0]])]
+    >>> relu = dict(target="z1 + z1*z2 + z1*z2*z3", student="relu")
+    >>> len(staircase(**relu).stages), len(staircase(**relu, bias=0.7).stages)
+    (2, 3)
     >>> weak = staircase("(4*z1 + z1**2 + z2)/2").stages[1]  # strength 16/289
     >>> weak.directions.round(3).tolist(), weak.strengths.round(6).tolist()
     ([[-0.243, 0.97]], [0.055363])
@@ -119,6 +126,9 @@ def staircase(
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
     if not (inputs is None or student is None):
         raise InvalidArgument("student", student, "left out where inputs are not N(0, I)")
+    biases = law_of_biases(bias).values
+    if student is None and any(biases):
+        raise InvalidArgument("bias", bias, "left out without a student, which sees every degree")
     function = target if dimension is None else multi_index(target, dimension)
     g, inputs = parse_target(function, inputs)
     r, degree = g.dimension, int(degree)
@@ -129,7 +139,7 @@ def staircase(
     learnable, share = g, 1.0
     if student is not None:
         student = activation(student, "student")
-        learnable = _learnable_part(g, student)
+        learnable = _learnable_part(g, student, biases)
         if learnable is not g:
             current = tensors_given(learnable, np.eye(r), 0)
             share = current.variance / at_start.variance
@@ -150,6 +160,7 @@ def staircase(
         target=g,
         inputs=inputs,
         student=student,
+        bias=biases,
         degree=degree,
         mean=at_start.mean,
         variance=at_start.variance,
@@ -166,13 +177,15 @@ def _resolution(threshold: float, error: float) -> float:
     return max(threshold, 10.0 * error, 1e-12)
 
 
-def _learnable_part(g: Target, student: Activation) -> Target:
-    """The part of a target that neurons of a student can learn.
+def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -> Target:
+    """The part of a target that neurons of a student with one of the ``biases`` can learn.
 
     Its even and its odd part are cut at the degree of the student's part of the same parity, if
-    that is a polynomial.
+    that is a polynomial; at the highest of all biases.
     """
-    highest = even, odd = [_polynomial_degree(student, parity) for parity in (0, 1)]
+    highest = even, odd = [
+        max(_polynomial_degree(student, bias, parity) for bias in biases) for parity in (0, 1)
+    ]
     if even < 2 and odd < 1:
         raise InvalidArgument("student", student.name, "a function that is not constant")
     if even == odd == np.inf:
@@ -204,13 +217,13 @@ def _learnable_part(g: Target, student: Activation) -> Target:
     return MultiIndex(learnable, g.dimension, g.name)
 
 
-def _polynomial_degree(student: Activation, parity: int) -> float:
-    """Degree of a student's even part (parity 0) or odd part (parity 1).
+def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
+    """Degree of the even part (parity 0) or odd part (parity 1) of a student at x + bias.
 
     Infinite unless the part is a polynomial up to x^12; negative if it vanishes.
     """
     x = np.linspace(0.01, 4, 400)
-    at_x, at_minus_x = student(x), student(-x)
+    at_x, at_minus_x = student(bias + x), student(bias - x)
     parity_part = (at_x + (-1) ** parity * at_minus_x) / 2
     scale = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
     powers = np.vander(x / 4, 13, increasing=True)[:, parity::2]

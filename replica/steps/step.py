@@ -20,6 +20,7 @@ from ..problem import (
     ClassLabels,
     GaussianMixture,
     LabelLaw,
+    Law,
     MultiIndex,
     Problem,
     SpikedRandomFeatures,
@@ -35,6 +36,22 @@ from ..problem import (
 
 MISSING_ETA = "given: the learning rate over the width, eta/p"
 INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
+
+
+def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
+    """The mixture with means that are multiplied by a factor."""
+    known = number("separation", factor, 0, FINITE, "0 or more, a factor of the inputs' means")
+    if inputs is None:
+        raise InvalidArgument("separation", factor, "given with inputs, whose means it multiplies")
+    return replace(inputs, means=known * inputs.means)
+
+
+def law_of_biases(spec: Any) -> Law:
+    """Law of the neurons' biases, which has finitely many values."""
+    bias = law("bias", spec)
+    if bias.continuous is not None:
+        raise InvalidArgument("bias", spec, "a law with finitely many values")
+    return bias
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -64,9 +81,7 @@ class Step(Problem):
     decay: Any = 0.0
 
     def __post_init__(self) -> None:
-        bias = law("bias", self.bias)
-        if bias.continuous is not None:
-            raise InvalidArgument("bias", self.bias, "a law with finitely many values")
+        bias = law_of_biases(self.bias)
         schedule = self._checked_schedule()
         alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
         target, inputs = parse_target(self.target, self.inputs)
@@ -155,11 +170,13 @@ class Step(Problem):
     def varying(self) -> list[str]:
         """Names of fields that may vary on a grid: numbers, readout, student and theory.
 
-        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network".
+        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network",
+        ``separation`` a factor of the means of the inputs.
         """
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         rate = ["rate"] if "eta" in numbers else []
-        return [*numbers, "readout", *rate, "beta", "student", "theory"]
+        separation = ["separation"] if self.inputs is not None else []
+        return [*numbers, "readout", *rate, *separation, "beta", "student", "theory"]
 
     def with_values(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.
@@ -172,6 +189,9 @@ class Step(Problem):
             if "eta" in fields_to_change:
                 raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
             fields_to_change["eta"] = rate / beta
+        if "separation" in fields_to_change:
+            factor = fields_to_change.pop("separation")
+            fields_to_change["inputs"] = separated(self.inputs, factor)
         return replace(self, **fields_to_change) if fields_to_change else self
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:

@@ -80,8 +80,7 @@ class NestedPanels(NamedTuple):
         if adapted is None:
             raise QuadratureError(
                 f"the averages over the batch of a step: target {self.labels.target.name} less the "
-                "network's output varies too quickly at these rates; the sRF (--theory srf) needs "
-                "no such averages"
+                "network's output varies too quickly to settle"
             )
         return adapted
 

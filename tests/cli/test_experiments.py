@@ -141,3 +141,13 @@ def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CELLS", "2")
     assert validate(f"compare {line.partition(' ')[2]}") == 130
     assert "none is kept: with --store FOLDER all that is simulated is" in capsys.readouterr().err
+
+
+def test_the_layers_drawn_are_a_theory_on_the_command_line(capsys):
+    line = f"compare {STEP} --eta 1 --dimension 40 --seeds 3 --rng 0"
+    found = document(capsys, f"{line} --theory given", validate)
+    assert found["theory"] == "theory given the first layer of every draw"
+    message = refusal(
+        capsys, f"spectrum {STEP} --eta 1 --theory given".replace("--lam .1", ""), validate
+    )
+    assert "srf or network" in message

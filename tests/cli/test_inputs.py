@@ -1,6 +1,7 @@
 """The law of inputs, the step's own target and weight decay through the commands."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -81,3 +82,44 @@ def test_a_law_with_a_mistake(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(TABLE.replace("fractions", "shares"))
     assert "inputs: must be a file's name, or a table" in refusal(capsys, f"curve --config {path}")
+
+
+TWO = "--student erf --target classes:1,-1 --alpha0 1 --eta 2 --alpha 2 --lam .1"
+
+
+def test_a_mixture_in_the_line(capsys, tmp_path):
+    """The numbers of a file, for every command that takes inputs."""
+    law = "means = [[1.5, 0.5], [-1.5, 0]]"
+    (tmp_path / "law.toml").write_text(law)
+    for line in (f"curve {TWO}", "staircase --target sin(z1)"):
+        read, typed = (
+            document(capsys, f"{line} --inputs {given}")
+            for given in (tmp_path / "law.toml", f"'{{{law}}}'")
+        )
+        assert read == typed
+    for given, said in (
+        ("{means=[[1,0]}", "--inputs must be a readable TOML file"),
+        ("{mean=[[1,0]]}", "without mean"),
+        ("{means=[[1,0]], means=[[1,0]]}", "--inputs must be a readable TOML file"),
+    ):
+        assert said in refusal(capsys, f"curve {TWO} --inputs '{given}'")
+
+
+def test_separations_multiply_the_means(capsys, tmp_path):
+    inputs = "--inputs '{means=[[1,0],[-1,0]]}'"
+    found = document(capsys, f"curve {TWO} {inputs} --separation .5,3")
+    assert [point["separation"] for point in found["points"]] == [0.5, 3.0]
+    law = replica.GaussianMixture(means=[[3, 0], [-3, 0]])
+    alone = replica.GradientStep(student="erf", target="classes:1,-1", inputs=law, alpha0=1, eta=2)
+    expected = replica.solve(alone, beta=1.0, alpha=2.0, lam=0.1).classification_error
+    assert found["points"][1]["classification_error"] == pytest.approx(expected, rel=1e-12)
+    (one,) = document(capsys, f"curve {TWO} {inputs} --separation 3")["points"]
+    assert one["classification_error"] == pytest.approx(expected, rel=1e-12)
+    half = replace(alone, inputs=replace(law, means=law.means / 6))
+    curve = replica.learning_curve(half, beta=1.0, separation=[1, 6], alpha=2.0, lam=0.1)
+    assert curve.classification_error.values[1] == pytest.approx(expected, rel=1e-12)
+    for more in ("--separation 3", "--separation 1,3"):
+        assert "given with inputs" in refusal(
+            capsys, f"curve {TWO.replace('classes:1,-1', 'sin')} {more}"
+        )
+    assert "0 or more" in refusal(capsys, f"curve {TWO} {inputs} --separation=-1")

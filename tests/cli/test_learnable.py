@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import replica
-from tests.cli.commands import document, theory, validate
+from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
 
 STEP = "--student tanh --target sin --alpha0 20"
@@ -59,15 +59,52 @@ def test_optimum(capsys, tmp_path):
     (point,) = document(capsys, f"optimum {STEP} --alpha 1")["points"]
     best = replica.optimal_eta(PUBLISHED, alpha=1, beta=1)
     assert (point["eta"], point["lam"]) == (best.eta, best.lam)
-    assert point["minima"][0]["test_error"] == pytest.approx(point["test_error"], rel=1e-9)
+    assert point["test_error"] == best.test_error
     (fixed,) = document(capsys, f"optimum {STEP} --eta 3 --alpha 1")["points"]
-    assert fixed["eta"] is None
+    assert "eta" not in fixed  # held: it is of the problem
     assert fixed["test_error"] > point["test_error"]
     assert theory(f"optimum {STEP} --alpha 1 --lam .1 --out {tmp_path / 'a.csv'}") == 0
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["lam"]) == 0.1
-    assert theory(f"optimum {STEP} --alpha 1 --eta 3 --out {tmp_path / 'b.csv'}") == 0
-    assert "eta" not in (tmp_path / "b.csv").read_text()  # held: no column of nothing
+    capsys.readouterr()
+
+
+def test_optima_over_any_grid(capsys):
+    """Numbers and documents are those of a curve with the best."""
+    line = "--student erf --target sin --alpha0 3,20 --noise 0,.1 --alpha 1"
+    found = document(capsys, f"optimum {line}")
+    assert found == document(capsys, f"curve {line} --lam best --eta best") | {
+        "points": found["points"]
+    }
+    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=1.0, noise=0.1)
+    best = replica.optimal_eta(step, alpha=1, beta=1)
+    last = found["points"][-1]
+    assert [last[name] for name in ("alpha0", "noise", "lam", "eta", "test_error")] == [
+        20, 0.1, best.lam, best.eta, best.test_error
+    ]  # fmt: skip
+
+
+def test_optima_of_features(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.choice([-1, 1], 200)
+    features = rng.standard_normal((200, 10)) + 0.4 * labels[:, None]
+    np.save(tmp_path / "F.npy", features)
+    np.save(tmp_path / "y.npy", labels)
+    line = f"--features {tmp_path / 'F.npy'} --labels {tmp_path / 'y.npy'} --samples 20,50"
+    found = document(capsys, f"optimum {line}")
+    assert found == document(capsys, f"readout {line} --lam best")
+    sample = replica.FeatureSample(features=features, labels=labels)
+    for point in found["points"]:
+        best = replica.optimal_lambda(sample, samples=point["samples"])
+        assert point["lam"] == pytest.approx(best.lam, rel=1e-9)
+    for more, said in (
+        ("--lam 1", "--lam must be left out"),
+        ("--eta 1", "--eta must be left out"),
+    ):
+        assert said in refusal(capsys, f"optimum {line} {more}")
+    picture = tmp_path / "best.png"
+    assert theory(f"optimum {line.replace('20,50', '50')} --plot {picture}") == 0
+    assert picture.stat().st_size > 5000
     capsys.readouterr()
 
 
@@ -114,6 +151,20 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert found["theory"] == "theory of the network itself"
     assert np.shape(found["eigenvalues"]) == (2, 100)
     assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
+    (outlier,) = found["outliers_compared"]
+    largest = np.max(found["eigenvalues"], axis=1)
+    assert outlier["draws"] == 2
+    assert outlier["simulated"] == pytest.approx(largest.mean())
+    assert outlier["stderr"] == pytest.approx(abs(largest[0] - largest[1]) / 2)
+    assert outlier["theory"] == pytest.approx(largest.mean(), rel=0.2)
+    assert validate(line) == 0
+    places = [f"at {outlier[name]:.4g}" for name in ("theory", "simulated")]
+    shown = f"outlier: theory {places[0]}, simulated {places[1]} ± "
+    assert shown in (out := capsys.readouterr().out)
+    assert out.endswith(" in 2 of 2 draws\n")
+    still = f"spectrum {STEP} --eta 0 --alpha 2 --dimension 100 --seeds 1 --rng 1"
+    assert validate(still) == 0
+    assert "outliers: none, in theory and in simulation" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

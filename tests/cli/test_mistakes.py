@@ -121,6 +121,20 @@ def test_an_option_that_would_be_ignored_is_refused(command, line, capsys):
 
 
 @pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('loss = "logistic"', "--loss must be the square"),
+        ('theory = "srf"', "--theory must be network"),
+        ("reuse = 0.5", "--reuse must be left out"),
+    ],
+)
+def test_a_plan_refuses_what_a_problem_file_has_beside_it(content, said, tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text(f'student = "erf"\ntarget = "sin"\neta = 1\n{content}\n')
+    assert said in refusal(capsys, f"plan --config {path} --budget 2")
+
+
+@pytest.mark.parametrize(
     ("command", "line", "parts"),
     [
         (theory, "staircase --target z1+1e300*z2", ["--target", "1e+30"]),

@@ -7,7 +7,7 @@ import pytest
 
 from replica import staircase
 from replica.plotting import plot_staircase
-from tests.cli.commands import document, theory
+from tests.cli.commands import document, refusal, theory
 
 
 def test_command(capsys, tmp_path):
@@ -24,6 +24,15 @@ def test_command(capsys, tmp_path):
     assert "information exponent 2; batches of n ~ d samples learn nothing" in shown
     assert picture.stat().st_size > 1000
     assert table.read_text().startswith("step,leap,samples,strength,direction,explained\n1,2,d^2,")
+
+
+def test_command_with_a_bias(capsys):
+    line = "staircase --student relu --target z1+z1*z2+z1*z2*z3"
+    assert document(capsys, line)["learned_linearly"] == 2
+    found = document(capsys, f"{line} --bias 0.7")
+    assert (found["learned_linearly"], found["bias"]) == (3, 0.7)
+    assert document(capsys, f"{line} --bias=0,-1")["learned_linearly"] == 3
+    assert "--bias must be" in refusal(capsys, f"{line} --bias b.npy")
 
 
 def test_command_on_a_function_of_a_module(capsys, tmp_path, monkeypatch):

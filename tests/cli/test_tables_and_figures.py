@@ -249,7 +249,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
         (f"curve {step} --eta best,1 --lam 1", "or best alone where it is searched, got best,1"),
         (
             f"spectrum {step} --eta best",
-            "--eta must be a number here: replica curve and plan take the",
+            "--eta must be a number here: replica curve, optimum and plan take the",
         ),
         (f"optimum {step} --noise best", "--noise must be a number here, got best"),
     ):

@@ -372,28 +372,29 @@ def test_labels_of_two_values_show_their_classification_error():
 
 
 def test_optima(ax):
-    """The error of each against alpha; below it, its penalty and its rate."""
-    points = [
-        {"alpha": a, "lam": lam, "eta": 4.0, "test_error": e, "at_edge": edge}
-        for a, lam, e, edge in ((1, 0.2, 0.04, ""), (2, 0.1, 0.03, "lam"))
-    ]
-    assert plotting.plot_optima(points, ax) is ax
+    """A line of the error for each alpha0; below it, its best penalty and rate."""
+    values = {
+        "test_error": [[0.04, 0.03], [0.02, 0.01]],
+        "lam": [[0.2, 0.1], [0.3, 0.2]],
+        "eta": [[4.0, 4.0], [5.0, 5.0]],
+        "at_edge": [["", "lam"], ["", ""]],
+    }
+    dims = {"alpha0": [3.0, 5.0], "alpha": [1.0, 2.0]}
+    curve = xarray.Dataset({name: ([*dims], x) for name, x in values.items()}, dims)
+    assert plotting.plot_optima(curve, ax) is ax
     below = ax.figure.axes[1]
-    assert ax.get_lines()[0].get_ydata().tolist() == [0.04, 0.03]
-    lines = [line.get_ydata().tolist() for line in below.get_lines()]
-    assert lines == [[0.2, 0.1], [0.1], [4.0, 4.0]]
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == values["test_error"]
+    drawn = [line.get_ydata().tolist() for line in below.get_lines() if len(line.get_ydata())]
+    assert drawn == [[0.2, 0.1], [0.1], [4.0, 4.0], [0.3, 0.2], [5.0, 5.0]]
     assert below.get_lines()[1].get_markerfacecolor() == "white"
-    assert labels(below)[1] == "at an end of the range searched"
-
-
-def test_a_penalty_that_is_held_is_no_best_one(ax):
-    points = [
-        {"alpha": a, "lam": 0.1, "eta": eta, "test_error": 0.3} for a, eta in ((1, 3), (2, 4))
-    ]
-    plotting.plot_optima(points, ax, described={"alpha0": 3.0, "eta": None, "lam": 0.1})
-    below = ax.figure.axes[1]
-    assert [line.get_ydata().tolist() for line in below.get_lines()] == [[3, 4]]
-    assert "lambda" in ax.get_title(loc="left") + ax.get_title()
+    expected = ["best ridge penalty $\\lambda$", "best learning rate $\\tilde\\eta$"]
+    assert labels(below) == [*expected, "at an end of the range searched"]
+    held = curve.drop_vars("lam").assign_coords(lam=0.1)
+    plotting.plot_optima(held, ax=(other := Figure().subplots()))
+    drawn = [line.get_ydata().tolist() for line in other.figure.axes[1].get_lines()]
+    assert [4.0, 4.0] in drawn
+    assert [0.2, 0.1] not in drawn
+    assert "lambda = 0.1" in other.get_title(loc="left") + other.get_title()
 
 
 @pytest.mark.slow
@@ -558,15 +559,17 @@ def test_labels_stay_beside_their_axis_in_a_column():
 
 
 def test_an_outlier_is_a_mark_where_it_is():
-    """p times what the theory has, where p is known; the words of it stand in the title."""
+    """Of theory, where p is known, and of simulations; the words of it stand in the title."""
     found = replica.spectrum(MODEL, alpha=2.0)
     ax = plotting.plot_spectrum(found, eigenvalues=np.geomspace(0.01, 2, 400).reshape(2, 200))
-    (mark,) = [line for line in ax.get_lines() if line.get_label() == "outlier, theory"]
-    assert mark.get_xdata() == pytest.approx(200 * found.outliers)
+    marks = {line.get_label(): line.get_xdata() for line in ax.get_lines()}
+    assert marks["outlier, theory"] == pytest.approx(200 * found.outliers, rel=0.02)
+    (drawn,) = [x for name, x in marks.items() if name == "outlier, simulated"]
+    assert 1.45 < min(drawn) < max(drawn) == pytest.approx(2)
     assert "outlier at" in ax.get_title()
     assert all(text.strip() for text in ax.get_legend_handles_labels()[1])
     lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]
 
 

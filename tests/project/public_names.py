@@ -39,7 +39,7 @@ LINES = {  # commands, each once on an ordinary problem and where its document h
 }
 TABLES = {  # what is written to a file, and whether it may be a NetCDF file
     "curve": True, "curve of labels +-1": True, "curve over a field": True,
-    "curve with a trained bias": True, "bounds": False, "optimum": False, "plan": False,
+    "curve with a trained bias": True, "bounds": False, "optimum": True, "plan": False,
     "spectrum": False,
     "staircase": False, "simulate": True, "compare": False, "alignment": False,
 }  # fmt: skip

@@ -214,6 +214,25 @@ def test_equal_neurons_turn_in_one_direction_a_step():
     assert [np.linalg.matrix_rank(spikes[:t], tol=1e-3) for t in (1, 2, 3)] == [1, 2, 3]
 
 
+def test_a_bias_is_that_of_the_students_text():
+    """As typed or as an argument; neurons of several biases see what any of them sees."""
+    for student, bias, text in (
+        ("relu", 0.7, "relu(x + 0.7)"),
+        ("tanh", -0.3, "tanh(x - 0.3)"),
+        ("x**3 + x", 0.5, "(x + 0.5)**3 + x"),
+        ("relu", 6.0, "relu(x + 6)"),
+    ):
+        found = staircase(CLIMB, student=student, bias=bias)
+        assert leaps(found) == leaps(staircase(CLIMB, student=text))
+        assert found.settings["bias"] == bias
+    assert leaps(staircase(CLIMB, student="relu", bias=0.7)) == [(1, 1)] * 3
+    assert leaps(staircase(CLIMB, student="relu")) == [(1, 1)] * 2
+    assert leaps(staircase(CLIMB, student="relu", bias=[0, 0.7])) == [(1, 1)] * 3
+    for arguments in ({"bias": 0.7}, {"bias": "gaussian", "student": "relu"}):
+        with pytest.raises(InvalidArgument, match="bias must be"):
+            staircase(CLIMB, **arguments)
+
+
 def test_an_odd_student_sees_the_odd_part():
     """z1*z2 is even: a network of odd neurons, whose output is odd, never learns it."""
     for student in ("tanh", "sigmoid"):  # odd, and odd but for a constant

@@ -8,10 +8,19 @@ import pytest
 import xarray
 from matplotlib.figure import Figure
 
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, solve
+from replica import (
+    GradientStep,
+    InvalidArgument,
+    SpikedRandomFeatures,
+    learning_curve,
+    solve,
+)
+from solvers.quadrature import QuadratureError
 from validation import compare, first_layer, ladder, simulate
-from validation.comparisons import compare_grid
+from validation.comparisons import compare_grid, theory_of
+from validation.comparisons.answers import checks_at, first_answer, with_others
 from validation.comparisons.checks import Check, differ, theory_at, verdict
+from validation.comparisons.theory import curves
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 
@@ -315,3 +324,54 @@ def test_results_show_themselves():
     assert dict(found.dataset().sizes) == {"alpha": 2, "lam": 2, "source": 2}
     with pytest.raises(AttributeError, match="it is now test_error_stderr"):
         found.simulation.test_stderr  # noqa: B018
+
+
+def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
+    """The sRF where a batch's averages take too long, also over a grid and in a figure."""
+    monkeypatch.setattr("replica.steps.row_steps.LONGEST", 0.001)
+    of = GradientStep(student="erf", target="z1 + z1*z2", alpha0=1.3, eta=0.7)
+    at = dict(alpha=[0.5, 1.0], lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0)
+    found = compare(of, **at)
+    assert found.note.startswith("theory of the sRF, the published equivalent")
+    assert "do not settle within 0.001 s" in found.note
+    srf = replace(of.srf(beta=1.0), dimension=40)
+    expected = learning_curve(srf, alpha=[0.5, 1.0], lam=0.1).test_error
+    np.testing.assert_allclose(found.checks["test_error"].theory.ravel(), expected, rtol=1e-9)
+    grid = compare_grid(of, grids={"eta": [0.7, 0.8]}, **at)
+    assert grid.plot(Figure().subplots()).get_lines()
+    with pytest.raises(QuadratureError, match="do not settle"):
+        compare(of, **at, theory="network")
+
+
+def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
+    """Theories that are NaN or refuse are passed over, and the reason is told."""
+    of = GradientStep(student="erf", target="sin", alpha0=2, eta=1.0)
+    drawn = simulate(of, alpha=1.0, lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0)
+
+    def checks_of(theory):
+        if theory.of_draws:
+            return checks_at(theory, drawn)
+        if theory.published is not None:
+            raise QuadratureError("no average")
+        nothing = np.full((1, 1), np.nan)
+        return {"test_error": Check(nothing, nothing, nothing)}, []
+
+    theories = with_others(theory_of(of, 1.0), drawn)
+    taken, checks, _ = first_answer(theories, 40, checks_of)
+    given = compare(of, alpha=1.0, lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0, theory="given")
+    assert checks["test_error"].theory == given.checks["test_error"].theory
+    assert "no answer (no average)" in taken.reason
+    assert "did not converge" in taken.reason
+    (line,) = taken.lines.values()  # of the first layer
+    assert solve(line, alpha=1.0, lam=0.1).converged
+    curve = curves([taken], {}, {"alpha": np.array([1.0]), "lam": np.array([0.1])}, drawn.loss)
+    assert np.isfinite(next(iter(curve.values())).test_error.values).all()
+
+
+def test_draws_without_errors_are_no_agreement():
+    known, unknown = np.ones((1, 1)), np.full((1, 1), np.nan)
+    axes = {"alpha": np.ones(1), "lam": np.ones(1)}
+    check = {"test_error": Check(known, unknown, unknown)}
+    equal, said = verdict(check, axes, allowance=0.1, size="d = 40", seeds=3)
+    assert not equal
+    assert said.startswith("The readout of a draw has no best bias")

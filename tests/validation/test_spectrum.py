@@ -1,5 +1,7 @@
 """Simulated eigenvalues against the spectrum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,35 @@ def test_simulated_eigenvalues(step, beta, alpha):
     assert transform.max() < 0.03
     assert leading < 0.1
     assert np.mean(values < 1e-9) == pytest.approx(found.atom, abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("eta", "dimension", "seeds"),
+    [(3.0, 200, 20), (0.5, 300, 20), pytest.param(0.2, 1200, 8, marks=pytest.mark.slow)],
+)
+def test_simulated_outliers(eta, dimension, seeds):
+    """Far from the bulk and near it, where leading order, (9.2) at n -> inf, puts it within or a
+    fifth off; 6 standard errors or 6 %, for terms of order 1/d."""
+    model = replace(ONE, eta=eta).network(beta=1.0)
+    found = replica.spectrum(model, 1.0)
+    values = eigenvalues(model.step, alpha=1.0, beta=1.0, dimension=dimension, seeds=seeds, rng=0)
+    (drawn,) = found.outliers_among(values).T
+    assert np.isfinite(drawn).all()
+    (expected,) = found.outliers_at(dimension)
+    error = drawn.std(ddof=1) / np.sqrt(seeds)
+    assert abs(drawn.mean() - expected) < max(6 * error, 0.06 * expected)
+    if eta < 1:
+        assert abs(drawn.mean() / (found.outliers[0] * dimension) - 1) > 0.2
+
+
+def test_no_outlier_where_there_is_none():
+    """Without a step there is a bulk alone, and of few samples an outlier is within it."""
+    still = replace(ONE, eta=0.0)
+    values = eigenvalues(still, alpha=1.0, beta=1.0, dimension=100, seeds=40, rng=0)
+    assert replica.spectrum(still.srf(beta=1.0), 1.0).outliers_among(values).shape == (40, 0)
+    small = replica.spectrum(replace(ONE, eta=0.3).network(beta=1.0), 1.0)
+    assert small.outliers_at(150).size == 0 < small.outliers_at(170).size  # from n = 160.5
+    assert small.outliers_at(170)[0] == pytest.approx(small.edges.max(), rel=1e-2)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from replica import cli
 from replica.errors import InvalidArgument
 from replica.plotting import plot_spectrum
 from replica.problem import Problem, describe
+from replica.spectra import Spectrum
 from replica.spectra import spectrum as compute
 from replica.steps import GradientStep
 from solvers.resources import TIME_LIMIT
@@ -23,7 +24,7 @@ from ..comparisons import compare_alignment, compare_grid, theory_of
 from ..comparisons import ladder as run_ladder
 from ..draws import spiked_model
 from ..measure import eigenvalues
-from ..run import DEFAULT_MEMORY, Simulated, rows_of
+from ..run import DEFAULT_MEMORY, Simulated, rows_of, standard_error
 from ..run import simulate as run_simulation
 
 drawn = partial(cli.option, panel="The simulation")
@@ -61,7 +62,9 @@ def parse_simulation(
         if "samples" in points:
             points["samples"] = [int(n) for n in points["samples"]]
         return model, points | {"loss": loss}, {}
-    asked = cli.parse_request(options)
+    # the theory of the first layers drawn is a comparison's alone
+    known = {name: x for name, x in options.items() if (name, x) != ("theory", "given")}
+    asked = cli.parse_request(known)
     problem, width = first_problem(asked, asked.grids if on_grids else ())
     if settings["dimension"] is None:
         settings["dimension"] = DIMENSION.default
@@ -303,6 +306,9 @@ def spectrum(
 ) -> bool:
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
+    Outliers lie beyond the bulk: the theory's at this dimension, the mean of the simulated ones and
+    in how many draws there is one.
+
     Examples
     --------
     replica-validate spectrum --student tanh --target sin --alpha0 20 --eta 3 --alpha 2 --rng 0
@@ -327,11 +333,13 @@ def spectrum(
     z = np.geomspace(max(predicted.edges.min(), 1e-3), predicted.edges.max(), 5)[1:-1] * (1 + 0.5j)
     simulated_at = (1 / (values[..., None] - z)).mean(axis=(0, 1))
     predicted_at = predicted.stieltjes(z)
+    outliers = outliers_of(predicted, values)
     document = cli.spectrum_document(predicted, 1000) | {
         "dimension": dimension,
         "seeds": seeds,
         "theory": theory.note,
         "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
+        "outliers_compared": outliers,
         "eigenvalues": values,
     }
 
@@ -339,7 +347,34 @@ def spectrum(
         cli.answer(theory.note)
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         cli.answer(f"relative differences of the Stieltjes transform: {off}")
+        for one in outliers:
+            error = f" ± {one['stderr']:.2g}" if np.isfinite(one["stderr"]) else ""
+            place = "none" if np.isnan(one["theory"]) else f"at {one['theory']:.4g}"
+            found = f"at {one['simulated']:.4g}{error} in " if one["draws"] else "in "
+            cli.answer(f"outlier: theory {place}, simulated {found}{one['draws']} of {seeds} draws")
+        if not outliers:
+            cli.answer("outliers: none, in theory and in simulation")
 
     output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
     cli.warn_unless_converged(predicted)
     return predicted.converged
+
+
+def outliers_of(predicted: Spectrum, values: Array) -> list[dict[str, Any]]:
+    """The outliers of a spectrum and of simulated eigenvalues (draws, p), from the largest on:
+    position in theory, mean and standard error over the draws that have one, and their number; NaN
+    where there is none."""
+    drawn = predicted.outliers_among(values)
+    expected = predicted.outliers_at(values.shape[1])
+    rows = []
+    for k in range(max(len(expected), drawn.shape[1])):
+        found = drawn[np.isfinite(drawn[:, k]), k] if k < drawn.shape[1] else np.empty(0)
+        rows.append(
+            {
+                "theory": expected[k] if k < len(expected) else np.nan,
+                "simulated": found.mean() if found.size else np.nan,
+                "stderr": float(standard_error(found)),
+                "draws": found.size,
+            }
+        )
+    return rows

@@ -181,6 +181,11 @@ def verdict(
     each = list(checks.values())
     if not np.isfinite([check.theory for check in each]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
+    if not np.isfinite([check.simulated for check in each]).all():
+        return False, (
+            "The readout of a draw has no best bias, or could not be fitted, so that agreement "
+            "cannot be told."
+        )
     z = np.array([check.z for check in each])
     far = np.array([~check.within(allowance, seeds) for check in each])
     distant = np.array([check.apart for check in each])

@@ -1,6 +1,7 @@
 """Simulations beside the theory: at one dimension, at several, and over a problem's parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
 from solvers.results import Array
 
-from ..draws import as_given, seed_count, whole_number
-from ..run import Simulation, draw_layer, simulate, standard_error
+from ..draws import seed_count, whole_number
+from ..run import Simulation, simulate
+from .answers import checks_at, first_answer, srf_instead, with_others
 from .checks import ALLOWANCE, Check, extrapolate, theory_at
 from .comparison import Comparison
 from .theory import Theory, exact, theory_of
@@ -44,10 +46,10 @@ def compare(
         Finite-size bias to allow for, relative to the theory; 20 / dimension unless
         said, and 1 / n at every n where the theory is of given layers or features.
     theory : {"network", "srf", "given"}, optional
-        The theory to take for the network of a GradientStep; its own where there is one, else
-        that of the sRF, unless said.  "given" is that of the first layer of every draw, at its
-        finite size; standard errors are then of the differences, without the noise of the layers.
-        docs/theory.md 20
+        The theory to take for the network of a GradientStep; unless said its own, that of the sRF
+        where that has no answer, and "given" where neither has.  "given" is that of the first
+        layer of every draw, at its finite size; standard errors are then of the differences,
+        without the noise of the layers.  docs/theory.md 20
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -108,20 +110,13 @@ def compare(
         simulated=simulated,
         **options,
     )
-    taken = taken.at(simulation.dimension)
+    theories = [taken] if theory is not None else with_others(taken, simulation)
+    checks_of = partial(checks_at, simulation=simulation)
+    taken, checks, notes = first_answer(theories, simulation.dimension, checks_of)
     allowed: Any = allowance
     if allowance is None:
         of_each, of_size = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
         allowed = of_each if exact(simulation, taken) else of_size
-    notes: list[str] = []
-    if taken.of_draws:
-        checks = beside_draws(simulation)
-    else:
-        expected, notes = theory_at(taken.model, simulation)
-        checks = {
-            name: Check(expected[name], errors.mean(axis=0), standard_error(errors))
-            for name, errors in simulation.errors.items()
-        }
     return Comparison(simulation.axes, checks, [simulation], [taken], allowed, notes=notes)
 
 
@@ -202,8 +197,13 @@ def ladder(
         )
         for name in simulations[0].errors
     }
-    expected, _ = theory_at(taken.model, simulations[0])
-    checks = {name: Check(expected[name], of.limit, of.stderr) for name, of in lines.items()}
+
+    def limits(of: Theory) -> tuple[dict[str, Check], list[str]]:
+        expected, notes = theory_at(of.model, simulations[0])
+        return {name: Check(expected[name], x.limit, x.stderr) for name, x in lines.items()}, notes
+
+    srf = [] if theory is not None or taken.published is None else [srf_instead(taken)]
+    taken, checks, _ = first_answer([taken, *srf], np.inf, limits)
     allowance = (ALLOWANCE / sizes[0]) ** 2
     return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
 
@@ -215,20 +215,6 @@ def _theory(
     if "model" in options:
         raise InvalidArgument("model", options["model"], "left out: say theory=")
     return theory_of(problem, beta, theory, simulated)
-
-
-def beside_draws(simulation: Simulation) -> dict[str, Check]:
-    """Means over the draws of a simulation, and of the theory of every drawn first layer, by name
-    of what is measured; standard errors are those of the differences."""
-    drawn = simulation.experiment
-    layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
-    each = [theory_at(layer, simulation)[0] for layer in layers]
-    checks = {}
-    for name, simulated in simulation.errors.items():
-        theory = np.array([one[name] for one in each])
-        off = standard_error(simulated - theory)
-        checks[name] = Check(theory.mean(axis=0), simulated.mean(axis=0), off)
-    return checks
 
 
 def compare_grid(
@@ -282,6 +268,7 @@ def compare_grid(
             each.append(run(of, beta=width, progress=advance, **options))
     which = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = each[0].theories[0].model.dimension
+    alike = not any(one.theories[0].reason for one in each)
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
         places = problems_on_grid(problem, axes, beta)
@@ -296,7 +283,7 @@ def compare_grid(
         [one.theories[0] for one in each],
         each[0].allowance,
         joined([one.lines for one in each], shape),
-        theories,
+        theories if alike else None,
     )
 
 

@@ -130,7 +130,9 @@ class Comparison(Displayed):
     @property
     def note(self) -> str:
         """The theories compared with, the settings of each, and why where that may surprise."""
-        notes = [theory.note for theory in self.theories]
+        notes = [
+            theory.note + f": {theory.reason}" * bool(theory.reason) for theory in self.theories
+        ]
         if len(set(notes)) == 1:
             return notes[0]
         places = places_on_grid(self._varied)
@@ -229,7 +231,7 @@ class Comparison(Displayed):
         for i, place in enumerate(places_on_grid(self._varied)):
             checks = {name: at(i, check) for name, check in self.checks.items()}
             known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
-            yield place, known, {name: at(i, line) for name, line in self.lines.items()}
+            yield place, known or checks, {name: at(i, line) for name, line in self.lines.items()}
 
     @property
     def _shown(self) -> int:

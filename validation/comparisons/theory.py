@@ -13,6 +13,7 @@ from replica.observables import layer_curve, notes_on, solve_grid
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
+from solvers.quadrature import QuadratureError
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Labels of lines, in this order.
 NETWORK, SRF, GIVEN = "theory of the network", "theory of the sRF", "theory given the features"
+PUBLISHED = "theory of the sRF, the published equivalent"
+OF_DRAWS = "theory given the first layer of every draw"
 Solvable = SpikedRandomFeatures | Given
 
 
@@ -40,12 +43,15 @@ class Theory:
     of_draws : bool
         Whether what is compared is the theory of the first layer of every draw; the ``model`` is
         then that of lines.
+    reason : str
+        Why it takes the place of another one, which has no answer; empty where it does not.
     """
 
     model: Any
     published: SpikedRandomFeatures | None
     note: str
     of_draws: bool = False
+    reason: str = ""
 
     def at(self, dimension: float) -> "Theory":
         """This theory at a finite ``dimension``, where m has its price, unless it has its own."""
@@ -109,8 +115,7 @@ def theory_of(
         if simulated == "gaussian":
             allowed = "srf or network: in the conditional Gaussian model no layer is drawn"
             raise InvalidArgument("theory", theory, allowed)
-        note = "theory given the first layer of every draw"
-        return replace(theory_of(problem, beta, None, simulated), note=note, of_draws=True)
+        return replace(theory_of(problem, beta, None, simulated), note=OF_DRAWS, of_draws=True)
     srf = spiked_model(problem, beta)
     if theory not in (None, *THEORIES):
         raise InvalidArgument("theory", theory, "srf, network or given")
@@ -122,12 +127,17 @@ def theory_of(
         drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
         return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
     step = cast(GradientStep, problem)
-    reason = reason_not_covered(step)
     if theory == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
-    if theory is None and reason:
-        return Theory(srf, None, f"theory of the sRF, the published equivalent: {reason}")
-    return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
+    reason = "" if theory else reason_not_covered(step)
+    try:
+        if not reason:
+            return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
+    except QuadratureError as error:
+        if theory:
+            raise
+        return Theory(srf, None, PUBLISHED, reason=str(error))
+    return Theory(srf, None, f"{PUBLISHED}: {reason}")
 
 
 def exact(simulation: Simulation, theory: Theory) -> bool:
@@ -143,7 +153,9 @@ def solved(
     if not isinstance(model, Given):
         grid = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
         return dict(grid.columns), []
-    curve = layer_curve(model, None, axes["samples"], axes["lam"], loss)
+    # of the first layer of a draw the axes of points have alpha
+    alpha, samples = (None, axes["samples"]) if "samples" in axes else (axes["alpha"], None)
+    curve = layer_curve(model, alpha, samples, axes["lam"], loss)
     columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
     return columns, notes_on(model, curve)
 

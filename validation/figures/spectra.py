@@ -65,8 +65,6 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.lines[0].set_label("theory of the network")
             x = srf.grid(0, 600)
             ax.plot(x, x * srf.density(x), "--", color=COLOURS[1], label="theory of the sRF")
-        label = "largest of each draw"
-        ax.plot(drawn[:, -1], np.zeros(len(drawn)), "ko", markersize=4, clip_on=False, label=label)
         place = settings(describe(step) | {"beta": beta, "alpha": alpha})
         half = (len(place) + 1) // 2
         lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *shown.notes[:2]]
