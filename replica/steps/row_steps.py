@@ -29,7 +29,7 @@ from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, s
 from .step import Step
 
 LONGEST = 60.0  # seconds for the batches of a model
-SLOWER, SOON = (10, 100), 20.0  # factors of smaller rates that are tried, and seconds for each
+SLOWER, SOON = (10, 100), 5.0  # factors of smaller rates that are tried, and seconds for each
 SMALL = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
