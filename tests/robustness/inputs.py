@@ -1,5 +1,5 @@
 """Bad inputs for both command lines, by theme: what people type by mistake, and what nobody would
-type but a file may hold.  ``all_inputs`` makes them anew, for the tests and for ``trial``."""
+type but a file may hold."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -289,13 +289,8 @@ def main(count=800, first=0):
         slowest, largest = max(slowest, (seconds, number)), max(largest, (memory, number))
         if fault:
             failed += 1
-            print(
-                number,
-                *summary(drawn(number)),
-                f"{seconds:.1f} s, {memory:.0f} MB:",
-                fault,
-                flush=True,
-            )
+            took = f"{seconds:.1f} s, {memory:.0f} MB:"
+            print(number, *summary(drawn(number)), took, fault, flush=True)
     print(dict(outcomes), f"{failed} failed of {count}")
     print(f"slowest {slowest[0]:.1f} s ({slowest[1]}), largest {largest[0]:.0f} MB ({largest[1]})")
     return failed
