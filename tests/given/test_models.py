@@ -215,13 +215,6 @@ def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
         FeatureSample(features=features, labels=labels, strata=strata)
 
 
-def test_a_stratum_needs_several_samples_a_feature():
-    draw = np.random.default_rng(0).standard_normal((40, 10))
-    sample = FeatureSample(features=draw, labels=np.where(np.arange(40) < 30, 1.0, -1.0))
-    with pytest.raises(replica.InvalidArgument, match="30 rows of each, 3 for each of the 10"):
-        sample.stratified(41)
-
-
 def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
     found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-12)
@@ -269,18 +262,6 @@ def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refuse
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
         evaluate(many, *at)
-
-
-def test_points_are_those_solved_alone(after_step):
-    weights, direction = after_step
-    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
-    samples, lam = np.array([100.0, 400.0, 900.0]), np.array([0.1, 0.1, 0.01])
-    together = evaluate(layer, samples, lam, loss("square"))
-    for i in range(3):
-        alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.columns["test_error"][i] == pytest.approx(
-            alone.columns["test_error"][0], rel=1e-4
-        )
 
 
 def test_points_of_features_are_those_solved_alone():
