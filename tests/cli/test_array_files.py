@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,10 +77,8 @@ def written(file):
     save(f"empty.{suffix}", {"a": np.zeros((0, 30), F32)})
     save(f"bias.{suffix}", {"fc1.bias": BIAS})
     save(f"none.{suffix}", {})
-    with open(file, "rb") as whole, open(f"short.{suffix}", "wb") as part:
-        part.write(whole.read()[:-100])
-    with open(f"text.{suffix}", "w") as text:
-        text.write("no network at all")
+    Path(f"short.{suffix}").write_bytes(Path(file).read_bytes()[:-100])
+    Path(f"text.{suffix}").write_text("no network at all")
 
 
 @pytest.mark.parametrize("file", WRITERS)
@@ -142,8 +141,7 @@ def test_arrays_beside_an_onnx_file_are_refused(capsys):
 def test_a_package_that_lacks_is_named(package, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
     np.save("W.npy", layer()["weights"])
-    with open(f"net.{package}", "wb"):
-        pass
+    Path(f"net.{package}").touch()
     message = refusal(capsys, f"readout {LAYER.replace('W.npy', f'net.{package}')} {POINTS}")
     assert f"where {package} is not installed" in message
     assert "pip install 'replica-srf[weights]'" in message
