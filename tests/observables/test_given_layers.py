@@ -23,6 +23,13 @@ def layer():
     )  # fmt: skip
 
 
+def fitted(layer, rng):
+    """The readout of a hundred samples, over sqrt(p)."""
+    X = rng.standard_normal((100, 120))
+    y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(100)
+    return ridge(np.tanh(X @ layer.weights.T + layer.bias), y, 0.1)
+
+
 @pytest.fixture(scope="module")
 def sample():
     """Features of two classes, Gaussian in each."""
@@ -62,13 +69,8 @@ def test_the_mean_of_readouts_has_less_of_their_variance(layer):
     """Of two readouts on samples of their own: half of it."""
     rng, new = np.random.default_rng(3), np.random.default_rng(4).standard_normal((4000, 120))
     features = np.tanh(new @ layer.weights.T + layer.bias)
-
-    def output():
-        X = rng.standard_normal((100, 120))
-        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(100)
-        return features @ ridge(np.tanh(X @ layer.weights.T + layer.bias), y, 0.1)
-
-    off = [np.sin(new[:, 0]) - (output() + output()) / 2 for _ in range(60)]
+    means = ((fitted(layer, rng) + fitted(layer, rng)) / 2 for _ in range(60))
+    off = [np.sin(new[:, 0]) - features @ mean for mean in means]
     errors = (np.array(off) ** 2).mean(axis=1)
     point = replica.solve(layer, samples=100, lam=0.1)
     expected = point.test_error - point.readout_variance / 2
@@ -153,10 +155,7 @@ def test_a_readout_has_learned_this_function(layer):
     rng, kappa = np.random.default_rng(5), np.array([-1.5, 0.2, 0.7])
     outputs = []
     for _ in range(80):
-        X = rng.standard_normal((100, 120))
-        y = np.sin(X[:, 0]) + np.sqrt(0.1) * rng.standard_normal(100)
-        a = ridge(np.tanh(X @ layer.weights.T + layer.bias), y, 0.1)
-        new = rng.standard_normal((3, 200, 120))
+        a, new = fitted(layer, rng), rng.standard_normal((3, 200, 120))
         new[..., 0] = kappa[:, None]
         outputs.append(np.tanh(new @ layer.weights.T + layer.bias) @ a)
     means = np.mean(outputs, axis=2)
