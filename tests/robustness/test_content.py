@@ -129,8 +129,4 @@ def test_the_method_has_the_numbers_of_its_version():
     assert found == pytest.approx(FROZEN, rel=1e-9)  # the last digits differ between libraries
 
 
-FROZEN = {
-    "srf": 0.15622170542044822,
-    "gaussian": 0.14912296555960242,
-    "huber": 0.15994342272373938,
-}
+FROZEN = {"srf": 0.15622170542044822, "gaussian": 0.14912296555960242, "huber": 0.15994342272373938}

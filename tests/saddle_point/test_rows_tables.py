@@ -132,10 +132,7 @@ def test_a_step_of_nothing_is_none():
 
 @pytest.mark.parametrize(
     ("target", "steps"),
-    [
-        ("sin", [(0.5, 3.0)]),
-        pytest.param("relu", [(0.5, 1.5), (1.0, 1.0)], marks=pytest.mark.slow),
-    ],
+    [("sin", [(0.5, 3.0)]), pytest.param("relu", [(0.5, 1.5), (1.0, 1.0)], marks=pytest.mark.slow)],
 )
 def test_the_limit_of_students_with_an_even_part(target, steps):
     """h_2 -> 0 from h_2 that are not small for the pencil: their even powers are extrapolated."""

@@ -19,9 +19,7 @@ def along(function, *weights):
     """A target that is a function of one combination of the coordinates."""
     name = f"{function.__name__} of {weights}"
     return replica.MultiIndex(
-        lambda *z: function(sum(w * x for w, x in zip(weights, z, strict=True))),
-        len(weights),
-        name,
+        lambda *z: function(sum(w * x for w, x in zip(weights, z, strict=True))), len(weights), name
     )
 
 
