@@ -79,7 +79,6 @@ STREAMS = {
     "no core, less time": "ulimit -c 0; ulimit -t 50; {}",
 }
 FOLDERS = "usual", "read-only", "deleted", "space and ü", "long", "link", "/", "/proc", "many files"
-WITHOUT_ANSWER = 127, 126
 
 
 def tries():
