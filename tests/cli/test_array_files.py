@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,26 +47,19 @@ def both(line, file, weight=":fc1.weight", bias=":fc1.bias"):
 
 
 @pytest.mark.parametrize("file", WRITERS)
-@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "bfloat16"])
 def test_the_arrays_of_a_network(file, kind, capsys):
-    """Those of NPY files of the same numbers; without a name the only one with their axes."""
+    """Those of NPY files of the same numbers; without a name the only one with their axes.  Numbers
+    of bfloat16 have eight digits in base two, which single precision holds."""
+    own = kind
+    if kind == "bfloat16":
+        kind, own = pytest.importorskip("ml_dtypes").bfloat16, F32
     WRITERS[file](file, state(kind))
-    np.save("W.npy", state(kind)["fc1.weight"])
-    np.save("b.npy", state(kind)["fc1.bias"])
+    np.save("W.npy", state(kind)["fc1.weight"].astype(own))
+    np.save("b.npy", state(kind)["fc1.bias"].astype(own))
     expected = document(capsys, f"readout {LAYER} --bias b.npy {POINTS}")
     assert printed(document(capsys, both(LAYER, file))) == printed(expected)
     assert printed(document(capsys, both(LAYER, file, "", ""))) == printed(expected)
-
-
-@pytest.mark.parametrize("file", WRITERS)
-def test_bfloat16(file, capsys):
-    """Its numbers have eight digits in base two, which single precision holds."""
-    kind = pytest.importorskip("ml_dtypes").bfloat16
-    WRITERS[file](file, state(kind))
-    np.save("W.npy", state(kind)["fc1.weight"].astype(F32))
-    np.save("b.npy", state(kind)["fc1.bias"].astype(F32))
-    expected = document(capsys, f"readout {LAYER} --bias b.npy {POINTS}")
-    assert printed(document(capsys, both(LAYER, file))) == printed(expected)
 
 
 def written(file):
@@ -76,10 +70,8 @@ def written(file):
     save(f"empty.{suffix}", {"a": np.zeros((0, 30), F32)})
     save(f"bias.{suffix}", {"fc1.bias": BIAS})
     save(f"none.{suffix}", {})
-    with open(file, "rb") as whole, open(f"short.{suffix}", "wb") as part:
-        part.write(whole.read()[:-100])
-    with open(f"text.{suffix}", "w") as text:
-        text.write("no network at all")
+    Path(f"short.{suffix}").write_bytes(Path(file).read_bytes()[:-100])
+    Path(f"text.{suffix}").write_text("no network at all")
 
 
 @pytest.mark.parametrize("file", WRITERS)
@@ -142,8 +134,7 @@ def test_arrays_beside_an_onnx_file_are_refused(capsys):
 def test_a_package_that_lacks_is_named(package, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
     np.save("W.npy", layer()["weights"])
-    with open(f"net.{package}", "wb"):
-        pass
+    Path(f"net.{package}").touch()
     message = refusal(capsys, f"readout {LAYER.replace('W.npy', f'net.{package}')} {POINTS}")
     assert f"where {package} is not installed" in message
     assert "pip install 'replica-srf[weights]'" in message
@@ -155,19 +146,14 @@ def run_what_it_says(message):
     subprocess.run(f"{shlex.quote(sys.executable)} {command}", shell=True, check=True)
 
 
-def test_numbers_as_text(capsys):
-    np.savetxt("W.csv", layer()["weights"], delimiter=",")
-    message = refusal(capsys, f"readout {LAYER.replace('W.npy', 'W.csv')} {POINTS}")
-    assert "of numbers alone (skiprows=1 leaves out a header)" in message
-    run_what_it_says(message)
-    np.testing.assert_array_equal(np.load("weights.npy"), layer()["weights"])
-
-
-def test_the_line_that_writes_a_file_is_quoted_for_a_shell(capsys):
-    name = """it's "$HOME" \\n ü.csv"""
+@pytest.mark.parametrize("name", ["W.csv", """it's "$HOME" \\n ü.csv"""])
+def test_numbers_as_text(name, capsys):
+    """In the line that writes a file its name is quoted for a shell."""
     np.savetxt(name, layer()["weights"], delimiter=",")
     line = LAYER.replace("W.npy", shlex.quote(name))
-    run_what_it_says(refusal(capsys, f"readout {line} {POINTS}"))
+    message = refusal(capsys, f"readout {line} {POINTS}")
+    assert "of numbers alone (skiprows=1 leaves out a header)" in message
+    run_what_it_says(message)
     np.testing.assert_array_equal(np.load("weights.npy"), layer()["weights"])
 
 

@@ -1,6 +1,5 @@
 """The saddle point of any convex loss: reference, original equations, identities and limits."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -189,10 +188,8 @@ def test_similar_groups_are_one():
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
 @pytest.mark.parametrize("alpha", [0.1, 0.5])
 def test_separable_labels_are_answered_or_flagged(loss, alpha):
-    """Far below the capacity and at a vanishing penalty: seconds, not minutes."""
-    start = time.perf_counter()
+    """Far below the capacity and at a vanishing penalty."""
     point = solve(SIGN, alpha=alpha, lam=1e-8, loss=loss)
-    assert time.perf_counter() - start < 20  # usually .3 s; the bar is for a busy machine
     if point.converged:
         assert point.train_loss < 1e-3
         assert 0 < point.classification_error < 0.5

@@ -43,8 +43,7 @@ def test_averages_by_brute_force(of, nu, V):
     noise = label_noise(f"student:{nu}:{sigma}")
     variances, shares = np.array(noise.components).T
     labels = ConditionalLabels(
-        *(tau[None, :, None], weights[None], mean[None], variances, shares),
-        *(False, 14, noise),
+        *(tau[None, :, None], weights[None], mean[None], variances, shares), *(False, 14, noise)
     )
     one = np.ones((1, 1))
     field = Field(0.2 * one, pull * one[..., None], (sd**2 + pull**2) * one, V * one)

@@ -50,6 +50,9 @@ def test_its_own_pages_are_let_in(headers):
         {},
         {"host": "example.org:2718"},  # a name that was made to point here
         {"host": "127.0.0.1"},
+        {"host": "localhost:2718"},
+        {"host": f"{HOST}."},
+        {"host": ""},
         {"host": HOST, "origin": "http://example.org"},
         {"host": HOST, "origin": "null"},
         {"host": HOST, "origin": f"https://{HOST}"},

@@ -64,35 +64,3 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     field = solved.field
     error = rule.weights @ ((moments.h - field.centre[0]) ** 2 + field.variance[0])
     assert abs(found.test_error / error - 1) < 2e-4  # twice what is asked for
-
-
-def test_a_point_of_a_curve_takes_few_factorisations():
-    """A pass of the equations factorises a matrix of all neurons, or multiplies three."""
-    rng, p = np.random.default_rng(2), 120
-    bulk, axes = rng.standard_normal((p, p)) / np.sqrt(p), np.eye(p)
-    spike = np.outer(2 * (1 + 0.3 * rng.standard_normal(p)), axes[0])
-    means = np.stack([axes[0], -axes[0]])
-    of = [
-        dict(weights=bulk, student="tanh", target="sin", directions=axes[:, :1]),
-        dict(weights=bulk + spike, student="tanh", target="sin", directions=axes[:, :1]),
-        dict(weights=bulk + spike, student="relu", target="relu", directions=axes[:, 1:2]),
-        dict(weights=bulk, student="relu", target="z1 + z1*z2", directions=axes[:, :2], bias=0.3),
-        dict(
-            weights=bulk,
-            student="gelu",
-            target="classes:1,-1",
-            inputs=replica.GaussianMixture(means=means),
-        ),
-    ]
-    passes = [
-        float(
-            replica.learning_curve(
-                replica.FirstLayer(noise=0.1 * ("inputs" not in one), **one),
-                alpha=np.linspace(0.5, 3, 6),
-                lam=0.1,
-            ).iterations.mean()
-        )
-        for one in of
-    ]
-    # 12.7; with every solution to rounding's square root and two passes of each check, 14.5
-    assert np.median(passes) <= 13.5

@@ -1,6 +1,7 @@
 """Given layers and features against simulation, the theory of drawn ones, and mistakes."""
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -42,43 +43,32 @@ def after_step():
     return giant_step(rng, p, d, np.tanh, sech2, np.sin, direction[:, None], 4, 2.0), direction
 
 
-@pytest.mark.parametrize(("samples", "draws"), [(80, 120), (300, 60), (1500, 12)])
-def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws):
+SQUARE = "square", "sin", 0.05, ridge, square_errors, ["test_error", "train_error"]
+LOGISTIC = (
+    *("logistic", "sign", 0.1, logistic, class_errors),
+    ["classification_error", "train_loss"],
+)
+
+
+@pytest.mark.parametrize(
+    ("samples", "draws", "of"),
+    [
+        *((80, 120, SQUARE), (300, 60, SQUARE), (1500, 12, SQUARE)),
+        pytest.param(400, 25, LOGISTIC, marks=pytest.mark.slow),
+    ],
+)
+def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws, of):
     weights, direction = after_step
-    rng = np.random.default_rng(samples)
+    rng, (loss, target, lam, fit, measure, names) = np.random.default_rng(samples), of
 
     def sample():
         X = rng.standard_normal((samples, 200))
-        return np.tanh(X @ weights.T), np.sin(X @ direction)
+        return np.tanh(X @ weights.T), getattr(np, target)(X @ direction)
 
-    def fit(Phi, y):
-        return ridge(Phi, y, 0.05)
-
-    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
-    found = errors(layer, samples, 0.05)
-    mean, stderr = mean_errors(range(draws), sample, fit, square_errors)
-    assert np.abs(mean - [found["test_error"], found["train_error"]]) / stderr == pytest.approx(
-        0, abs=3.5
-    )
-
-
-@pytest.mark.slow
-def test_logistic_readouts_of_a_layer_have_these_errors(after_step):
-    weights, direction = after_step
-    rng = np.random.default_rng(5)
-
-    def sample():
-        X = rng.standard_normal((400, 200))
-        return np.tanh(X @ weights.T), np.sign(X @ direction)
-
-    def fit(Phi, y):
-        return logistic(Phi, y, 0.1)
-
-    layer = FirstLayer(weights=weights, student="tanh", target="sign", directions=direction)
-    found = errors(layer, 400, 0.1, "logistic")
-    mean, stderr = mean_errors(range(25), sample, fit, class_errors)
-    expected = [found["classification_error"], found["train_loss"]]
-    assert np.abs(mean - expected) / stderr == pytest.approx(0, abs=3.5)
+    layer = FirstLayer(weights=weights, student="tanh", target=target, directions=direction)
+    found = errors(layer, samples, lam, loss)
+    mean, stderr = mean_errors(range(draws), sample, partial(fit, lam=lam), measure)
+    assert (mean - [found[name] for name in names]) / stderr == pytest.approx(0, abs=3.5)
 
 
 def test_a_layer_with_biases_and_inputs_of_two_components():
@@ -108,11 +98,8 @@ def test_a_layer_with_biases_and_inputs_of_two_components():
         y = z * np.abs(z) + np.sqrt(0.1) * rng.standard_normal(samples)
         return np.maximum(X @ W.T + bias, 0), y
 
-    def fit(Phi, y):
-        return ridge(Phi, y, 0.05)
-
     found = errors(layer, samples, 0.05)
-    mean, stderr = mean_errors(range(150), sample, fit, square_errors)
+    mean, stderr = mean_errors(range(150), sample, partial(ridge, lam=0.05), square_errors)
     expected = [found["test_error"] + 0.1, found["train_error"]]
     # at d = 60 the theory is off by some 1 / d
     assert (np.abs(mean - expected) <= 3.5 * stderr + 0.02 * mean).all()
@@ -169,12 +156,10 @@ def test_features_in_classes_have_these_errors():
         drawn = rng.integers(0, len(y), samples)
         return Phi[drawn], y[drawn]
 
-    mean, stderr = mean_errors(range(300), sample, lambda Phi, y: ridge(Phi, y, lam), square_errors)
+    mean, stderr = mean_errors(range(300), sample, partial(ridge, lam=lam), square_errors)
     expected = [found["test_error"], found["train_error"]]
     assert (np.abs(mean - expected) <= 3.5 * stderr + 0.01 * mean).all()  # some 1 / p
-    mean, stderr = mean_errors(
-        range(100), sample, lambda Phi, y: logistic(Phi, y, lam), class_errors
-    )
+    mean, stderr = mean_errors(range(100), sample, partial(logistic, lam=lam), class_errors)
     expected = [binary["classification_error"], binary["train_loss"]]
     assert (np.abs(mean - expected) <= 3.5 * stderr + 0.02 * mean).all()
 
@@ -218,13 +203,6 @@ def test_a_column_of_biases_is_one_for_each_neuron():
 def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
     with pytest.raises(replica.InvalidArgument, match=message):
         FeatureSample(features=features, labels=labels, strata=strata)
-
-
-def test_a_stratum_needs_several_samples_a_feature():
-    draw = np.random.default_rng(0).standard_normal((40, 10))
-    sample = FeatureSample(features=draw, labels=np.where(np.arange(40) < 30, 1.0, -1.0))
-    with pytest.raises(replica.InvalidArgument, match="30 rows of each, 3 for each of the 10"):
-        sample.stratified(41)
 
 
 def test_what_is_not_known_to_the_tolerance_is_flagged():
@@ -295,18 +273,6 @@ def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refuse
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
         evaluate(many, *at)
-
-
-def test_points_are_those_solved_alone(after_step):
-    weights, direction = after_step
-    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
-    samples, lam = np.array([100.0, 400.0, 900.0]), np.array([0.1, 0.1, 0.01])
-    together = evaluate(layer, samples, lam, loss("square"))
-    for i in range(3):
-        alone = evaluate(layer, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.columns["test_error"][i] == pytest.approx(
-            alone.columns["test_error"][0], rel=1e-4
-        )
 
 
 def test_points_of_features_are_those_solved_alone():

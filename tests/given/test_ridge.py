@@ -11,7 +11,7 @@ from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.gaussian import MomentStrata
 from replica.given.layer import layer_strata
-from replica.given.nodes import condition, heavy
+from replica.given.nodes import condition
 from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
@@ -137,15 +137,6 @@ def test_what_did_not_converge_says_so(layer):
     bad = replace(strata, correlation=np.nan * strata.correlation)
     given = Stratified(bad, labels, labels_of(labels.h, [(0.0, 1.0)], binary=False))
     assert solve_point(given, LOSSES["square"], 60, 0.05).status is Status.NOT_FINITE
-
-
-def test_heavy_tails_of_a_rule_do_not_count():
-    rule = tensor_rule(gauss_hermite(24), gauss_hermite(24))
-    kept = heavy(rule)
-    assert kept.weights.size < rule.weights.size
-    assert kept.weights.sum() == pytest.approx(1)
-    power = (kept.nodes**4).T @ kept.weights
-    assert power == pytest.approx(3, rel=1e-5)
 
 
 def test_degrees_of_freedom_of_the_last_strata(layer):

@@ -4,6 +4,8 @@ Their second moments differ from one neuron to the next, on the diagonal alone o
 neurons; nothing about them is of low rank.  Section 20, (20.9)-(20.14).
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -191,10 +193,7 @@ def test_simulated_readouts_of_uncorrelated_neurons(student):
         y = X[:, 4] + np.sqrt(0.1) * rng.standard_normal(samples)
         return layer.student(X @ layer.weights.T), y
 
-    def fit(Phi, y):
-        return ridge(Phi, y, 0.01)
-
-    mean, stderr = mean_errors(range(200), sample, fit, square_errors)
+    mean, stderr = mean_errors(range(200), sample, partial(ridge, lam=0.01), square_errors)
     point = solve(layer, samples=samples, lam=0.01)
     expected = np.array([point.test_error + 0.1, point.train_error])
     # the theory is off by some 1/n
@@ -223,10 +222,7 @@ def test_drawn_layers_of_every_kind_have_simulated_errors():
             y = X @ layer.directions[:, 0] + np.sqrt(0.1) * rng.standard_normal(samples)
             return layer.student(X @ layer.weights.T + layer.bias), y
 
-        def fit(Phi, y, lam=lam):
-            return ridge(Phi, y, lam)
-
-        mean, stderr = mean_errors(range(200), sample, fit, square_errors)
+        mean, stderr = mean_errors(range(200), sample, partial(ridge, lam=lam), square_errors)
         expected = np.array([point.test_error + 0.1, point.train_error])
         # the theory is off by some 1/n, more so where most directions are fitted
         beyond.append((np.abs(mean - expected) - 2 * mean / samples) / stderr)

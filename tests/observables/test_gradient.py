@@ -9,79 +9,53 @@ import replica
 from replica import GaussianMixture, GradientStep, InvalidArgument, SpikedRandomFeatures
 from replica.observables.gradient import difference_weights
 from solvers.results import Status
+from tests.problems import PUBLISHED
 
-PROBLEMS = {
-    "published": (GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0), 0.9, 0.1, 1.0),
-    "relu, noise": (
-        GradientStep(student="relu", target="tanh", alpha0=3, eta=1.0, noise=0.1), 2.0, 0.01, 0.7,
-    ),
-    "three groups": (
-        GradientStep(
-            student="tanh", target="sin", alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2]
-        ), 2.0, 0.01, 0.7,
-    ),
+
+def step(student, target, **fields):
+    return GradientStep(student=student, target=target, **fields)
+
+
+def srf(student, target, **fields):
+    return SpikedRandomFeatures(student=student, target=target, **fields)
+
+
+SIN = step("tanh", "sin", alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2])
+THREE = GaussianMixture(means=[[0.0], [1.0], [2.0]])
+PROBLEMS = {  # alpha, lam, beta
+    "published": (PUBLISHED, 0.9, 0.1, 1.0),
+    "relu, noise": (step("relu", "tanh", alpha0=3, eta=1.0, noise=0.1), 2.0, 0.01, 0.7),
+    "three groups": (SIN, 2.0, 0.01, 0.7),
     "biases, intercept": (
-        GradientStep(
-            student="sigmoid", target="relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True
-        ), 1.5, 0.05, 1.2,
-    ),
-    "sRF": (
-        SpikedRandomFeatures(student="tanh", target="sign", r=1.0, c=1.2, gamma=0.7, beta=2.0),
-        1.0, 0.01, None,
-    ),
-    "alpha = beta": (
-        SpikedRandomFeatures(student="erf", target="sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2),
-        1.0, 1e-3, None,
-    ),
-    "network": (
-        GradientStep(student="tanh", target="sin", alpha0=0.5, eta=3.0).network(beta=1.0),
-        1.5, 0.05, None,
-    ),
+        step("sigmoid", "relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True), 1.5, 0.05, 1.2),
+    "sRF": (srf("tanh", "sign", r=1.0, c=1.2, gamma=0.7, beta=2.0), 1.0, 0.01, None),
+    "alpha = beta": (srf("erf", "sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2), 1.0, 1e-3, None),
+    "network": (step("tanh", "sin", alpha0=0.5, eta=3.0).network(beta=1.0), 1.5, 0.05, None),
     "relu network, alpha = beta": (
-        GradientStep(student="relu", target="relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1),
-        1.0, 0.01, None,
-    ),
+        step("relu", "relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1), 1.0, 0.01, None),
     "network, norms follow u": (
-        GradientStep(student="erf", target="he1", alpha0=np.inf, eta=4, noise=.1).network(beta=.7),
-        0.9, 0.01, None,
-    ),
+        step("erf", "he1", alpha0=np.inf, eta=4, noise=0.1).network(beta=0.7), 0.9, 0.01, None),
     "three components": (
-        GradientStep(
-            student="tanh", target="sin(z1)", alpha0=2, eta=1.0,
-            inputs=GaussianMixture(means=[[0.0], [1.0], [2.0]]),
-        ), 1.0, 0.1, 0.8,
-    ),
+        step("tanh", "sin(z1)", alpha0=2, eta=1.0, inputs=THREE), 1.0, 0.1, 0.8),
     "network, two steps": (
-        GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 2, noise=.1).network(beta=1.5),
-        0.9, 0.01, None,
-    ),
+        step("tanh", "sin", steps=[(2, 1)] * 2, noise=0.1).network(beta=1.5), 0.9, 0.01, None),
 }  # fmt: skip
 SLOW = {
     "network, two directions": (
-        GradientStep(student="relu", target="z1+z1*z2", alpha0=2, eta=1, noise=.1).network(beta=1),
-        0.9, 0.01, None,
-    ),
+        step("relu", "z1+z1*z2", alpha0=2, eta=1, noise=0.1).network(beta=1), 0.9, 0.01, None),
 }  # fmt: skip
 
-SRF = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
-NOISY = SpikedRandomFeatures(student="tanh", target="sin", r=1.1, c=1, gamma=0.7, noise=0.05)
+SRF = srf("tanh", "sign", r=1.5, c=1.3, gamma=0.8)
+NOISY = srf("tanh", "sin", r=1.1, c=1, gamma=0.7, noise=0.05)
 LOSSES = {
     "huber:1": (NOISY, 2.0, 0.1, None),
     "logistic": (SRF, 2.0, 0.05, None),
     "hinge": (SRF, 0.7, 0.05, None),
-    "huber:0.3": (  # a target with a kink, in three groups
-        GradientStep(
-            student="tanh", target="relu", alpha0=3, eta=1.0, noise=0.1, readout=[-1, 0.5, 2]
-        ), 1.0, 0.1, 0.8,
-    ),
+    "huber:0.3": (replace(SIN, target="relu"), 1.0, 0.1, 0.8),  # with a kink, in three groups
     "huber:0.5": (
-        GradientStep(student="tanh", target="sin", alpha0=0.5, eta=3.0, noise=0.1).network(beta=1),
-        1.0, 0.1, None,
-    ),
+        step("tanh", "sin", alpha0=0.5, eta=3.0, noise=0.1).network(beta=1), 1.0, 0.1, None),
     "square": (  # labels +-1 at random
-        GradientStep(student="tanh", target="sin", alpha0=3, eta=3.0, label_noise="logistic"),
-        1.0, 0.1, 1.0,
-    ),
+        step("tanh", "sin", alpha0=3, eta=3.0, label_noise="logistic"), 1.0, 0.1, 1.0),
 }  # fmt: skip
 
 
@@ -99,27 +73,36 @@ def errors(problem, name, value, alpha, lam, beta, **loss):
     return np.array([point.test_error, point.train_error])
 
 
+def assert_slopes(found, of, names, length, rel, abs, **options):
+    """Derivatives are five-point differences of steps of that ``length`` of (name, value)."""
+    problem, alpha, lam, beta = of
+    own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
+    step_of = problem if problem.rows is None else problem.step
+    for name in names:
+        value = own[name] if name in own else getattr(step_of, name)
+        step, offsets = length(name, value), np.arange(5) if value == 0 else np.arange(-2, 3)
+        slope = sum(
+            w * errors(problem, name, value + k * step, alpha, lam, beta, **options)
+            for k, w in zip(offsets, difference_weights(offsets) / step, strict=True)
+            if w
+        )
+        mine = [found.test_error[name], found.train_error[name]]
+        assert mine == pytest.approx(slope, rel=rel, abs=abs), name
+
+
 @pytest.mark.parametrize(
     "case", [*PROBLEMS, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)]
 )
 def test_against_finite_differences(case):
     """Five-point differences of step 1e-3 are good to about 1e-10 of the errors' own scale."""
-    problem, alpha, lam, beta = (PROBLEMS | SLOW)[case]
+    problem, alpha, lam, beta = of = (PROBLEMS | SLOW)[case]
     found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta)
     assert {"alpha", "lam", "beta", "noise"} <= set(found.test_error)
-    own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
-    step_of = problem if problem.rows is None else problem.step
-    for name in found.test_error:
-        value = own[name] if name in own else getattr(step_of, name)
-        step = 1e-3 * (abs(value) or 1.0)
-        offsets = np.arange(5) if value == 0 else np.arange(-2, 3)
-        weights = difference_weights(offsets) / step
-        slope = sum(
-            w * errors(problem, name, value + k * step, alpha, lam, beta)
-            for k, w in zip(offsets, weights, strict=True)
-        )
-        mine = [found.test_error[name], found.train_error[name]]
-        assert mine == pytest.approx(slope, rel=1e-6, abs=1e-8), name
+
+    def length(_, value):
+        return 1e-3 * (abs(value) or 1.0)
+
+    assert_slopes(found, of, found.test_error, length, 1e-6, 1e-8)
 
 
 @pytest.mark.parametrize(
@@ -131,26 +114,17 @@ def test_against_finite_differences(case):
 )
 def test_of_any_loss(loss, names):
     """Five-point differences of solutions on ever new nodes, each to 1e-8 of itself."""
-    problem, alpha, lam, beta = LOSSES[loss]
+    problem, alpha, lam, beta = of = LOSSES[loss]
     found = replica.gradient(problem, alpha=alpha, lam=lam, beta=beta, loss=loss)
-    own = {"alpha": alpha, "lam": lam, "beta": problem.beta if beta is None else beta}
-    step_of = problem if problem.rows is None else problem.step
-    for name in names or found.test_error:
-        value = own[name] if name in own else getattr(step_of, name)
-        step = 0.01 * min(value, 1 - value if name == "gamma" else 1.0)
-        offsets = np.arange(-2, 3)
-        slope = sum(
-            w * errors(problem, name, value + k * step, alpha, lam, beta, loss=loss,
-                       quadrature_tol=1e-8)
-            for k, w in zip(offsets, difference_weights(offsets) / step, strict=True) if k
-        )  # fmt: skip
-        mine = [found.test_error[name], found.train_error[name]]
-        assert mine == pytest.approx(slope, rel=1e-5, abs=1e-6), name
+
+    def length(name, value):
+        return 0.01 * min(value, 1 - value if name == "gamma" else 1.0)
+
+    options = dict(loss=loss, quadrature_tol=1e-8)
+    assert_slopes(found, of, names or found.test_error, length, 1e-5, 1e-6, **options)
 
 
-PLAIN = SpikedRandomFeatures(
-    student="tanh", target="sin", r=1.0, c=1.2, gamma=0.7, beta=1.3, noise=0.1
-)
+PLAIN = srf("tanh", "sin", r=1.0, c=1.2, gamma=0.7, beta=1.3, noise=0.1)
 
 
 @pytest.mark.slow

@@ -1,54 +1,16 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
-import itertools
-
 import matplotlib
 import numpy as np
 import pytest
 import xarray
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
-from replica.plotting import draw_heat_map
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
-
-
-@pytest.mark.slow
-def test_own_points_lie_beside_the_lines():
-    """Each in the colour of its line; what has none is refused."""
-    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1])
-    points = {"alpha": [1, 2, 1], "lam": [0.1, 0.1, 0.01], "test_error": [0.3, 0.2, 0.4],
-              "test_error_stderr": [0.01, 0.02, 0.03]}  # fmt: skip
-    ax = plotting.plot_curve(curve, train=False, points=points)
-    lines = [line for line in ax.get_lines() if len(line.get_xdata()) == 3]
-    first, second, _ = ax.containers  # the last is in the legend
-    assert [one.lines[0].get_xdata().tolist() for one in (first, second)] == [[1], [1, 2]]
-    assert second.lines[0].get_ydata().tolist() == [0.3, 0.2]
-    assert [one.lines[0].get_color() for one in (first, second)] == [
-        line.get_color() for line in lines
-    ]
-    low, high = second.lines[2][0].get_segments()[1][:, 1]
-    assert (low, high) == pytest.approx((0.16, 0.24))  # two standard errors
-    for odd, said in (({"lam": [3.0]}, "lam"), ({"test_error": None}, "test_error")):
-        one = {name: values[:1] for name, values in points.items()} | odd
-        with pytest.raises(replica.InvalidArgument, match=said):
-            plotting.plot_curve(curve, points={k: v for k, v in one.items() if v is not None})
-    points |= {"train_error": [0.1, 0.05, 0.2], "train_error_stderr": [0.01, 0.01, 0.02]}
-    test, train, *_ = plotting.plot_curve(curve, points=points).containers
-    assert (test.lines[0].get_ydata(), train.lines[0].get_ydata()) == ([0.4], [0.2])
-    assert [one.lines[0].get_markerfacecolor() == "white" for one in (test, train)] == [False, True]
-    ax = plotting.plot_curve(curve, error="train_error", points=points)
-    assert ax.containers[0].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.16, 0.24])
-    single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
-    ax = plotting.plot_curve(single, points={"alpha": [1.0], "test_error": [0.1]})
-    assert len(ax.containers) == 2
-    near = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=[1e-9, 2e-9])
-    ax = plotting.plot_curve(near, points={"alpha": [1.0], "test_error": [0.1], "lam": [2e-9]})
-    assert len(ax.containers) == 2
 
 
 def test_curves_of_rows_have_no_corners_and_say_what_their_band_is():
@@ -73,59 +35,6 @@ def test_curves_of_rows_have_no_corners_and_say_what_their_band_is():
     texts = [text.get_text() for text in needed.plot().get_legend().get_texts()]
     assert texts[1] == f"error of {known[2]:g}"
     assert texts[2].startswith(f"$n$ = {needed.samples:.0f}")
-
-
-def test_a_confusion_matrix_has_its_shares():
-    rng = np.random.default_rng(0)
-    of = rng.integers(0, 10, 400)
-    features = rng.standard_normal((10, 8))[of] + rng.standard_normal((400, 8))
-    names = np.array(list("abcdefghij"))
-    sample = replica.FeatureSample(features=features, labels=names[of])
-    point = replica.solve(sample, samples=100, lam=0.1)
-    figure = Figure(figsize=(3.4, 2.6), layout="constrained")
-    ax = point.plot_confusion(figure.subplots())
-    for text in ax.texts:
-        j, i = text.get_position()
-        assert text.get_text() == f"{100 * point.confusion[i, j]:.0f}"
-    assert len(ax.texts) == (point.confusion >= 0.005).sum()
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(names)
-    figure.draw_without_rendering()
-    cell = ax.bbox.width / 10
-    assert max(text.get_window_extent().width for text in ax.texts) < cell
-    two = replica.FeatureSample(features=features, labels=of > 4)
-    with pytest.raises(replica.InvalidArgument, match="three classes or more"):
-        replica.solve(two, samples=100, lam=0.1).plot_confusion()
-
-
-WIDE = np.linspace(0.5, 3, 12)
-
-
-@pytest.mark.parametrize(
-    ("grid", "points", "said"),
-    [
-        ({}, {"alpha": [1.0, 2.0], "test_error": [0.1]}, "one length"),
-        ({}, {"alpha": [1.0], "test_error": ["x"]}, "of numbers"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "test_error_stderr": [-1.0]}, "0 or more"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [0.1]}, "test_error_stderr"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "train_error_stderr": [-1.0]}, "a train_error"),
-        ({}, {"alpha": [1.0], "test_error": [0.1], "lam": [5.0]}, "on the lines"),
-        ({}, 3, "a data frame"),
-        ({"student": ["tanh", "erf"]}, {"alpha": [1], "test_error": [1], "student": [3]}, "lines"),
-        ({"alpha": WIDE, "beta": WIDE}, {"alpha": [1.0], "test_error": [0.1]}, "left out of a map"),
-    ],
-)
-def test_points_that_are_none_are_refused(grid, points, said):
-    curve = replica.learning_curve(MODEL, **({"alpha": [0.5, 1.0], "lam": 0.1} | grid))
-    with pytest.raises(replica.InvalidArgument, match=said) as refused:
-        plotting.plot_curve(curve, points=points)
-    assert "np." not in str(refused.value)
-
-
-@pytest.mark.parametrize("draw", [plotting.plot_curve, plotting.plot_heat_map])
-@pytest.mark.parametrize("curve", [3, None, [1, 2]])
-def test_what_is_no_data_set_is_refused(draw, curve):
-    with pytest.raises(replica.InvalidArgument, match="a data set"):
-        draw(curve)
 
 
 @pytest.fixture
@@ -189,50 +98,6 @@ def test_functions(ax):
     assert any(np.allclose(line.get_ydata(), learned.mean(x)) for line in lines)
 
 
-# What those who lack one of the two cones see of linear red, green and blue (Machado, Oliveira and
-# Fernandes 2009, Table 1, severity 1).
-PROTANOPE = ".152286 1.052583 -.204868 .114503 .786281 .099216 -.003882 -.048116 1.051998"
-DEUTERANOPE = ".367322 .860646 -.227968 .280085 .672501 .047413 -.011820 .042940 .968881"
-TO_XYZ = ".433953 .376219 .189828 .212673 .715152 .072175 .017758 .109477 .872766"
-ALL = "1 0 0 0 1 0 0 0 1"
-
-
-def matrix(text):
-    return np.array(text.split(), dtype=float).reshape(3, 3)
-
-
-def lab(linear):
-    """Linear sRGB, by XYZ over the white's, in CIELAB, where distances are what an eye sees."""
-    x, y, z = np.cbrt(np.maximum(matrix(TO_XYZ) @ np.clip(linear, 0, 1), 0.008856))
-    return np.array([116 * y, 500 * (x - y), 200 * (y - z)])
-
-
-@pytest.mark.parametrize("eye", [ALL, PROTANOPE, DEUTERANOPE], ids=["all", "protan", "deutan"])
-def test_colours_differ_for_every_eye(eye):
-    """By 20 and more, where 2 can be seen; matplotlib's orange and green differ by 5."""
-    srgb = np.array([to_rgb(colour) for colour in plotting.COLOURS])
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    seen = [lab(matrix(eye) @ one) for one in linear]
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
-
-
-def test_ordered_values_have_ordered_colours():
-    """From dark to light with the value, whatever the order of the lines."""
-    lam = [0.1, 1e-3, 1.0, 0.01]
-    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0, 3.0, 4.0], lam=lam)
-    lines = plotting.plot_curve(curve, train=False).get_lines()
-    light = [sum(w * c for w, c in zip((0.3, 0.6, 0.1), to_rgb(line.get_color()), strict=True))
-             for line in lines[:4]]  # fmt: skip
-    assert np.argsort(light).tolist() == np.argsort(lam).tolist()
-    assert min(np.diff(sorted(light))) > 0.1
-
-
-def test_a_name_has_its_colour_in_every_figure():
-    """Whatever else is drawn, and whoever draws it."""
-    assert plotting.colours(["hinge", "square"]) == plotting.colours(["square", "hinge"])[::-1]
-    assert len(set(plotting.colours([2.0, 2.1, 2.2]))) == 3  # where two would share it
-
-
 def labels(ax):
     legend = ax.get_legend()
     return [text.get_text() for text in legend.get_texts()] if legend else []
@@ -253,41 +118,6 @@ def test_more_than_eight_lines_have_a_colour_bar():
     both = replica.learning_curve(MODEL, alpha=[1, 2, 3, 4], lam=[0.1, 1, 10], beta=[0.5, 1, 2])
     with pytest.raises(replica.InvalidArgument, match="of at most 8 lines"):
         plotting.plot_curve(both)
-
-
-def test_two_long_axes_make_a_heat_map():
-    """With contours, and a star at the smallest error, which stands in the title."""
-    curve = replica.learning_curve(
-        MODEL, alpha=np.geomspace(0.2, 5, 13), lam=np.geomspace(1e-3, 1e2, 16)
-    )
-    ax = plotting.plot_curve(curve)
-    j, i = np.unravel_index(curve.test_error.values.T.argmin(), (16, 13))
-    (star,) = ax.get_lines()
-    assert star.get_xydata().tolist() == [[curve.alpha.values[i], curve.lam.values[j]]]
-    smallest = float(curve.test_error.min())
-    assert f"smallest ${smallest:.3g}$ at" in ax.get_title()
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    mesh = ax.collections[0].get_array()
-    np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
-    assert len(ax.collections) > 1  # the contours
-    assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.14, 0.208), (1.0, 1.0001), (1e-9, 1e3), (0.02, 0.11)])
-def test_contours_are_at_the_ticks_of_the_colour_bar(ax, low, high):
-    """Round values with labels of their own, which cannot lie on one another as on the map."""
-    x, values = np.linspace(0, 1, 13), np.linspace(low, high, 13)
-    draw_heat_map(ax, x, x, values[:, None] + 0 * x, "error")
-    bar = ax.figure.axes[1]
-    ax.figure.draw_without_rendering()
-    labels = [text.get_text() for text in bar.get_yticklabels()]
-    assert len(set(labels)) == len(labels) in range(3, 9)
-    contours = next(one for one in ax.collections if hasattr(one, "levels"))
-    assert bar.get_yticks() == pytest.approx(contours.levels)
-    assert ax.texts
-    boxes = [text.get_window_extent() for text in ax.texts]
-    assert {text.get_text() for text in ax.texts} <= {*labels}
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 @pytest.mark.parametrize(
@@ -397,69 +227,12 @@ def test_optima(ax):
     assert "lambda = 0.1" in other.get_title(loc="left") + other.get_title()
 
 
-@pytest.mark.slow
-def test_results_draw_themselves():
-    """Each in axes that are given or new; a point and an optimum with a star where they are."""
-    point = replica.solve(MODEL, alpha=0.9, lam=0.1)
-    best = replica.optimal_lambda(MODEL, alpha=1.0)
-    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=3.0)
-    both = replica.optimal_eta(step, alpha=1.0, beta=1.0)
-    results = (
-        point, best, both, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]),
-        replica.spectrum(MODEL, 2.0), replica.staircase("z1 + z1*z2"),
-        replica.learned_function(MODEL, alpha=1.0, lam=0.1),
-    )  # fmt: skip
-    for result in results:
-        own = Figure().subplots()
-        assert result.plot(own) is own
-    stars = ((point, 0.9, point.test_error), (best, best.lam, best.test_error))
-    for result, x, y in (*stars, (both, both.lam, both.eta)):
-        star = result.plot().get_lines()[-1]
-        assert star.get_xydata() == pytest.approx(np.array([[x, y]]), rel=1e-12)
-
-
-def test_results_show_themselves():
-    """A few lines with the names to type; the same as HTML; a data frame."""
-    point = replica.solve(MODEL, alpha=0.9, lam=0.1)
-    stairs = replica.staircase("z1 + z1*z2")
-    assert repr(point).splitlines()[:2] == [
-        "Solution",
-        "  of           student tanh, target sin, alpha0 20, eta 3, noise 0, beta 1, alpha 0.9, "
-        "lam 0.1",
-    ]
-    for result in (
-        point, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]), stairs,
-        replica.spectrum(MODEL, 2.0), replica.optimal_lambda(MODEL, alpha=1.0),
-    ):  # fmt: skip
-        lines = repr(result).splitlines()
-        assert 3 < len(lines) < 10
-        assert max(map(len, lines)) <= 100
-        assert lines[0] in result._repr_html_()
-        assert len(result.to_dataframe()) > 0
-    assert point.to_dataframe().test_error.tolist() == [point.test_error]
-    assert stairs.to_dataframe().explained.tolist() == [one.explained for one in stairs.stages]
-
-
 def test_panels_have_letters():
     panels = Figure().subplots(1, 3)
     panels[0].set_title("first")
     plotting.letter_panels(panels)
     letters = [ax.get_title(loc="left") for ax in panels]
     assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [r"$\frac$", "a$b$c", "$x"])
-def test_the_name_of_a_function_is_no_mathtext(name):
-    step = replica.GradientStep(
-        student=replica.Activation(np.tanh, name=name), target="sin", alpha0=4.0, eta=2.0
-    )
-    for drawn in (replica.solve(step.srf(beta=1.0), alpha=1.0, lam=0.1), replica.bounds(step)):
-        drawn.plot().figure.draw_without_rendering()
-    curve = replica.learning_curve(step.srf(beta=1.0), alpha=[0.5, 1.0], lam=0.1)
-    ax = plotting.plot_curve(curve)
-    ax.figure.draw_without_rendering()
-    assert name.replace("$", r"\$") + " student" in ax.get_title()
 
 
 def test_pdf_has_truetype_fonts():

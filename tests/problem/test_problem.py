@@ -8,13 +8,7 @@ import pytest
 from scipy.stats import cauchy, poisson
 
 import replica
-from replica import (
-    GaussianMixture,
-    GradientStep,
-    InvalidArgument,
-    SpikedRandomFeatures,
-    hermite,
-)
+from replica import GaussianMixture, GradientStep, InvalidArgument, SpikedRandomFeatures, hermite
 
 SRF = dict(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.5)
 STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)

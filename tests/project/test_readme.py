@@ -13,17 +13,6 @@ from tests.places import ROOT
 README, SYMBOLS = ((ROOT / name).read_text() for name in ("README.md", "docs/symbols.md"))
 
 
-def test_it_is_read_in_two_minutes():
-    """Words without code, links' addresses and tables' rules."""
-    text = re.sub(r"```.*?```|\]\([^)]*\)|^\|[-|]+$", " ", README, flags=re.DOTALL | re.MULTILINE)
-    assert len(text.split()) <= 800
-
-
-def test_the_example_is_short():
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len([line for line in code.splitlines() if line]) <= 10
-
-
 def test_two_commands():
     commands = re.findall(r"^python3 run\.py (\w+)$", README, re.MULTILINE)
     assert commands == ["demo", "test"]

@@ -84,7 +84,6 @@ def test_numbers_are_in_order_on_the_theory_page():
 def test_every_section_is_there():
     headings = [int(re.search(r"^# (\d+)\. ", text, flags=re.M)[1]) for text in sections()]
     assert headings == [*range(1, 23)]
-    assert len(headings) >= 15
 
 
 def test_the_theory_is_cited_by_its_page():

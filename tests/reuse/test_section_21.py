@@ -1,10 +1,12 @@
 """Both layers trained on the same samples: reference numbers, and identities of the equations.
 
-The reference numbers are from the prototype of the derivation (section 21 of the docs' theory
-page), whose nodes leave some 1e-7.
+The reference numbers, in ``section_21.toml``, are from the prototype of the derivation (section 21
+of the docs' theory page), whose nodes leave some 1e-7.
 """
 
+import tomllib
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,46 +18,10 @@ from replica.reuse.strata import strata
 
 NODES = 1e-6  # the prototype's strata and ours, of errors of order one
 NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]
-ROWS = {
-    "A": ("tanh", "sin", 1, 2, 1, 0.05, 0),
-    "B": ("relu", "relu", 1, 2, 1, 0.1, 0.3),
-    "C": ("tanh", "sin", 3, 3, 1, 0.1, 0),
-    "D": ("relu", "sin", 3, 3, 1, 0.1, 0),
-    "F": ("tanh", "tanh", 1, 0.5, 1, 0.01, 0),
-    "G": ("relu", "sin", 1, 1, 2, 0.1, 0.1),
-    "I": ("softplus", "he1+he2/2", 1, 4, 0.5, 0.05, 0),
-}
-# test and training errors: of the rows as they are, without row norms, of Gaussian rows
-ERRORS = {
-    "A": (0.14074154, 0.03676571, 0.14068711, 0.03677011, 0.14080948, 0.03675573),
-    "B": (0.28206718, 0.18786535, 0.28334198, 0.18445147, 0.28227083, 0.18601350),
-    "C": (0.09057398, 0.03842480, 0.09064420, 0.03839120, 0.09061268, 0.03842400),
-    "D": (0.29604228, 0.23021591, 0.29667355, 0.23144226, 0.29685789, 0.23013928),
-    "F": (0.27568094, 0.00087080, 0.27567943, 0.00086975, 0.27544811, 0.00086833),
-    "G": (0.38423276, 0.23299966, 0.38240242, 0.23115958, 0.38096943, 0.23182464),
-    "I": (0.91880036, 0.57714987, 0.91869733, 0.57613352, 0.91721467, 0.57633473),
-}
-# kappa-tilde; m, theta, psi and chi times sqrt g; bias and variance
-PARTS = {
-    "A": (0.23821530, 1.824663, 0.001803, 0.262608, 0.009849, 0.114702, 0.026039),
-    "B": (0.37016001, 0.963101, 0.324323, 0.107867, 0.097447, 0.196429, 0.085638),
-    "C": (0.38997408, 0.961828, 0.016324, 0.307650, -0.030398, 0.071457, 0.019117),
-    "D": (0.32063739, 0.380744, 0.056172, 0.208624, -0.041942, 0.271548, 0.024494),
-    # by the derivation's own code on 110, 50 and 160 nodes of s, q and z: those before are too few
-    "F": (0.01841838, 1.158089, -0.003157, 0.137902, -0.000370, 0.232344, 0.043337),
-    "G": (0.12965779, 0.439223, 0.193461, 0.141098, 0.051122, 0.347239, 0.036994),
-    "I": (0.75925952, -0.061910, 1.108662, 0.470805, 0.030949, 0.576252, 0.342549),
-}
-HALVES = {
-    "B": (0.3003455, 0.2109936),
-    "G": (0.3631247, 0.1637810),
-    "D": (0.2944921, 0.2199740),
-    "C": (0.0870681, 0.0430588),
-}
-KINDS = {
-    "L": (("relu", "sin", 2, 2, 1, 0.1, 0.1), [1.5, -0.5], (0.24422648, 0.08367469)),
-    "M": (("tanh", "sin", 3, 1, 1, 0.05, 0), [1.5, 0.5], (0.2468531, 0.0239785)),
-}
+KNOWN = tomllib.loads(Path(__file__).with_name("section_21.toml").read_text())
+ROWS, ERRORS, PARTS, HALVES, KINDS, TWELVE = (
+    KNOWN[name] for name in ("rows", "errors", "parts", "halves", "kinds", "twelve")
+)
 ALL = pytest.mark.parametrize(
     "row", [pytest.param(row, marks=[pytest.mark.slow] * (row not in "AD")) for row in ROWS]
 )
@@ -127,22 +93,6 @@ def test_half_of_the_samples_reused(row):
 def test_two_readout_values(row):
     values, readout, errors = KINDS[row]
     assert np.allclose(solved(values, readout=readout), errors, rtol=0, atol=NODES)
-
-
-TWELVE = [  # students, targets, rates, samples, widths, penalties, noises, and other settings
-    ("tanh", "sin", 1, 2, 1, 0.05, 0, {}),
-    ("relu", "relu", 1, 2, 1, 0.1, 0.3, {}),
-    ("relu", "sin", 3, 3, 1, 0.1, 0, {}),
-    ("sigmoid", "tanh", 8, 1, 1, 0.02, 0, {}),
-    ("softplus", "he1+he2/2", 1, 4, 0.5, 0.05, 0, {}),
-    ("tanh", "sin", 2, 1, 2, 0.03, 0.2, {}),
-    ("gelu", "sin", 2, 1.5, 0.5, 0.03, 0, {}),
-    ("erf", "he1", 3, 4, 2, 0.03, 0, {"initialisation": "gaussian"}),
-    ("relu", "relu", 1, 3, 1, 0.1, 0, {"initialisation": "gaussian"}),
-    ("relu", "sin", 2, 2, 1, 0.1, 0.1, {"readout": [1.5, -0.5]}),
-    ("tanh", "sin", 1, 2, 1, 0.05, 0, {"bias": [0.5, -1.0]}),
-    ("tanh", "z1 + z1*z2/2", 1, 3, 1, 0.05, 0, {}),
-]
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 """Bad inputs for both command lines, by theme: what people type by mistake, and what nobody would
-type but a file may hold.  ``all_inputs`` makes them anew, for the tests and for ``trial``."""
+type but a file may hold."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -218,11 +218,7 @@ def data():
     good = "means = [[1.0], [-1.0]]\n"
     laws = ["", "means", "means = 3", "means = []", "means = [[]]", "means = [[1.0], [1.0, 2.0]]"]
     laws += ['means = [["x"]]', "means = [[nan]]", "means = [[inf]]", "means = [[1e308]]"]
-    laws += [
-        f"{good}fractions = [0, 0]",
-        f"{good}fractions = [1.0]",
-        f"{good}fractions = [2, -1]",
-    ]
+    laws += [f"{good}fractions = [0, 0]", f"{good}fractions = [1.0]", f"{good}fractions = [2, -1]"]
     laws += [f"{good}covariances = [[[1.0]]]", f"{good}covariances = [[[-1.0]], [[1.0]]]"]
     laws += [f"{good}covariances = [[[1.0, 2.0]], [[1.0]]]", f"{good}covariances = 'x'"]
     laws += [f"{good}other = 1", "[inputs]\nmeans = 1", "means = [" + "[1.0]," * 3000 + "]"]

@@ -1,14 +1,22 @@
-"""Every bad input of the trial is refused in a sentence; a few of each kind in an ordinary run."""
+"""Every bad input of ``inputs`` is refused in a sentence; a few of each kind in an ordinary run."""
 
 import itertools
 
 import pytest
 
+from .commands import run_command
 from .inputs import all_inputs
-from .trial import judge
 
 INPUTS = list(all_inputs())
 EACH = 67  # of the inputs one is tried in an ordinary run
+
+
+def judge(given):
+    """What went wrong with one bad input; empty where it was answered as it should be."""
+    ended = run_command(given.arguments, given.files)
+    accepted = given.refused and ended.status != 2
+    fault = ended.fault or (accepted and f"status {ended.status} where it should be refused")
+    return fault and f"{fault} ({ended.err[-300:]!r})"
 
 
 def name(given):

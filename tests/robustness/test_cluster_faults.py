@@ -1,23 +1,19 @@
 """Executors and clusters that fail: the library's own error, and a store that goes on exactly."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from concurrent.futures import CancelledError, Executor, Future
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from solvers import executors
+from tests.places import DOCS, ROOT
+from tests.processes import python
 from tests.robustness.cluster_fault import FAULTS
 from tests.validation.test_engine import MODEL, OPTIONS
 from validation import simulate
 from validation.run import WorkerDied
-
-ROOT = Path(__file__).parents[2]
 
 
 class Failing(Executor):
@@ -62,10 +58,8 @@ def test_an_error_of_a_cell_is_its_own():
 def test_faults_of_a_dask_cluster(tmp_path, fault):
     """Cells of one worker that is killed are run by another, and nothing fails."""
     pytest.importorskip("distributed")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.robustness.cluster_fault", fault, tmp_path],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    module = ("-W", "ignore", "-m", "tests.robustness.cluster_fault")
+    done = python(*module, fault, tmp_path, cwd=ROOT, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["seconds"] < 60
@@ -85,14 +79,11 @@ def test_faults_of_a_dask_cluster(tmp_path, fault):
 @pytest.mark.slow
 def test_the_page_on_simulation_runs_as_a_script(tmp_path):
     """Its first example, at a size of seconds and in two processes, which do not import it."""
-    page = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
+    page = (DOCS / "simulation.md").read_text(encoding="utf-8")
     (code, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     small = code.replace("dimension=500", "dimension=30, workers=2")
     assert small != code
     (tmp_path / "script.py").write_text(small)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = python("script.py", cwd=tmp_path, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("<xarray.Dataset>") == 1

@@ -1,16 +1,13 @@
 """A store answers for the same problem and for no other: what a cell's name is made of."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replica import Activation, InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures
+from tests.processes import python
 from validation import simulate
 from validation.run.cells import METHOD
 from validation.run.store import describe_cells, fingerprint
@@ -73,12 +70,9 @@ print(describe_cells(simulate(step, beta=1, **at).experiment, [0]))
 def test_names_are_the_same_in_every_process():
     """Sets and the state of random numbers have no part in them."""
     found = [
-        subprocess.run(
-            [sys.executable, "-c", SAME_IN_EVERY_PROCESS], capture_output=True, text=True,
-            check=True, env=os.environ | {"PYTHONHASHSEED": seed},
-        ).stdout.splitlines()
+        python("-c", SAME_IN_EVERY_PROCESS, variables={"PYTHONHASHSEED": seed}).stdout.splitlines()
         for seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert found[0] == found[1]
     assert len(set(found[0])) == len(found[0]) == 4
 
@@ -98,8 +92,6 @@ def test_a_function_that_is_never_the_same_asks_for_a_key(tmp_path):
     assert names == [2, 2, 4]
 
 
-ROOT = str(Path(__file__).parents[2])
-ENVIRONMENT = os.environ | {"PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1"}
 USER = "import numpy as np\ndef student(x):\n    return np.clip(x, -7, {level})\n"
 LINE = (
     "simulate --student user:student --target sin --alpha0 20 --eta 20 --alpha 1 --lam .1 "
@@ -109,15 +101,13 @@ LINE = (
 
 @pytest.mark.slow
 def test_an_edited_file_is_computed_again(tmp_path):
-    """From the trial: a student clipped at 7 instead of 20 gave the errors of the other."""
+    """A student clipped at 7 instead of 20 gave the errors of the other."""
 
     def errors(level, *more):
         (tmp_path / "user.py").write_text(USER.format(level=level))
-        done = subprocess.run(
-            [sys.executable, "-m", "validation", *LINE.split(), *more],
-            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return done.stdout
+        line = ("-m", "validation", *LINE.split(), *more)
+        fresh = {"PYTHONDONTWRITEBYTECODE": "1"}
+        return python(*line, variables=fresh, cwd=tmp_path, check=True).stdout
 
     first, second = errors(7), errors(20)
     assert first != second
@@ -139,8 +129,4 @@ def test_the_method_has_the_numbers_of_its_version():
     assert found == pytest.approx(FROZEN, rel=1e-9)  # the last digits differ between libraries
 
 
-FROZEN = {
-    "srf": 0.15622170542044822,
-    "gaussian": 0.14912296555960242,
-    "huber": 0.15994342272373938,
-}
+FROZEN = {"srf": 0.15622170542044822, "gaussian": 0.14912296555960242, "huber": 0.15994342272373938}

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from replica.cli.main import app
 from replica.cli.option_table import FLAGS, GRIDS, HELP, OF_PROBLEMS
-from validation.cli.main import app as validation
 
 from .commands import run_command
 from .problem_files import toml
@@ -156,8 +154,7 @@ TOML = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leav
 
 @LIMITS
 @given(
-    st.dictionaries(st.sampled_from([*HELP, "groups", "unknown"]), TOML, max_size=3),
-    st.booleans(),
+    st.dictionaries(st.sampled_from([*HELP, "groups", "unknown"]), TOML, max_size=3), st.booleans()
 )
 def test_problem_files(changes, typed):
     content = {name: changes.get(name, value) for name, value in USUAL.items()} | changes
@@ -191,12 +188,3 @@ def test_arrays_of_random_bytes(content, samples, lam, loss):
         files["f.npy"] = content
     points = [f"--samples={samples}", f"--lam={lam}", f"--loss={loss}"]
     check(["replica", "readout", "--features=f.npy", "--labels=y.npy", *points], files)
-
-
-def test_all_options_are_reached():
-    """A new command or option of a problem is fuzzed, too."""
-    # these have no options of a problem, or take minutes
-    others = {"staircase", "explore", "init", "readout", "plan"}
-    assert {c.callback.__name__ for c in app.registered_commands} == {*COMMANDS, *others}
-    own = {"simulate", "compare", "alignment", "spectrum", "figure"}
-    assert {c.callback.__name__ for c in validation.registered_commands} == own

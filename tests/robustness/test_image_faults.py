@@ -3,7 +3,6 @@
 import gzip
 import io
 import os
-import struct
 import tempfile
 import tracemalloc
 import zipfile
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument
+from tests.idx import idx
 from validation.figures import mixtures
 from validation.mixtures import images
 
@@ -22,11 +22,6 @@ PIXELS = np.random.default_rng(0).integers(0, 256, size=(20, 3, 3), dtype=np.uin
 LABELS = (np.arange(20) % 2).astype(np.uint8)
 CLASSES = (0, 1)
 MEMORY = 20e6  # bytes: some chunks, and what Python takes by itself
-
-
-def idx(array, shape=None, axes=None):
-    shape = array.shape if shape is None else shape
-    return struct.pack(f">2xBB{len(shape)}I", 8, axes or len(shape), *shape) + array.tobytes()
 
 
 def pair(folder, pixels, labels=None, suffix=""):

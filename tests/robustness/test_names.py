@@ -9,12 +9,7 @@ import time
 import pytest
 
 from tests.places import ROOT
-
-
-def python(folder, *arguments):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    given = dict(cwd=folder, env=environment, capture_output=True, text=True)
-    return subprocess.run([sys.executable, *arguments], **given)
+from tests.processes import python
 
 
 @pytest.mark.parametrize("name", ["solvers.py", "solvers/__init__.py"])
@@ -22,7 +17,7 @@ def test_a_file_that_hides_solvers_is_named(name, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("1 / 0\n")  # and is not run
     (tmp_path / "mine.py").write_text("import replica\n")
-    last = python(tmp_path, "mine.py").stderr.splitlines()[-1]
+    last = python("mine.py", cwd=tmp_path).stderr.splitlines()[-1]
     assert last.startswith("ImportError: ")
     assert str(tmp_path / name) in last
     assert "hides the package solvers" in last
@@ -31,7 +26,7 @@ def test_a_file_that_hides_solvers_is_named(name, tmp_path):
 def test_a_file_that_hides_validation_is_named_and_does_no_harm(tmp_path):
     (tmp_path / "validation.py").write_text("own = 1\n")
     (tmp_path / "mine.py").write_text("import replica, validation\nprint(validation.own)\n")
-    result = python(tmp_path, "-W", "default", "mine.py")
+    result = python("-W", "default", "mine.py", cwd=tmp_path)
     assert result.stdout == "1\n"
     assert "hides the package validation" in result.stderr
 
@@ -59,9 +54,8 @@ def test_an_interrupted_start_is_one_line(module, tmp_path):
 
 def test_a_false_variable_of_another_package_is_one_line(tmp_path):
     """numpy cannot be imported where SOURCE_DATE_EPOCH is no number."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "nonsense"}
-    given = dict(cwd=tmp_path, env=environment, capture_output=True, text=True)
-    ended = subprocess.run([sys.executable, "-m", "replica", "curve", "--help"], **given)
+    nonsense = {"SOURCE_DATE_EPOCH": "nonsense"}
+    ended = python("-m", "replica", "curve", "--help", variables=nonsense, cwd=tmp_path)
     if ended.returncode:  # as numpy 2.4 does
         assert ended.returncode == 1
         assert ended.stderr.startswith("error: could not start: ValueError: ")

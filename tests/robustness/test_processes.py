@@ -1,12 +1,11 @@
 """Workers of Python's ``learning_curve``: Ctrl-C, exceptions and deaths in them."""
 
 import subprocess
-import sys
 import time
 
 import pytest
 
-from tests.places import ROOT
+from tests.processes import python
 
 SCRIPT = """
 import os, signal, sys, threading, time
@@ -55,11 +54,7 @@ def test_what_happens_to_workers_reaches_the_caller(case, expected, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(SCRIPT)
     start = time.monotonic()
-    ended = subprocess.run(
-        [sys.executable, str(path), case],
-        env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+    ended = python(path, case, timeout=100)
     assert ended.stdout.startswith(expected), ended.stderr
     assert ended.returncode == 3
     assert time.monotonic() - start < 60

@@ -3,7 +3,6 @@ with variables, streams and folders as people and machines have them, says what 
 
 Each runs in a process of its own; some minutes."""
 
-import collections
 import os
 import subprocess
 import sys
@@ -12,9 +11,10 @@ import time
 from itertools import product
 from pathlib import Path
 
+from tests.places import ROOT
+
 from .commands import CHARACTERS, LINES, SECONDS
 
-ROOT = str(Path(__file__).parents[2])
 STEP = "--student tanh --target sin --alpha0 2 --eta 1"
 POINT = f"{STEP} --alpha 1 --lam 0.1"
 COMMANDS = {
@@ -79,7 +79,6 @@ STREAMS = {
     "no core, less time": "ulimit -c 0; ulimit -t 50; {}",
 }
 FOLDERS = "usual", "read-only", "deleted", "space and ü", "long", "link", "/", "/proc", "many files"
-WITHOUT_ANSWER = 127, 126
 
 
 def tries():
@@ -130,7 +129,7 @@ def fault(line, variables, folder):
     try:
         place = made(folder, base)
         before = 'rmdir "$PWD"; ' if folder == "deleted" else ""
-        own = {"PYTHONPATH": ROOT, "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+        own = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
         environment = own if variables is None else os.environ | own | variables
         start = time.monotonic()
         process = subprocess.Popen(
@@ -164,18 +163,15 @@ def fault(line, variables, folder):
 
 def main(themes):
     """Run the tries of the themes, or of all; how many failed."""
-    tried, failed = collections.Counter(), collections.Counter()
-    for theme, name, line, variables, folder in tries():
-        if themes and theme not in themes:
-            continue
-        tried[theme] += 1
-        wrong = fault(line, variables, folder)
-        if wrong:
-            failed[theme] += 1
-            print(f"{theme}: {name}: {wrong}", flush=True)
-    for theme, count in tried.items():
-        print(f"{theme:12s} {count:4d} tried, {failed[theme]} failed")
-    return failed.total()
+    tried = failed = 0
+    for theme, name, *one in tries():
+        if not themes or theme in themes:
+            tried += 1
+            if wrong := fault(*one):
+                failed += 1
+                print(f"{theme}: {name}: {wrong}", flush=True)
+    print(f"{tried} tried, {failed} failed")
+    return failed
 
 
 if __name__ == "__main__":

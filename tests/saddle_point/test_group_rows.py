@@ -113,34 +113,6 @@ def test_signal_sources_are_derivatives(initialisation):
             assert -scale * slope == pytest.approx(found.Q1[0, i, j], rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "changes", [dict(readout=[1.5, -0.5]), dict(steps=[(2.0, 1.0), (1.0, 0.5)])]
-)
-def test_analytic_residual(changes):
-    """It vanishes at the solution, and its derivatives are those of differences: of groups after
-    one step, and of one group after two."""
-    fields = dict(student="relu", target="tanh", noise=0.1)
-    first = {} if "steps" in changes else dict(alpha0=0.5, eta=3.0)
-    model = replica.GradientStep(**fields, **first, **changes).network(beta=1.3)
-    solver, alpha, lam = ridge.responses_of(table_at(model, 0)), np.array([2.0]), np.array([0.1])
-    responses, n = solver.analytic, len(solver.signed)
-    U = responses.to_analytic(solver.solve(alpha, lam, 1e-13).value, alpha)
-    residual, slope = responses.analytic_residual(U, alpha, lam)
-    assert np.abs(residual).max() < 1e-11
-    U = U * (1 + 0.1j)  # anywhere
-    slope = responses.analytic_residual(U, alpha, lam)[1]
-    V = U[:, -n:]
-    for i in range(U.shape[1]):
-        h = 1e-6 * np.eye(U.shape[1])[i] * (1 if i < U.shape[1] - n else V[0, i - U.shape[1]])
-        ahead, behind = (
-            responses.analytic_residual(U + sign * h, alpha, lam)[0] for sign in (1, -1)
-        )
-        # V1 is compared with a size that is not differentiated
-        rows = np.r_[: U.shape[1] - n, U.shape[1] - solver.groups : U.shape[1]]
-        difference = (ahead - behind)[0, rows] / (2 * h[i])
-        np.testing.assert_allclose(slope[0, rows, i], difference, rtol=1e-6, atol=1e-7)
-
-
 def test_averages_travel_with_the_responses():
     """The residual in logarithms vanishes at the solution, with what that implies of x, and its
     derivatives are those of differences anywhere."""

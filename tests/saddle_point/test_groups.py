@@ -11,7 +11,6 @@ from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, 
 from replica.observables import solve_grid
 from replica.problem import law
 from replica.saddle_point import groups, responses, ridge, solve_and_check
-from replica.saddle_point.groups import Groups
 from replica.saddle_point.overlaps import Errors
 from solvers.rules import Rule, trapezoid_tensor
 from tests.oracles.equations import residuals
@@ -45,18 +44,6 @@ def test_identical_groups_are_one_group(fractions):
     assert b.overlaps.V1.sum(axis=(1, 2)) == pytest.approx(a.overlaps.V1[:, 0, 0], rel=1e-11)
     assert b.overlaps.psi.sum(axis=1) == pytest.approx(a.overlaps.psi[:, 0], rel=1e-11)
     assert b.overlaps.m.sum(axis=1) == pytest.approx(a.overlaps.m[:, 0], rel=1e-11)
-
-
-def test_a_lost_point_does_not_spoil_the_others():
-    """NaN conjugates give NaN overlaps in their row alone, and no exception."""
-    table = table_at(RAGGED, 1)
-    general, lam = Groups(table), np.array([0.1, 0.1])
-    V_hat = general.conjugates(general.solve(np.ones(2), lam, 1e-12).value, np.ones(2))
-    whole = general.from_conjugates(V_hat, lam)
-    V_hat[0, -1] = np.nan
-    found = general.from_conjugates(V_hat, lam)
-    assert np.isnan(found[0]).all()
-    assert found[1].tolist() == whole[1].tolist()
 
 
 def test_splitting_and_merging():

@@ -1,6 +1,9 @@
 """docs/theory.md 16-18: the network of any student and several steps, against the printed numbers,
 and section 16 typed as it stands."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -17,18 +20,18 @@ def errors(alpha, lam, beta=1.0, **fields):
     return point.test_error, point.train_error
 
 
-ONE_STEP = [  # the table of docs/theory.md 16
-    ("sigmoid", "tanh", 0.3, 20.0, 2.0, 0.01, 1.0, 0.365496, 0.229347),
-    ("gelu", "sin", 0.5, 4.0, 3.0, 0.03, 0.5, 0.392626, 0.285837),
-    ("relu", "sin", 0.3, 3.0, 2.0, 0.1, 1.0, 0.482360, 0.169532),
-    ("relu", "sin", 3.0, 3.0, 2.0, 0.1, 1.0, 0.311407, 0.193322),
-    ("relu", "relu", 3.0, 3.0, 2.0, 0.1, 1.0, 0.116494, 0.036010),
-    ("erf", "he1", 20.0, 3.0, 3.0, 0.03, 2.0, 0.099107, 0.050251),
+KNOWN = tomllib.loads(Path(__file__).with_name("rows.toml").read_text())
+CASES = KNOWN["cases"]
+A, B, D = (CASES[name] for name in "ABD")
+SLOW = pytest.mark.slow
+SEVERAL_STEPS = [
+    pytest.param(*row, marks=[SLOW] * (row[:2] == ["Z", 3])) for row in KNOWN["several_steps"]
 ]
 
 
 @pytest.mark.parametrize(
-    ("student", "target", "alpha0", "eta", "alpha", "lam", "beta", "test", "train"), ONE_STEP
+    ("student", "target", "alpha0", "eta", "alpha", "lam", "beta", "test", "train"),
+    KNOWN["one_step"],
 )
 def test_one_step(student, target, alpha0, eta, alpha, lam, beta, test, train):
     found = errors(alpha, lam, beta, student=student, target=target, alpha0=alpha0, eta=eta)
@@ -36,39 +39,10 @@ def test_one_step(student, target, alpha0, eta, alpha, lam, beta, test, train):
     assert found == pytest.approx((test, train), abs=6e-7)
 
 
-A = dict(student="tanh", target="sin", steps=(2.0, 1.0), alpha=1.0, lam=0.05)
-B = dict(student="relu", target="relu", noise=0.3, steps=(2.0, 1.0), alpha=2.0, lam=0.1)
-C = dict(student="tanh", target="sin", steps=(0.5, 2.0), alpha=2.0, lam=0.01)
-D = dict(student="relu", target="sin", steps=(0.5, 1.5), alpha=2.0, lam=0.1)
-E = dict(student="gelu", target="tanh", noise=0.1, steps=(1.0, 2.0), alpha=1.5, lam=0.03, beta=0.5)
-I = A | dict(steps=(20.0, 1.0))  # noqa: E741  (its name in the table)
-Z = dict(student="relu", target="z1 + z1*z2", steps=(2.0, 1.0), alpha=2.0, lam=0.1)
-SEVEN = 1.1e-7  # printed to seven digits, from grids that agreed to 1e-7
-SEVERAL_STEPS = [  # the table of docs/theory.md 18
-    (A, 1, 0.1802013, 0.0287365, SEVEN),
-    (A, 2, 0.1111642, 0.0216585, SEVEN),
-    (A, 3, 0.0734669, 0.0183495, SEVEN),
-    (B, 2, 0.26024, 0.21302, 2e-4),  # there with a rule across the kink
-    (B, 3, 0.22182, 0.20140, 2e-4),
-    (C, 1, 0.2991887, 0.0830880, SEVEN),
-    (C, 2, 0.2532067, 0.0671024, SEVEN),
-    (C, 3, 0.2017097, 0.0530458, SEVEN),
-    (D, 1, 0.3593502, 0.1581195, SEVEN),
-    (D, 2, 0.3608082, 0.1694844, SEVEN),
-    (D, 3, 0.3633884, 0.1790307, SEVEN),
-    (E, 1, 0.4134381, 0.2598389, SEVEN),
-    (E, 2, 0.4264997, 0.2676212, SEVEN),
-    (E, 3, 0.4426237, 0.2757408, SEVEN),
-    (I, 2, 0.0739046, 0.0177060, SEVEN),
-    (I, 3, 0.0517919, 0.0166642, SEVEN),
-    (Z, 2, 1.695440, 0.934259, 6e-7),
-    pytest.param(Z, 3, 1.572211, 0.939945, 6e-7, marks=pytest.mark.slow),
-]
-
-
 @pytest.mark.parametrize(("case", "steps", "test", "train", "digits"), SEVERAL_STEPS)
 def test_several_steps(case, steps, test, train, digits):
-    found = errors(**case | dict(steps=[case["steps"]] * steps))
+    of = CASES[case]
+    found = errors(**of | dict(steps=[of["steps"]] * steps))
     assert found == pytest.approx((test, train), abs=digits)
 
 
@@ -158,10 +132,7 @@ def test_a_step_of_nothing_is_none():
 
 @pytest.mark.parametrize(
     ("target", "steps"),
-    [
-        ("sin", [(0.5, 3.0)]),
-        pytest.param("relu", [(0.5, 1.5), (1.0, 1.0)], marks=pytest.mark.slow),
-    ],
+    [("sin", [(0.5, 3.0)]), pytest.param("relu", [(0.5, 1.5), (1.0, 1.0)], marks=pytest.mark.slow)],
 )
 def test_the_limit_of_students_with_an_even_part(target, steps):
     """h_2 -> 0 from h_2 that are not small for the pencil: their even powers are extrapolated."""

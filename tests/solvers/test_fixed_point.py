@@ -65,22 +65,6 @@ def test_fixed_point(memory):
     assert result.residual == pytest.approx(again, abs=1e-16)  # at the very point returned
 
 
-def test_combined_steps_are_faster():
-    start = np.ones((3, 2))
-    plain, fast = (fixed_point(coupled, start, history=nothing(memory, 3, 2)) for memory in (0, 2))
-    assert fast.iterations[0] < plain.iterations[0] / 3
-
-
-def test_what_was_seen_of_a_similar_map_counts():
-    past = nothing(5, 3, 2)
-    first = fixed_point(coupled, np.ones((3, 2)), history=past)
-    options = dict(start=first.value, history=past)
-    again = fixed_point(lambda x, rows: coupled(x) + 1e-3, **options)
-    fresh = fixed_point(lambda x, rows: coupled(x) + 1e-3, first.value, history=nothing(5, 3, 2))
-    assert again.value == pytest.approx(fresh.value, rel=1e-12)
-    assert again.iterations[0] < fresh.iterations[0]
-
-
 def test_rows_that_end_do_not_disturb_others():
     """One row becomes infinite and leaves; nothing warns of it (warnings are errors here)."""
 

@@ -38,6 +38,9 @@ def test_minima_of_what_is_known_roughly():
     (last,) = rough_minima(lambda x: f(x - 1) - 99 * x, np.linspace(2, 4, 9), flat=1e-3, xtol=1e-2)
     assert (last.place[0], last.at_edge) == (2.75, (0,))
     assert rough_minima(f, np.linspace(2, 3, 5), flat=1e-3, xtol=1e-2) == []
+    axis, ripple = np.arange(5.0), [2, 1, 2, 1.9999, 2]  # at 3 lower by less than is known
+    (deep,) = rough_minima(lambda x: np.interp(x, axis, ripple), axis, flat=1e-3, xtol=1e-2)
+    assert deep.place[0] == pytest.approx(1, abs=1e-2)
 
 
 @pytest.mark.parametrize(("low", "points"), [(0.3, 12), (9.0, 17)])

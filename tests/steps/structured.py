@@ -1,9 +1,12 @@
 """Settings on structured inputs whose errors are known from two other programs.
 
-The numbers were computed before this library had the theory, by trapezoidal rules and by tensor
-grids of points in all directions, which agree to the digits printed; and they were simulated at
-d = 500 to 1200.
+The numbers, in ``structured.toml``, were computed before this library had the theory, by
+trapezoidal rules and by tensor grids of points in all directions, which agree to the digits
+printed; and they were simulated at d = 500 to 1200.
 """
+
+import tomllib
+from pathlib import Path
 
 import numpy as np
 
@@ -16,9 +19,7 @@ def along(function, *weights):
     """A target that is a function of one combination of the coordinates."""
     name = f"{function.__name__} of {weights}"
     return replica.MultiIndex(
-        lambda *z: function(sum(w * x for w, x in zip(weights, z, strict=True))),
-        len(weights),
-        name,
+        lambda *z: function(sum(w * x for w, x in zip(weights, z, strict=True))), len(weights), name
     )
 
 
@@ -54,54 +55,14 @@ SETTINGS = {
     10: (dict(student="relu", target="relu", alpha0=3, eta=2, noise=0.1,
               inputs=mixture([[0], [0]], [[9], [1]])), (2, 0.1, 0.5)),
 }  # fmt: skip
-# Test and training error of the sRF and of the network.
-ERRORS = {
-    1: ((0.82493940, 0.25741528), (0.82187548, 0.25770611)),
-    2: ((0.45968212, 0.24911515), (0.45545708, 0.25211188)),
-    3: ((0.45038756, 0.28973528), (0.43992594, 0.28756157)),
-    4: ((0.35004442, 0.10849414), (0.34821378, 0.10906738)),
-    5: ((1.60479816, 1.21928098), (1.58960153, 1.20977021)),
-    6: ((1.59784211, 0.41286018), (1.37705486, 0.39620997)),
-    7: ((0.70840299, 0.19874975), (0.72969298, 0.23153796)),
-    8: ((0.81867182, 0.20926058), (0.61509807, 0.20874747)),
-    9: ((1.46492227, 0.63826235), (1.42122195, 0.63858229)),
-    10: ((0.08492121, 0.09358002), (0.08537311, 0.09564991)),
-}
-# The spike on the coordinates and on the noise of the gradient, and the bulk variance.
-SPIKES = {
-    1: ((1.211411, 1.211411), 1.3900950),
-    2: ((0.7525353, 0.157066, 0.3608724), 0.7097572),
-    4: ((0.3624378, 0, 0.3309121, 0.8263475), 1.2623785),
-    6: ((0.9121269, -0.7344447, 3.3297621), 11.0892346),
-    9: ((0.6783902, 1.0175853, 4.4234476), 6.2012660),
-    10: ((2.5, 0.8411372), 2.4454527),
-}
-GAUSSIAN_ROWS = {
-    1: (0.82120982, 0.25741842),
-    5: (1.58037244, 1.20417026),
-    8: (0.61510621, 0.20874642),
-    10: (0.08531965, 0.09562471),
-}
-# Setting, steps of eta = 1 on alpha0 each, the network's errors, the sRF's test error.
-SEVERAL_STEPS = [
-    (1, [2, 2], (0.7300328, 0.2352236), 0.73076),
-    (1, [2, 2, 2], (0.7175754, 0.2249847), 0.71932),
-    (8, [1, 1], (0.4665031, 0.2697577), 0.46968),
-    (2, [2, 2], (0.4730052, 0.2039499), 0.42936),
-    (3, [2, 2], (0.5452697, 0.2242650), 0.27737),
-]
-# Setting, alpha0, eta, lam; share of wrong labels and training loss of the sRF and the network.
-LOGISTIC = [
-    (1, 2, 1, 0.05, (0.2115172, 0.2380045), (0.2115222, 0.2380269)),
-    (6, 2, 1, 0.1, (0.3516507, 0.4722368), (0.3390687, 0.4679327)),
-    (9, 3, 1.5, 0.05, (0.4283966, 0.5014398), (0.4281309, 0.5013049)),
-]
-# Setting, readouts, their shares, errors of the sRF.
-READOUTS = [
-    (2, [1.5, -0.5], [0.5, 0.5], (0.32063, 0.08888)),
-    (1, [-1, 0.5, 2], [0.3, 0.3, 0.4], (0.82988, 0.25787)),
-    (3, [1, 2], [0.6, 0.4], (0.49155, 0.27509)),
-]
+KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+ERRORS, SPIKES, GAUSSIAN_ROWS = (
+    {int(number): numbers for number, numbers in KNOWN[name].items()}
+    for name in ("errors", "spikes", "gaussian_rows")
+)
+SEVERAL_STEPS, LOGISTIC, READOUTS = (
+    KNOWN[name] for name in ("several_steps", "logistic", "readouts")
+)
 
 
 def setting(number, **changes):

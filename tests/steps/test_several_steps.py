@@ -14,11 +14,9 @@ from replica import (
     InvalidArgument,
     MultiIndex,
     SpikedRandomFeatures,
-    activation,
     after_each_step,
     solve,
 )
-from replica.steps.several_steps import slope_statistics
 from tests.problems import THREE
 
 
@@ -179,25 +177,6 @@ def test_even_target_and_infinite_batches_leave_no_spike():
     step = GradientStep(student="tanh", target="he2", steps=[(np.inf, 1), (np.inf, 1)])
     assert parameters(step) == [(0.0, pytest.approx(1.0, rel=1e-14), 0.0)] * 2
     assert step.srf(beta=1.0).r == 0
-
-
-@pytest.mark.parametrize("name", ["tanh", "relu", "gelu"])
-def test_slope_statistics(name):
-    """E sigma'' and Var sigma' against differences and a dense rule."""
-    student, s, c, h = activation(name), np.array([-1.3, 0.0, 0.4]), 0.8, 1e-4
-    m2, v1 = slope_statistics(student, s, c)
-
-    def mu1(shift):
-        return student.moments(shift, np.full(3, c)).first / np.sqrt(c)
-
-    # Differences of step h lose h^2 ~ 1e-8 to the third derivative.
-    np.testing.assert_allclose(m2, (mu1(s + h) - mu1(s - h)) / (2 * h), atol=1e-7)
-    z = np.linspace(-9, 9, 200_001)
-    w = np.exp(-(z**2) / 2)
-    slope = student.slope(s[:, None] + np.sqrt(c) * z)
-    power = slope**2 @ w / w.sum()
-    # relu' jumps between nodes 9e-5 apart.
-    np.testing.assert_allclose(v1, power - mu1(s) ** 2, atol=5e-5)
 
 
 # The problem object

@@ -262,11 +262,7 @@ def test_what_chance_makes_of_so_many_differences():
             [-3.4, -3.3],
             "those of the test error and those of the training error lie to one side each",
         ),
-        (
-            [-3.4, -3.4],
-            [0.1, 4.1],
-            "1 of their 4 differences is larger than chance makes them",
-        ),
+        ([-3.4, -3.4], [0.1, 4.1], "1 of their 4 differences is larger than chance makes them"),
     ],
 )
 def test_errors_on_one_side_are_not_called_agreement(z, train, said):

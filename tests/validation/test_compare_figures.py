@@ -23,7 +23,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     )
     ax, below = found.plot().figure.axes
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    name = "theory of the network" if which == "network" else SRF
+    name = NETWORK if which == "network" else SRF
     assert legend[:2] == [f"test error, {name}", f"training error, {name}"]
     assert legend[2:-2] == [*thin, LIMIT]
     assert legend[-2:] == [

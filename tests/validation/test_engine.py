@@ -19,6 +19,8 @@ import pytest
 from replica import SpikedRandomFeatures
 from solvers import executors
 from tests.cli.commands import validate
+from tests.places import ROOT
+from tests.processes import python
 from tests.validation.deaths import DieOnce, die
 from validation import simulate
 
@@ -33,9 +35,6 @@ LINE = (
 @pytest.fixture(scope="module")
 def reference():
     return simulate(MODEL, **OPTIONS)
-
-
-ROOT = str(Path(__file__).parents[2])
 
 
 def assert_same(found, reference):
@@ -127,12 +126,7 @@ def test_an_interrupted_pool_ends_in_silence(tmp_path):
     """Of Ctrl-C nothing is seen but what the caller says."""
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
-    ended = subprocess.run(
-        [sys.executable, script],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": ROOT},
-    )
+    ended = python(script)
     assert (ended.stderr, ended.returncode) == ("interrupted\n", 0)
 
 
@@ -192,25 +186,37 @@ def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
         assert path.stat().st_mtime_ns == written
 
 
+WRITING = """
+import os, resource, signal, validation.run.store as s
+from validation.cli import main
+w, done = s.write, []
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+def write(*a):
+    if len(done) == {count}: {fault}
+    w(*a); done.append(1)
+s.write = write
+main()
+"""
+
+
+def faulty(folder, fault, count):
+    """A simulation in which that happens before the next of ``count`` cells is written: its command
+    line, the process that has ended, and the cells that it has left."""
+    line = f"{LINE} --store {folder / 'store'} --out {folder / 'a.csv'}"
+    ended = python("-c", WRITING.format(fault=fault, count=count), *line.split())
+    return line, ended, cells(folder / "store")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("at", ["fsync", "replace"])
 def test_a_kill_while_writing(tmp_path, uninterrupted, at):
     """SIGKILL before the second cell is synced, or renamed: it is not there, and not half."""
-    store, out = tmp_path / "store", tmp_path / "a.csv"
-    code = (
-        "import os, signal, validation.run.store as s\nw, done = s.write, []\n"
-        "def write(*a):\n"
-        f"    if done: os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    w(*a); done.append(1)\n"
-        "s.write = write\n"
-        "from validation.cli import main; main()"
-    )
-    line = f"{LINE} --store {store} --out {out}"
-    killed = subprocess.run([sys.executable, "-c", code, *line.split()])
+    kill = f"os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+    line, killed, kept = faulty(tmp_path, kill, 1)
     assert killed.returncode == -signal.SIGKILL
-    assert len(cells(store)) == 1
+    assert len(kept) == 1
     assert validate(line) == 0
-    assert out.read_bytes() == uninterrupted["csv"]
+    assert (tmp_path / "a.csv").read_bytes() == uninterrupted["csv"]
 
 
 def children_of(pid):
@@ -234,7 +240,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     script = tmp_path / "sleeper.py"
     script.write_text(code)
     with subprocess.Popen(
-        [sys.executable, script], env=os.environ | {"PYTHONPATH": ROOT}
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": str(ROOT)}
     ) as process:
         deadline = time.monotonic() + 30
         while len(children_of(process.pid)) < 4 and time.monotonic() < deadline:
@@ -266,25 +272,13 @@ def test_shards_are_joined(tmp_path, uninterrupted, capsys):
 @pytest.mark.slow
 def test_a_full_disk_is_one_clear_line(tmp_path, uninterrupted):
     """The kernel refuses the third cell's bytes; the first two stay and are gone on from."""
-    store, out = tmp_path / "store", tmp_path / "a.csv"
-    code = (
-        "import resource, signal, sys\nimport validation.run.store as s\nw, done = s.write, []\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "def write(*a):\n"
-        "    if len(done) == 2: resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))\n"
-        "    w(*a); done.append(1)\n"
-        "s.write = write\n"
-        "from validation.cli import main; main()"
-    )
-    line = f"{LINE} --store {store} --out {out}"
-    full = subprocess.run(
-        [sys.executable, "-c", code, *line.split()], capture_output=True, text=True
-    )
+    store = tmp_path / "store"
+    line, full, kept = faulty(tmp_path, "resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))", 2)
     assert full.returncode == 2
     found, message = full.stderr.splitlines()
     assert "draws found" in found
     assert "could not be kept" in message
     assert str(store) in message
-    assert len(list(store.iterdir())) == len(cells(store)) == 2
+    assert len(list(store.iterdir())) == len(kept) == 2
     assert validate(line) == 0
-    assert out.read_bytes() == uninterrupted["csv"]
+    assert (tmp_path / "a.csv").read_bytes() == uninterrupted["csv"]

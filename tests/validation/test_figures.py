@@ -11,7 +11,7 @@ import pytest
 import replica
 from replica import GradientStep, solve
 from tests.cli.commands import validate
-from validation.figures import FIGURES, figure
+from validation.figures import figure
 from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
@@ -282,8 +282,3 @@ def test_what_is_simulated_is_kept(tmp_path):
         found.append((out.read_bytes(), [p.stat().st_mtime_ns for p in store.glob("*.json")]))
     assert found[0] == found[1]
     assert len(found[0][1]) == 1
-
-
-def test_every_figure_is_listed_with_its_seconds():
-    assert max(entry.seconds for entry in FIGURES.values()) <= 30
-    assert {f"cui/{i}" for i in range(1, 9)} < FIGURES.keys()

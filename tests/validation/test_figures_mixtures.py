@@ -1,12 +1,12 @@
 """The figures on mixtures and images as commands: data beside the picture, resumed after a kill."""
 
 import json
-import struct
 
 import numpy as np
 import pytest
 
 from tests.cli.commands import refusal, validate
+from tests.idx import idx
 from validation import mixtures as models
 from validation.figures import FIGURES, mixtures
 
@@ -20,9 +20,8 @@ def digits(tmp_path):
     labels = np.tile([0, 1, 5, 9], 10).astype(np.uint8)
     folder = tmp_path / "digits"
     folder.mkdir()
-    header = struct.pack(">2xBB3I", 8, 3, *pixels.shape)
-    (folder / "t-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
-    (folder / "t-labels-idx1-ubyte").write_bytes(struct.pack(">2xBBI", 8, 1, 40) + labels.tobytes())
+    (folder / "t-images-idx3-ubyte").write_bytes(idx(pixels))
+    (folder / "t-labels-idx1-ubyte").write_bytes(idx(labels))
     return folder
 
 

@@ -37,8 +37,7 @@ def with_fluctuation(point, monkeypatch):
     def field(responses, overlaps, owner=None):
         plain, square = field_at_nodes(responses, overlaps, owner), responses.table.offsets[0] ** 2
         return plain._replace(
-            response=plain.response + terms[0] * square,
-            variance=plain.variance + terms[1] * square,
+            response=plain.response + terms[0] * square, variance=plain.variance + terms[1] * square
         )
 
     for module in ("saddle_point.one_pass", "convex.equations"):

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from validation.mixtures import (
-    gradient_parts,
-    mixture,
-    predicted_slopes,
-    regression,
-)
+from validation.mixtures import gradient_parts, mixture, predicted_slopes, regression
 
 
 def task_of_exponent(s):

@@ -3,13 +3,13 @@ fitted Gaussians, and what has a theory."""
 
 import gzip
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replica import InvalidArgument
+from tests.idx import idx
 from validation.mixtures import image_task, images, in_theory, scaling, side_by_side
 from validation.mixtures.image_tasks import read_idx
 
@@ -18,12 +18,6 @@ needs_mnist = pytest.mark.skipif(
     not Path(MNIST, "t10k-images-idx3-ubyte.gz").is_file(),
     reason="REPLICA_MNIST does not name a folder with MNIST's test set",
 )
-
-
-def idx(array):
-    kind = {"uint8": 8, "int32": 12, "float64": 14}[array.dtype.name]
-    header = struct.pack(f">2xBB{array.ndim}I", kind, array.ndim, *array.shape)
-    return header + array.astype(array.dtype.newbyteorder(">")).tobytes()
 
 
 @pytest.fixture

@@ -36,8 +36,7 @@ def test_learned_function_of_a_simulated_network(dimension, seeds):
             {
                 "target": "classes:1,-1",
                 "inputs": replica.GaussianMixture(
-                    means=[[1.0, 0.0], [-1.0, 0.0]],
-                    covariances=[np.diag([0.0, 1.0]), np.eye(2)],
+                    means=[[1.0, 0.0], [-1.0, 0.0]], covariances=[np.diag([0.0, 1.0]), np.eye(2)]
                 ),
             },
             [1.0, 0.0],

@@ -21,11 +21,7 @@ from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    st.integers(1, 5),
-    st.integers(1, 4),
-    st.floats(-1, 1) | st.sampled_from([-1.0, 0.0, 1.0]),
-)
+@given(st.integers(1, 5), st.integers(1, 4), st.floats(-1, 1) | st.sampled_from([-1.0, 0.0, 1.0]))
 def test_alignment_is_met_exactly(components, spikes, alignment):
     if components > 2:  # possible between that many unit vectors
         alignment = max(alignment, -1 / (components - 1))

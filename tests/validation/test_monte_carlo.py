@@ -52,11 +52,7 @@ def test_draws_differ_between_dimensions():
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"lam": 0.1},
-        {"lam": np.geomspace(0.01, 1, 40)},
-        {"lam": 0.1, "simulated": "gaussian"},
-    ],
+    [{"lam": 0.1}, {"lam": np.geomspace(0.01, 1, 40)}, {"lam": 0.1, "simulated": "gaussian"}],
 )
 def test_memory_does_not_change_a_bit(options):
     """Features are kept, or made anew each time they are needed."""

@@ -1,0 +1,131 @@
+"""Arrays, classes and options that ``replica readout`` refuses, each in one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.commands import refusal, validate
+from tests.cli.test_readout import FEATURES, LAYER, POINTS, files, layer, sample
+
+__all__ = ["files"]  # the folder of its arrays
+
+
+def test_classes_that_are_none_of_the_labels_are_refused(files, capsys):
+    np.save("y.npy", np.arange(2000) % 3)
+    lines = "classes = [0, 1, 2.5]", "features = 'F.npy'", "labels = 'y.npy'"
+    (files / "a.toml").write_text("\n".join(lines))
+    assert "--classes must be names or whole numbers" in refusal(
+        capsys, "readout --config a.toml --samples 40 --lam 1"
+    )
+    np.save("y.npy", np.arange(2000) / 7)
+    assert refusal(capsys, f"readout {FEATURES} --classes all --samples 40 --lam 1") == (
+        "error: --classes must be left out of labels that are real numbers, got all"
+    )
+
+
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (100000, 100000), }"
+
+
+def bad_arrays():
+    """Files that hold no such array as is wanted."""
+    weights = layer()["weights"]
+    weights[3, 4] = np.nan
+    np.save("nan.npy", weights)
+    np.save("pickled.npy", np.array([{}, None], dtype=object), allow_pickle=True)
+    np.save("long.npy", 2 * layer()["directions"])
+    np.save("dependent.npy", np.repeat(layer()["directions"][:, None], 2, axis=1))
+    np.save("ids.npy", np.full(2000, np.nan))
+    np.save("gaps.npy", np.array(["a", None] * 1000).astype(str))
+    np.save("turned.npy", sample()["features"].T)
+    np.save("complex.npy", np.ones(2000, complex))
+    np.save("many.npy", np.arange(2000))
+    np.savez("empty.npz")
+    header = HUGE.ljust(117).encode() + b"\n"
+    head = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    Path("huge.npy").write_bytes(head + header)
+    Path("pickle.npy").write_bytes(b"\x80\x04N.")
+    Path("means.toml").write_text("means = [[1, 0], [1]]")
+    Path("other.toml").write_text("means = [[1, 0]]\nmean = 1")
+    Path("share.toml").write_text("means = [[1, 0]]\nfractions = [-1]")
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (LAYER.replace("W.npy", "huge.npy"), ["--weights", "at most 1 GiB", "(100000, 100000)"]),
+        (LAYER.replace("W.npy", "D.npy"), ["--weights", "2 axes", "(30,)"]),
+        (LAYER.replace("W.npy", "nan.npy"), ["--weights must be finite"]),
+        (LAYER.replace("W.npy", "pickled.npy"), ["--weights", "nothing pickled is read"]),
+        (LAYER.replace("W.npy", "pickle.npy"), ["--weights", "a whole NPY file"]),
+        (LAYER.replace("W.npy", "none.npy"), ["--weights", "No such file"]),
+        (LAYER.replace("W.npy", "a\0.npy"), ["--weights", "null"]),
+        (LAYER.replace("W.npy", "W.mat"), ["--weights", "FILE.npz:NAME", "W.mat"]),
+        (LAYER.replace("W.npy", "net.ckpt:a.b"), ["FILE.npy, which this writes: python3 -c",
+                                                  'True)["state_dict"]', '["a.b"]']),
+        (LAYER.replace("W.npy", "net.npz"), ["--weights must be net.npz:NAME of one of its arrays",
+                                             "fc1.weight, fc1.bias"]),
+        (LAYER.replace("W.npy", "empty.npz"), ["--weights must be a file with an array in it"]),
+        (LAYER.replace("W.npy", "net.npz:fc2"), ["--weights", "fc1.weight, fc1.bias", "fc2"]),
+        (LAYER.replace("tanh", "sign"), ["--student must be continuous"]),
+        (LAYER.replace("D.npy", "long.npy"), ["--directions must be unit vectors"]),
+        (LAYER.replace("D.npy", "dependent.npy").replace("sin", "z1*z2"),
+         ["--directions must be unit vectors that are orthogonal"]),
+        (LAYER.replace("D.npy", "y.npy"), ["--directions must be of shape (30, 1)"]),
+        (LAYER.partition(" --directions")[0], ["--directions must be given"]),
+        (f"{LAYER} --bias D.npy", ["--bias", "of shape (20,), or a number"]),
+        (f"{LAYER} --bias 1,2", ["--bias", "of shape (20,), or a number"]),
+        (f"{LAYER} --noise 0,1", ["--noise", "single"]),
+        (f"{LAYER} --alpha 1", ["--alpha must be left out with --samples"]),
+        (f"{LAYER} --labels y.npy", ["--labels must be left out with --weights"]),
+        (f"{LAYER} --features F.npy", ["must be left out with --features"]),
+        (f"{LAYER} --inputs means.toml", ["--inputs", "whose means are numbers"]),
+        (f"{LAYER} --inputs other.toml", ["--inputs", "without mean"]),
+        (f"{LAYER} --inputs share.toml", ["--inputs", "whose fractions are"]),
+        (f"{LAYER} --inputs none.toml", ["--inputs", "a readable TOML file"]),
+        (FEATURES.replace("y.npy", "D.npy"), ["--labels", "2000 rows"]),
+        (f"{FEATURES} --strata ids.npy", ["leave out rows without strata"]),
+        (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text",
+                                                    "none of them None or NaN, astype(str)"]),
+        (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without labels", "--classes all",
+                                                 "None in row 1, the first of 1000 such"]),
+        (FEATURES.replace("y.npy", "y.csv"), ["dtype=str reads names"]),
+        (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
+                                                   "take features.T"]),
+        (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),
+        (FEATURES.replace("y.npy", "many.npy"), ["--labels must be of at most 20", "2000 names",
+                                                  "(--classes all says that these are classes"]),
+        (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
+        (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
+        (f"{FEATURES} --time-limit -1", ["--time-limit"]),
+        ("--student tanh", ["--weights must be given, or --features"]),
+        ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
+    ],
+)  # fmt: skip
+def test_bad_files_are_one_line(line, parts, capsys):
+    bad_arrays()
+    message = refusal(capsys, f"readout {line} {POINTS}")
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("", "--samples must be given"),
+        ("--alpha 1 --samples 40", "--alpha must be left out with --samples"),
+        ("--samples 40 --dimension 30", "--dimension must be left out"),
+        ("--samples 40 --ladder 30,40", "--ladder must be left out"),
+        ("--samples 40 --theory srf", "--theory must be left out"),
+    ],
+)
+def test_options_that_do_not_fit_a_comparison(line, part, capsys):
+    assert part in refusal(capsys, f"compare {LAYER} --lam 1 {line}", validate)
+
+
+def test_a_name_without_its_file_is_asked_for(capsys):
+    np.savez("net.npz", W=np.eye(3), b=np.zeros(3))
+    np.save("D.npy", np.eye(3)[0])
+    line = "readout --weights net.npz:W --student relu --target sin --directions D.npy --lam 1"
+    told = refusal(capsys, f"{line} --samples 9 --bias b")
+    assert "--bias must be FILE or FILE:NAME, such as net.npz:b, got b" in told
