@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 
 import typer
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, install
 
 OPEN: set[str] = set()  # sessions that have a socket: a page each
 ALONE = Lock()  # held while one of them simulates
@@ -85,7 +85,7 @@ def explore(
         import marimo
         import uvicorn
     except ModuleNotFoundError:
-        extra = "installed with its extra: pip install 'replica-srf[explore]'"
+        extra = f"installed with its extra: {install('explore')}"
         raise InvalidArgument("the explorer", None, extra) from None
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -253,7 +253,7 @@ def label_kinds(
     """
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        words, style = [in_words(kind), drawn], {"linestyle": STYLES.get(kind, "-")}
+        words, style = [in_words(kind), drawn], dict[str, Any](linestyle=STYLES.get(kind, "-"))
         if drawn and is_narrow(ax):
             words = [drawn if kind == kinds[0] else in_words(kind)]
             style |= (markers or {}).get(kind, {})

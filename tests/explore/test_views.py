@@ -253,7 +253,8 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        "error: the explorer must be installed with its extra: pip install 'replica-srf[explore]'"
+        "error: the explorer must be installed with its extra: "
+        "python3 -m pip install '.[explore]' in the clone"
     ]
 
 
