@@ -22,13 +22,15 @@ with app.setup:
         VIEWS,
         SimulatedCurve,
         curve_view,
+        in_turn,
         picture,
         point,
         simulate,
         simulation_command,
     )
 
-    curve_view(DEFAULTS | {"alpha": "1"})  # what is loaded or compiled once is not timed later
+    # what is loaded or compiled once is not timed later
+    in_turn(curve_view, DEFAULTS | {"alpha": "1"})
 
     MENUS = {
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "silu", "sin", "linear"],
@@ -166,13 +168,14 @@ def _(button, dots, keep, kept, last, refused, state):
     _narrow = {"width": "100%", "max-width": "46rem"}
     view, _sentences = None, [refused]
     try:
-        _point = point(state)
+        _point = in_turn(point, state)
         if keep.value:
             kept["state"] = dict(state)
         if _curve:
-            view = curve_view(state, dots.get(simulation_command(state)), kept.get("state"))
+            _dots = dots.get(simulation_command(state))
+            view = in_turn(curve_view, state, _dots, kept.get("state"))
         else:
-            view = VIEWS[state["view"]](state)
+            view = in_turn(VIEWS[state["view"]], state)
         _sentences.append(view.note)
         _parts = [mo.md(f"**{headline(_point)}**")]
         if view.figure:

@@ -26,7 +26,8 @@ from ..plotting import (
     plot_learned,
     plot_spectrum,
 )
-from .computed import bounds, bounds_over, curve, over_rates, point, spectrum
+from ..plotting import picture as picture_of
+from .computed import bounds, bounds_over, curve, in_turn, over_rates, point, spectrum
 from .simulation import SIMULATION, SimulatedCurve
 from .texts import (
     State,
@@ -42,6 +43,11 @@ from .texts import (
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
+
+
+def picture(figure: Any, kind: str) -> bytes:
+    """A figure as a file, drawn in turn."""
+    return in_turn(picture_of, figure, kind)
 
 
 class View(NamedTuple):
