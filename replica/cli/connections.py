@@ -25,7 +25,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Go on waiting where this is a part of a request; stop where it is whole."""
         super().data_received(data)
-        if self.conn.their_state in (IDLE, SEND_BODY):
+        http = self.transport.get_protocol() is self  # and no socket by now
+        if http and self.conn.their_state in (IDLE, SEND_BODY):
             self.await_request()
         else:
             self.stop_waiting()

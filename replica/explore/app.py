@@ -41,7 +41,8 @@ with app.setup:
             "square", "huber:0.5", "absolute", "quantile:0.9", "logistic", "hinge", "squared_hinge",
         ],
     }  # fmt: skip
-    WRAPPED = "<style>pre { white-space: pre-wrap !important; }</style>"  # long lines of code
+    # long lines of code
+    WRAPPED = "<style>pre { white-space: pre-wrap !important; overflow-wrap: anywhere; }</style>"
     SLIDERS = {  # start, stop, step
         "eta": (0.0, 10.0, 0.1),
         "beta": (0.1, 5.0, 0.1),
@@ -184,7 +185,7 @@ def _(button, dots, keep, kept, last, refused, state):
                 _saves.append(mo.download(view.table, "replica.csv", label="CSV"))
             _parts += [
                 mo.image(embedded(view.figure), alt=f"the {state['view']}", style=_narrow),
-                mo.hstack([*[button, keep] * _curve, *_saves], justify="start"),
+                mo.hstack([*[button, keep] * _curve, *_saves], justify="start", wrap=True),
             ]
         last["parts"] = _parts
     except REFUSALS as _error:
