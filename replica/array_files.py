@@ -23,7 +23,7 @@ import numpy as np
 from solvers.results import Array
 
 from .documents import open_regular
-from .errors import InvalidArgument
+from .errors import InvalidArgument, install
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
@@ -117,7 +117,7 @@ class Source(NamedTuple):
         except ImportError:
             raise self.fault(
                 f"a file FILE.npy or FILE.npz where {package} is not installed "
-                "(python3 -m pip install 'replica-srf[weights]')"
+                f"({install('weights')})"
             ) from None
 
     def numbers(self, array: Any) -> Array:

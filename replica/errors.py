@@ -24,6 +24,15 @@ ELSEWHERE = {
 }
 
 
+def install(extra: str) -> str:
+    """The command that installs an extra of this library, which no index of packages has.
+
+    >>> install("explore")
+    "python3 -m pip install '.[explore]' in the clone"
+    """
+    return f"python3 -m pip install '.[{extra}]' in the clone"
+
+
 def shorten(text: str, most: int = 200) -> str:
     """``text``, or its beginning and its end where it has more than ``most`` characters."""
     if len(text) <= most:

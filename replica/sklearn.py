@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .errors import InvalidArgument, install
+
 try:
     from sklearn.base import BaseEstimator
     from sklearn.exceptions import ConvergenceWarning
@@ -15,12 +17,10 @@ try:
     from sklearn.svm import SVC, LinearSVC
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    need = "replica.sklearn needs scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
-    raise ImportError(need) from None
+    raise ImportError(f"replica.sklearn needs scikit-learn: {install('sklearn')}") from None
 
 from solvers.results import ConvergenceError
 
-from .errors import InvalidArgument
 from .given import FEWEST_OF_STRATUM, FeatureSample
 from .observables import (
     UNCENTRED,

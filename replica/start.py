@@ -8,6 +8,7 @@ this one; and a command that is interrupted while it is still being loaded has n
 import atexit
 import gc
 import os
+import signal
 import sys
 import warnings
 from importlib.util import find_spec
@@ -58,11 +59,16 @@ def end_quietly() -> None:
     """Let Ctrl-C, and what a package finds wrong with its environment, end a command in one line
     while its imports are running; afterwards ``cli.run`` sees to that.  A script or a notebook that
     imports the library keeps its traceback, and so does a command with REPLICA_TRACEBACK set."""
-    before = sys.excepthook
+    before, interrupts = sys.excepthook, list[int]()
+
+    def interrupt(number: int, frame: Any) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            print("error: interrupted while starting", file=sys.stderr)
+        if interrupts:  # which compiled modules that are loading make errors of their own
+            print("error: interrupted while starting", file=sys.stderr, flush=True)
+            os._exit(130)
         elif trace is None or "REPLICA_TRACEBACK" in os.environ:
             before(kind, error, trace)
         else:
@@ -71,6 +77,8 @@ def end_quietly() -> None:
             where = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
             print(f"error: could not start: {kind.__name__}: {error} ({where})", file=sys.stderr)
 
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
     sys.excepthook = hook
 
 

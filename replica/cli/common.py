@@ -105,11 +105,12 @@ def command(
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
         option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
         option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
-        option("size", Any, None, "Inches of a figure for a paper, 3.4x2.6: no title.", **SIZE),
+        option("size", Any, None, "Inches of the figure, 6x4; below 5 wide no title.", **SIZE),
+        option("style", str | None, None, "paper: a figure of 3.4x2.6 inches, without a title."),
         option("json", bool, False, "Print the JSON document and nothing else."),
         option("wide", bool, False, "Show the whole table, all its columns and rows."),
     ]
-    lacks = {"plot": not drawn, "size": not drawn, "wide": not tabular}
+    lacks = {"plot": not drawn, "size": not drawn, "style": not drawn, "wide": not tabular}
     last = [one for one in files_and_forms if not lacks.get(one.name)]
 
     def decorate(function: Command) -> Callable[..., None]:
@@ -117,7 +118,7 @@ def command(
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
             options = as_typed({name: value for name, value in typed.items() if value is not None})
-            of_output = "out", "plot", "json", "wide", "size"
+            of_output = "out", "plot", "json", "wide", "size", "style"
             output = Output(*(given.pop(name, None) for name in of_output))
             if config is not None:
                 options = read_config(config, allow_import=allow_import) | options

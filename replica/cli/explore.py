@@ -3,6 +3,9 @@
 Only its own pages reach it, opened by their address with its token.
 """
 
+import asyncio
+import ctypes
+import gc
 import os
 import secrets
 import socket
@@ -15,10 +18,11 @@ from urllib.parse import parse_qs
 
 import typer
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, install
 
 OPEN: set[str] = set()  # sessions that have a socket: a page each
 ALONE = Lock()  # held while one of them simulates
+KEPT = 60  # seconds that a closed page can be opened again as it was
 
 
 class Guard:
@@ -42,6 +46,7 @@ class Guard:
                 await self.app(scope, receive, send)
             finally:
                 OPEN.discard(session)
+                asyncio.get_running_loop().call_later(KEPT + 5, release_memory)
         else:
             await self.app(scope, receive, send)
 
@@ -50,6 +55,13 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, origin = headers.get(b"host"), headers.get(b"origin")
         return host in self.hosts and (origin is None or origin in self.origins)
+
+
+def release_memory() -> None:
+    """Give back to the system what closed pages used, which the C library of Linux would keep."""
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # on other systems
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 async def refuse(scope: Any, receive: Any, send: Any) -> None:
@@ -84,8 +96,10 @@ def explore(
     try:
         import marimo
         import uvicorn
+
+        from .connections import Connection
     except ModuleNotFoundError:
-        extra = "installed with its extra: pip install 'replica-srf[explore]'"
+        extra = f"installed with its extra: {install('explore')}"
         raise InvalidArgument("the explorer", None, extra) from None
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -101,10 +115,13 @@ def explore(
     if not no_browser:
         webbrowser.open(address)
     notebook = str(Path(__file__).parents[1] / "explore" / "app.py")
-    page = marimo.create_asgi_app(quiet=True, token=token).with_app(path="/", root=notebook).build()
+    pages = marimo.create_asgi_app(quiet=True, token=token, session_ttl=KEPT)
+    page = pages.with_app(path="/", root=notebook).build()
     guarded = Guard(page, {f"{name}:{port}" for name in ("127.0.0.1", "localhost")})
     # open pages get a second when the command ends
-    settings = uvicorn.Config(guarded, log_level="critical", timeout_graceful_shutdown=1)
+    settings = uvicorn.Config(
+        guarded, http=Connection, log_level="critical", timeout_graceful_shutdown=1
+    )
     with suppress(KeyboardInterrupt):  # which is how it ends
         uvicorn.Server(settings).run(sockets=[listening])
     OPEN.clear()  # which ends a simulation

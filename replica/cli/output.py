@@ -42,7 +42,7 @@ ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 class Output:
     """Destination of a result: the files --out and --plot, or JSON on standard output.
 
-    A table may be ``wide``; a figure of a given ``size`` in inches has no title.
+    A table may be ``wide``; a figure has a ``size`` in inches and the ``style`` of that name.
     """
 
     out: Path | None = None
@@ -50,13 +50,14 @@ class Output:
     as_json: bool = False
     wide: bool = False
     size: tuple[float, float] | None = None
+    style: str | None = None
 
     def check(self, tables: Sequence[str], read: Iterable[str | Path] = ()) -> None:
         """Refuse unusable files and figures before anything is computed.
 
         A file that is ``read``, or named by both options, also through links, is refused, too.
         """
-        with style(size=self.size):
+        with style(self.style, size=self.size):
             if self.plot is not None:
                 check_latex()
         # what cannot be a name is refused where it is read
@@ -98,7 +99,7 @@ class Output:
             save(self.out, content)
         try:
             if self.plot is not None and figure is not None:
-                with style(title=self.size is None, size=self.size):
+                with style(self.style, size=self.size):
                     save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
         finally:  # what cannot be drawn is known
             if self.as_json:

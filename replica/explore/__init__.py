@@ -4,8 +4,7 @@
 what a state of its controls means, and ``views`` what is shown of it.
 """
 
-from ..plotting import picture
-from .computed import point
+from .computed import in_turn, point
 from .simulation import SimulatedCurve, simulate, simulation_command
 from .texts import DEFAULTS, State
-from .views import REFUSALS, VIEWS, curve_view
+from .views import REFUSALS, VIEWS, curve_view, picture

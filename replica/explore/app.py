@@ -22,13 +22,15 @@ with app.setup:
         VIEWS,
         SimulatedCurve,
         curve_view,
+        in_turn,
         picture,
         point,
         simulate,
         simulation_command,
     )
 
-    curve_view(DEFAULTS | {"alpha": "1"})  # what is loaded or compiled once is not timed later
+    # what is loaded or compiled once is not timed later
+    in_turn(curve_view, DEFAULTS | {"alpha": "1"})
 
     MENUS = {
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "silu", "sin", "linear"],
@@ -39,7 +41,8 @@ with app.setup:
             "square", "huber:0.5", "absolute", "quantile:0.9", "logistic", "hinge", "squared_hinge",
         ],
     }  # fmt: skip
-    WRAPPED = "<style>pre { white-space: pre-wrap !important; }</style>"  # long lines of code
+    # long lines of code
+    WRAPPED = "<style>pre { white-space: pre-wrap !important; overflow-wrap: anywhere; }</style>"
     SLIDERS = {  # start, stop, step
         "eta": (0.0, 10.0, 0.1),
         "beta": (0.1, 5.0, 0.1),
@@ -166,13 +169,14 @@ def _(button, dots, keep, kept, last, refused, state):
     _narrow = {"width": "100%", "max-width": "46rem"}
     view, _sentences = None, [refused]
     try:
-        _point = point(state)
+        _point = in_turn(point, state)
         if keep.value:
             kept["state"] = dict(state)
         if _curve:
-            view = curve_view(state, dots.get(simulation_command(state)), kept.get("state"))
+            _dots = dots.get(simulation_command(state))
+            view = in_turn(curve_view, state, _dots, kept.get("state"))
         else:
-            view = VIEWS[state["view"]](state)
+            view = in_turn(VIEWS[state["view"]], state)
         _sentences.append(view.note)
         _parts = [mo.md(f"**{headline(_point)}**")]
         if view.figure:
@@ -181,7 +185,7 @@ def _(button, dots, keep, kept, last, refused, state):
                 _saves.append(mo.download(view.table, "replica.csv", label="CSV"))
             _parts += [
                 mo.image(embedded(view.figure), alt=f"the {state['view']}", style=_narrow),
-                mo.hstack([*[button, keep] * _curve, *_saves], justify="start"),
+                mo.hstack([*[button, keep] * _curve, *_saves], justify="start", wrap=True),
             ]
         last["parts"] = _parts
     except REFUSALS as _error:

@@ -4,9 +4,10 @@ A slider that changes none of them costs a drawing.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from time import thread_time
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -22,10 +23,17 @@ from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from .texts import State, number_of, request_of
 
+P = ParamSpec("P")
 T = TypeVar("T")
+ONE_THREAD = ThreadPoolExecutor(1)  # matplotlib opens fonts anew in every thread, and keeps them
 DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
 MAP = 6.0  # times as long, for a map
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
+
+
+def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Result of a function, called in the one thread of all pages, after calls of other pages."""
+    return ONE_THREAD.submit(function, *args, **kwargs).result()
 
 
 def point(state: State) -> Solution:

@@ -67,6 +67,18 @@ def grid_code(text: str) -> str:
     return f"np.{'geomspace' if log else 'linspace'}({float(start)}, {float(stop)}, {int(count)})"
 
 
+def coarse(text: str, most: int) -> str:
+    """A grid as typed, of ``most`` values where it has a count of more.
+
+    >>> coarse("0.1:4:40", 24), coarse("1:10:3:log", 24), coarse("1,2", 24)
+    ('0.1:4:24', '1:10:3:log', '1,2')
+    """
+    if ":" not in text:
+        return text
+    start, stop, count, *log = text.split(":")
+    return ":".join([start, stop, str(min(int(count), most)), *log])
+
+
 def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
     """A program that makes the model of a state, runs the lines, and saves a picture of what they
     have ``drawn``: of a curve, or of what draws itself."""

@@ -26,10 +26,12 @@ from ..plotting import (
     plot_learned,
     plot_spectrum,
 )
-from .computed import bounds, bounds_over, curve, over_rates, point, spectrum
+from ..plotting import picture as picture_of
+from .computed import bounds, bounds_over, curve, in_turn, over_rates, point, spectrum
 from .simulation import SIMULATION, SimulatedCurve
 from .texts import (
     State,
+    coarse,
     command,
     grid_code,
     loss_code,
@@ -42,6 +44,12 @@ from .texts import (
 
 # What a state may be answered with in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
+SIDE = 24  # values of a map along each axis
+
+
+def picture(figure: Any, kind: str) -> bytes:
+    """A figure as a file, drawn in turn."""
+    return in_turn(picture_of, figure, kind)
 
 
 class View(NamedTuple):
@@ -112,7 +120,7 @@ def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> st
 def map_view(state: State) -> View:
     """The error over rates of the step and samples of the readout: a phase diagram."""
     request, lam = request_of(state), number_of(state, "lam")
-    spans = {"eta": "0.1:20:24:log", "alpha": "0.1:10:24:log"}
+    spans = {"eta": f"0.1:20:{SIDE}:log", "alpha": coarse(state["alpha"], SIDE)}
     rates, grid = (tuple(parse_grid(name, text).tolist()) for name, text in spans.items())
     found = over_rates(request.single_model(), rates, grid, lam, request.loss)
     eta, alpha = (grid_code(text) for text in spans.values())

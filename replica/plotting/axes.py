@@ -18,7 +18,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .names import settings, visible
-from .styles import COLOURS, current, hue
+from .styles import COLOURS, COLUMN, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,9 +46,25 @@ def picture(figure: "Figure", kind: str) -> bytes:
     import matplotlib
 
     content = io.BytesIO()
+    if kind == "eps":
+        mix_with_white(figure)
     with matplotlib.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
+
+
+def mix_with_white(figure: "Figure") -> None:
+    """Give what is transparent the colour that it has on white: EPS files have no transparency."""
+    from matplotlib.colors import to_rgba_array
+
+    for artist in figure.findobj():
+        drawn: Any = artist
+        name = "facecolor" if hasattr(drawn, "get_facecolor") else "color"
+        if hasattr(drawn, f"get_{name}"):
+            found = to_rgba_array(getattr(drawn, f"get_{name}")(), drawn.get_alpha())
+            if len(found) == 1 and 0 < (share := found[0, 3]) < 1:
+                getattr(drawn, f"set_{name}")(tuple(1 - share * (1 - found[0, :3])))
+                drawn.set_alpha(None)
 
 
 def check_latex() -> None:
@@ -101,7 +117,8 @@ def colours(values: Sequence[Any]) -> list[str]:
 
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
     """Simulated means (N,) at ``x`` with two standard errors; returns what is drawn."""
-    default: dict[str, Any] = {"fmt": "o", "markersize": 4, "capsize": 2, "zorder": 3}
+    default: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
+    default |= {"capsize": 2, "zorder": 3}
     return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
 
 
@@ -112,6 +129,11 @@ def is_logarithmic(x: Array) -> bool:
         return False
     uneven = [np.ptp(steps) / steps.mean() for steps in (np.diff(np.log(x)), np.diff(x))]
     return bool(uneven[0] <= uneven[1])
+
+
+def is_narrow(ax: "Axes") -> bool:
+    """True in a figure for a column of a paper."""
+    return bool(ax.get_figure(root=True).get_figwidth() < COLUMN)  # type: ignore[union-attr]
 
 
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:

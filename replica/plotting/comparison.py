@@ -15,6 +15,7 @@ from .axes import (
     axes,
     draw_points,
     from_zero,
+    is_narrow,
     nudged,
     panel_below,
     set_scale,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MARKERS: dict[str, dict[str, Any]] = {"train_error": {"fmt": "s", "markerfacecolor": "white"}}
+MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "white"}}
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
@@ -114,12 +115,13 @@ def plot_comparison(
     if below is not None:
         _draw_differences(below, points, abscissa, lines, kinds)
     if theories:
-        label_kinds(ax, lines, kinds, next(iter(theories)))
+        label_kinds(ax, lines, kinds, next(iter(theories)), MARKERS)
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
-    for kind in kinds:
-        label = f"{in_words(kind)}, {simulated} (±{BARS} s.e.)"
+    alone = theories and is_narrow(ax)  # other points are beside their lines
+    for kind in kinds[:1] if alone else kinds:
+        label = f"{'' if alone else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
     finish_lines(ax, points, lines, abscissa, kinds, [below] if below is not None else [])
     if below is not None:
@@ -136,8 +138,8 @@ def _draw_differences(
     for i, (line, kind) in enumerate(sets):
         at = points.sel(line.at)
         x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
-        style = {"fmt": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
-        ax.plot(x, at[f"{kind}_z"].values, style.pop("fmt"), **style)
+        style = {"marker": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
+        ax.plot(x, at[f"{kind}_z"].values, linestyle="none", **style)
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     reach = 1.2 * np.abs(ax.dataLim.intervaly).max()

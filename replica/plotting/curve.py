@@ -1,6 +1,6 @@
 """The figure of errors along a parameter: a line for every combination of the others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +18,7 @@ from .axes import (
     finish,
     from_zero,
     is_logarithmic,
+    is_narrow,
     set_scale,
     smooth,
 )
@@ -114,10 +115,10 @@ def plot_curve(
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
             (at, low), (_, high) = (smooth(x, middle + side * stderr) for side in (-1, 1))
-            ax.fill_between(at, low, high, color=_light(line.colour), alpha=0.4, linewidth=0)
+            ax.fill_between(at, low, high, color=line.colour, alpha=0.2, linewidth=0)
     if f"{name}_stderr" in curve:
-        shade = _light(lines[0].colour if len(lines) == 1 else "0.3")
-        style: dict[str, Any] = {"color": shade, "alpha": 0.4, "linewidth": 0, "label": OF_ROWS}
+        shade = lines[0].colour if len(lines) == 1 else "0.3"
+        style: dict[str, Any] = {"color": shade, "alpha": 0.2, "linewidth": 0, "label": OF_ROWS}
         ax.fill_between(x[:1], np.nan, np.nan, **style)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
@@ -142,13 +143,6 @@ def draw_line(
     style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
     points = curve[abscissa].values, curve[kind].sel(line.at).values
     ax.plot(*(smooth(*points) if "samples" in curve.coords else points), **style)
-
-
-def _light(colour: Any) -> Any:
-    """The colour at half of its strength: EPS files, without transparency, show it as it is."""
-    from matplotlib.colors import to_rgb
-
-    return tuple((1 + np.array(to_rgb(colour))) / 2)
 
 
 def _draw_measured(
@@ -245,12 +239,25 @@ def in_words(kind: str) -> str:
     return ERROR_LABELS[kind].partition(" $")[0]
 
 
-def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
-    """Label the line style of each error in the legend, with the name of what is ``drawn``."""
+def label_kinds(
+    ax: "Axes",
+    lines: Sequence[Line],
+    kinds: Sequence[str],
+    drawn: str = "",
+    markers: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Label the line style of each error in the legend, with the name of what is ``drawn``.
+
+    A narrow legend has what is drawn of the first error, and other errors by their names alone,
+    with the ``markers`` of their points.
+    """
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        label = ", ".join(filter(None, [in_words(kind), drawn]))
-        ax.plot([], [], color=colour, linestyle=STYLES.get(kind, "-"), label=label)
+        words, style = [in_words(kind), drawn], dict[str, Any](linestyle=STYLES.get(kind, "-"))
+        if drawn and is_narrow(ax):
+            words = [drawn if kind == kinds[0] else in_words(kind)]
+            style |= (markers or {}).get(kind, {})
+        ax.plot([], [], color=colour, label=", ".join(filter(None, words)), **style)
 
 
 def finish_lines(

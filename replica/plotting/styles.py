@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 COLOURS = (
     "#0072B2", "#E69F00", "#882255", "#56B4E9", "#8C510A", "#332288", "#999999", "#000000",
 )  # fmt: skip
-COLUMN = 5.0  # inches: narrower figures are for a column of a paper
+COLUMN = 5.0  # inches: narrower figures are for a column of a paper, without a title
 SMALL_PRINT: Any = {"font.size": 8, "lines.linewidth": 1.2, "lines.markersize": 4}
 INCHES = 1.0, 100.0  # the smallest and the largest side of a figure
 
@@ -49,12 +49,12 @@ def style(
     name : {"paper"}, optional
         Figures for a column of a paper: without a title and of 3.4 x 2.6 inches, unless said.
     title : bool
-        Whether figures have a title of their settings.
+        Whether figures have a title of their settings, as they have at 5 inches or more.
     colours : bool
         Whether they have the library's colours, or those of matplotlib and your style sheet.
     size : (float, float), optional
-        Width and height of new figures in inches, 6 x 4 unless given.  Their font is of 8 points
-        where they are narrower than 5 inches.
+        Width and height of new figures in inches, 6 x 4 unless given.  Where they are narrower than
+        5 inches, their font is of 8 points.
 
     Raises
     ------
@@ -75,22 +75,20 @@ def style(
     [3.4, 2.6]
     """
     if name not in (None, "paper"):
-        raise InvalidArgument("name", name, "paper, or left out")
+        raise InvalidArgument("style", name, "paper, or left out")
     usual = PAPER if name else USUAL
-    chosen = Style(
-        usual.title if title is None else title, colours, usual.size if size is None else size
-    )
-    for option in ("title", "colours"):
-        if not isinstance(value := getattr(chosen, option), bool):
-            raise InvalidArgument(option, value, "True or False")
     try:
-        width, height = (float(side) for side in chosen.size)
+        width, height = (float(side) for side in (usual.size if size is None else size))
         if not all(INCHES[0] <= side <= INCHES[1] for side in (width, height)):  # NaN too
             raise ValueError
     except (TypeError, ValueError):
         allowed = "width and height in inches, from {:g} to {:g}".format(*INCHES)
         raise InvalidArgument("size", size, allowed) from None
-    token = _style.set(chosen._replace(size=(width, height)))
+    title = usual.title and width >= COLUMN if title is None else title
+    for option, value in (("title", title), ("colours", colours)):
+        if not isinstance(value, bool):
+            raise InvalidArgument(option, value, "True or False")
+    token = _style.set(Style(title, colours, (width, height)))
     try:
         if width >= COLUMN:
             yield

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, install
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
@@ -102,7 +102,7 @@ def check_device(device: str) -> str:
 
         torch.empty(1, device=device)
     except ImportError:
-        allowed = "cpu where torch is not installed (pip install 'replica-srf[gpu]')"
+        allowed = f"cpu where torch is not installed ({install('gpu')})"
         raise InvalidArgument("device", device, allowed) from None
     except (RuntimeError, AssertionError) as error:
         allowed = f"cpu or a device that torch has ({str(error).splitlines()[0]})"

@@ -137,7 +137,7 @@ def test_a_package_that_lacks_is_named(package, monkeypatch, capsys):
     Path(f"net.{package}").touch()
     message = refusal(capsys, f"readout {LAYER.replace('W.npy', f'net.{package}')} {POINTS}")
     assert f"where {package} is not installed" in message
-    assert "pip install 'replica-srf[weights]'" in message
+    assert "pip install '.[weights]' in the clone" in message
 
 
 def run_what_it_says(message):

@@ -4,16 +4,18 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import fields
 from importlib import import_module
 from inspect import getdoc, signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import parse_request, progress
+from replica.cli import output, parse_request, progress
 from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
@@ -142,6 +144,22 @@ def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     assert len(lines) == 2
     for line in lines:
         assert theory(line.strip().removeprefix("replica ")) == 0, line
+
+
+@pytest.mark.parametrize("asked", ["--samples 20,40,80", "--reach .2"])
+def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
+    """Of 20 000 rows a grid takes a minute: every point is told."""
+    told = []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(output, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("F.npy", rng.standard_normal((120, 4)) + np.arange(120)[:, None] % 2)
+    np.save("y.npy", np.arange(120) % 2)
+    assert theory(f"readout --features F.npy --labels y.npy --lam .1 {asked}") in (0, 1)
+    total = told[0][1]
+    assert told == [(done, total) for done in range(1, total + 1)]
+    assert total > 2
 
 
 def test_progress_in_a_log_is_a_line_a_minute(monkeypatch, capsys):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -198,6 +199,44 @@ def test_an_interrupt_ends_it_quietly():
             out, err = process.communicate(timeout=20)
         assert (process.returncode, out, err) == (0, "", "")
         assert time.monotonic() - start < 10  # with a page open, which is not waited for
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are counted in /proc")
+def test_pages_share_what_they_have_open():
+    """Fonts: matplotlib has them open once in every thread that draws, of which every page is one;
+    pages that were closed had left theirs."""
+
+    def fonts(process):
+        files = Path(f"/proc/{process.pid}/fd").iterdir()
+        return sum(one.endswith(".ttf") for one in map(os.path.realpath, files))
+
+    counts = []
+    with explorer() as (address, process):
+        for _ in range(2):
+            with open_page(address) as page:
+                load(page)
+                page.wait(f"{ALL}.some(e => e.alt == 'the learning curve' && e.naturalWidth)")
+                counts.append(fonts(process))
+    assert 0 < counts[0] == counts[1]
+
+
+def test_buttons_fit_a_phone(opened):
+    """No text leaves its button, and no button the window."""
+    page = opened()
+    page.size(390, 844)
+    load(page)
+    page.wait(f"{button('simulate networks')} != null")
+    frames = "['BUTTON', 'A'].includes(e.tagName) && e.offsetHeight && e.role != 'tab'"
+    boxes = page.run(
+        f"{ALL}.filter(e => {frames} && /simulate|keep|PNG|SVG|CSV/.test(e.textContent)).map(e => "
+        "{ const b = e.getBoundingClientRect(); const r = document.createRange(); "
+        "r.selectNodeContents(e); const t = r.getBoundingClientRect(); "
+        "return [b.left, b.right, b.top - t.top, t.bottom - b.bottom] })"
+    )
+    assert len(boxes) >= 5
+    for left, right, above, below in boxes:
+        assert 0 <= left < right <= 390
+        assert max(above, below) < 1
 
 
 def test_a_port_that_is_taken_is_named(address):

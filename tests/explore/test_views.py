@@ -138,8 +138,16 @@ def test_the_phase_diagram(capsys):
         if hasattr(one, "get_array") and np.size(one.get_array()) == 24**2
     )
     assert np.sort(mesh.get_array().ravel()).tolist() == np.sort(found.values.ravel()).tolist()
+    assert (found.alpha[0], found.alpha[-1]) == (0.1, 4)  # as of the curve
     at = table(view).query("alpha < 0.11 and eta < 0.11").test_error
     assert float(at.iloc[0]) == pytest.approx(float(found[0, 0]), rel=1e-12)
+
+
+def test_a_map_has_the_alphas_of_the_curve():
+    view = VIEWS["phase diagram"](DEFAULTS | {"theory": "srf", "alpha": "0.5,2"})
+    assert table(view).alpha.unique().tolist() == [0.5, 2]
+    assert "--alpha 0.5,2" in view.command
+    assert "alpha=[0.5, 2.0]" in view.python
 
 
 def test_a_curve_that_is_kept_stays_below_another():
@@ -253,7 +261,8 @@ def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        "error: the explorer must be installed with its extra: pip install 'replica-srf[explore]'"
+        "error: the explorer must be installed with its extra: "
+        "python3 -m pip install '.[explore]' in the clone"
     ]
 
 

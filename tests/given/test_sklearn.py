@@ -292,5 +292,5 @@ def test_scikit_learn_is_optional():
     code = "import sys, replica; print('sklearn' in sys.modules); sys.modules['sklearn'] = None\n"
     code += "try:\n    import replica.sklearn\nexcept ImportError as error:\n    print(error)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    sentence = "replica.sklearn needs scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
-    assert found.stdout.splitlines() == ["False", sentence]
+    sentence = "needs scikit-learn: python3 -m pip install '.[sklearn]' in the clone"
+    assert found.stdout.splitlines() == ["False", f"replica.sklearn {sentence}"]

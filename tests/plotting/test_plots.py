@@ -4,10 +4,12 @@ import matplotlib
 import numpy as np
 import pytest
 import xarray
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
+from replica.plotting import LIMIT
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
@@ -281,6 +283,8 @@ def test_a_figure_for_a_column_of_a_paper(drawn):
     assert tight.x0 >= 0 <= tight.y0
     assert tight.x1 <= 3.4
     assert tight.y1 <= 2.6
+    with plotting.style(size=(3.4, 2.6)):  # which is too narrow for a title
+        assert plotting.plot_curve(curve).get_title() == ""
     with plotting.style("paper", title=True, size=(6, 4)):  # each as it is asked for
         ax = plotting.plot_curve(curve)
     assert ax.get_title()
@@ -290,6 +294,36 @@ def test_a_figure_for_a_column_of_a_paper(drawn):
             pass
     with pytest.raises(replica.InvalidArgument, match="paper"), plotting.style("poster"):
         pass
+
+
+def test_a_narrow_legend_leaves_the_lines_most_of_the_height():
+    """Two theories and their limit, of two errors at two penalties: eight labels, of lines and of
+    points, in two columns that name each once."""
+    curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0, 3.0], lam=[0.01, 0.1])
+    points = curve[["test_error", "train_error"]]
+    for name in list(points):
+        points[f"{name}_stderr"] = 0.1 * points[name]
+    theories = dict.fromkeys(["theory of the network", "theory of the sRF", LIMIT], curve)
+    with plotting.style("paper"):
+        ax = plotting.plot_comparison(points, theories)
+    assert labels(ax)[2:] == [
+        "theory of the network", "training error", "theory of the sRF", LIMIT,
+        "simulated (±2 s.e.)",
+    ]  # fmt: skip
+    assert ax.get_legend().get_window_extent().height < 0.4 * ax.bbox.height
+    assert covered(ax) == (0, False)
+
+
+def test_what_is_transparent_is_mixed_with_white_in_eps(caplog):
+    """Matplotlib would draw it as dark as if it were not, and say so."""
+    curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0], lam=[0.1])
+    with_band = curve.assign(test_error_stderr=0.1 * curve.test_error)
+    for ax in (plotting.plot_curve(with_band), plotting.plot_staircase(replica.staircase("z1"))):
+        assert b"%!PS" in plotting.picture(ax.figure, "eps")
+    assert not caplog.records
+    (bar,) = ax.patches
+    blue = np.array(to_rgb(plotting.COLOURS[0]))
+    assert bar.get_facecolor() == pytest.approx([*(0.75 + 0.25 * blue), 1])
 
 
 def test_the_best_of_a_parameter_is_drawn():

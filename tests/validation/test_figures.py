@@ -255,7 +255,7 @@ def test_digits_ask_for_scikit_learn():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     (sentence,) = found.stderr.splitlines()
     assert "the figure must be made with scikit-learn: python3 -m pip install " in sentence
-    assert "'replica-srf[sklearn]'" in sentence
+    assert "'.[sklearn]' in the clone" in sentence
 
 
 @pytest.mark.slow

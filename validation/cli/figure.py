@@ -25,7 +25,7 @@ PAPERS = {  # by what stands before the slash
 
 def figure(
     name: Annotated[str, typer.Argument(help="One of those that --list names.")] = "",
-    plot: Annotated[Path | None, written("The picture: .png, .pdf or .svg.")] = None,
+    plot: Annotated[Path | None, written("The picture: .png, .pdf, .svg or .eps.")] = None,
     out: Annotated[Path | None, written("Its data: .json.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small and fast: 30 seconds at most.")

@@ -88,7 +88,7 @@ class AlignmentComparison:
         for dashes, what in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
         ax.axhline(0, **REFERENCE)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return finish(ax, "giant step", "mean cosine with the direction", described)
 
 

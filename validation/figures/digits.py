@@ -15,7 +15,7 @@ from scipy.optimize import curve_fit
 
 import replica
 from replica.documents import plain
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, install
 from replica.plotting import COLOURS, add_legend, draw_points
 from solvers.results import Array
 
@@ -34,7 +34,7 @@ def rows_of_digits() -> tuple[Array, Array]:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        needed = "made with scikit-learn: python3 -m pip install 'replica-srf[sklearn]'"
+        needed = f"made with scikit-learn: {install('sklearn')}"
         raise InvalidArgument("the figure", "digits", needed) from None
     pixels, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))

@@ -67,7 +67,7 @@ def draw(data: dict[str, Any]) -> Figure:
             ends = np.array([0, 1.05 * x.max()])
             ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
             points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
-            style: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5}
+            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
             plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
         for model, colour in zip(
             ("srf", "network"), plotting.colours(["srf", "network"]), strict=True

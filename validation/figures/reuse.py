@@ -115,7 +115,7 @@ def draw(data: dict[str, Any]) -> Figure:
                 style: dict[str, Any] = {"color": COLOURS[i]}
                 line = ax.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
                 mean, stderr = np.array(curve[f"{error}_simulated"]).T
-                style["fmt"] = "os^D"[i]
+                style["marker"] = "os^D"[i]
                 places = i - (len(labels) - 1) / 2
                 at = nudged(np.array(panel["simulated_at"]), places, len(labels))
                 draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
