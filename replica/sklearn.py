@@ -35,7 +35,7 @@ from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
 
-LOSSES = ("square", "logistic", "hinge")
+PROBE_LOSSES = ("square", "logistic", "hinge")
 
 
 class ProbeCurve(BaseEstimator):  # type: ignore[misc]
@@ -136,7 +136,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
-        choice("loss", self.loss, LOSSES)
+        choice("loss", self.loss, PROBE_LOSSES)
         intercept = flag("fit_intercept", self.fit_intercept)
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:

@@ -27,12 +27,12 @@ from solvers.results import ConvergenceError
 from .. import __version__
 from ..array_files import file_and_name
 from ..errors import ELSEWHERE, InvalidArgument, shorten
-from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS
+from .option_table import FLAGS, GIVEN_FILES, HELP, HELP_OF, OF_PROBLEMS
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
 from .values import Options
 
-FILES = "Files and output"  # a panel of the help
+OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
@@ -59,11 +59,11 @@ WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
 
 def written(help_text: str) -> Any:
     """Option of a file to write."""
-    return typer.Option(help=help_text, rich_help_panel=FILES, **WRITTEN)
+    return typer.Option(help=help_text, rich_help_panel=OUTPUT_PANEL, **WRITTEN)
 
 
 def option(
-    name: str, kind: Any, default: Any, help_text: str, panel: str = FILES, **how: Any
+    name: str, kind: Any, default: Any, help_text: str, panel: str = OUTPUT_PANEL, **how: Any
 ) -> Parameter:
     """Option --name of a command, as a parameter of a signature that typer reads."""
     spelling = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
@@ -143,7 +143,7 @@ def command(
 
 def _described(name: str) -> Parameter:
     """Option that describes a problem: text or, of a flag, a bool; None unless typed."""
-    panel = next(title for title, names in PANELS.items() if name in names)
+    panel = next(title for title, names in HELP_OF.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 

@@ -9,7 +9,7 @@ from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
 from .option_table import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
-from .values import BEST, FOLLOWING, GRID_FORMS, SEARCHED, Options, parse_grid
+from .values import BEST, FOLLOWING, GRID_FORMS, SEARCHES, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -40,7 +40,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:
-            word = (name in SEARCHED and value == BEST) or (name, value) == FOLLOWING
+            word = (name in SEARCHES and value == BEST) or (name, value) == FOLLOWING
             if name in (*GRIDS, "reuse") and not word:
                 parse_grid(name, value)
             code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
@@ -64,16 +64,16 @@ def _form(value: Any, depth: int = 0) -> str:
     return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
 
 
-GRID = ("text", "number", "list of number")
+AXIS = ("text", "number", "list of number")
 # Of every key the forms of its value, and these in words.
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
     | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
-    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (AXIS, f"{GRID_FORMS}, or a list of numbers"))
     | dict.fromkeys(FLAGS, (("flag",), "true or false"))
     | dict.fromkeys(
         ("readout", "bias"),
-        ((*GRID, "list of text", "list of list of number"), "a name, a number, or a list of these"),
+        ((*AXIS, "list of text", "list of list of number"), "a name, a number, or a list of these"),
     )
     | {
         "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..convex import ERRORS
 from ..given import FeatureSample, Given, ReadoutPoints, evaluate
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
@@ -35,8 +36,6 @@ SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
     "are that part's"
 )
-# what is scaled, beside standard errors of the same
-ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
 def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:

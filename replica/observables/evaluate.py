@@ -39,7 +39,7 @@ from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
-from ..reuse import evaluate_reused
+from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
     Conjugates,
@@ -52,7 +52,6 @@ from ..saddle_point import (
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
@@ -225,7 +224,7 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
-    return (test_error < LOST * power) | (train_error < 0)
+    return (test_error < IN_DOUBT * power) | (train_error < 0)
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PARTS = (0.5,)  # shares of the samples that are tried for a layer
-SPLITS = (0.02, 0.98)  # shares of the step between which the best split is searched
-SPLIT = 1e-2  # to which it is known
+SPLIT_RANGE = (0.02, 0.98)  # shares of the step between which the best split is searched
+SPLIT_TOLERANCE = 1e-2  # to which it is known
 QUADRATURE = 1e-4  # of errors on reused samples
 SECONDS = 60.0  # for a use
 
@@ -222,7 +222,7 @@ def sample_allocation(
     with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
     splits = [one for one in plans if one.use == "split"]
-    minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
+    minimize_scalar(split, bounds=SPLIT_RANGE, method="bounded", options={"xatol": SPLIT_TOLERANCE})
     best = min(splits, key=lambda one: one.ranked)
     plans += [] if best in plans else [best]
     own = {"alpha0"} if eta is None else {"alpha0", "eta"}

@@ -23,10 +23,10 @@ from .axes import (
 )
 from .heat_map import LONG, plot_heat_map, with_all_axes
 from .names import (
-    DRAWN,
+    BEST_OF,
     ERROR_LABELS,
     LABELS,
-    SEARCHED,
+    Y_LABELS,
     error_drawn,
     setting,
     shared_settings,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MANY = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
+MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
 OF_ROWS = "±1 s.e. over other rows"
 STYLES = {"test_error": "-", "train_error": "--"}
 
@@ -126,7 +126,7 @@ def plot_curve(
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
-    if name in SEARCHED:
+    if name in BEST_OF:
         set_scale(ax, curve[name].values.ravel(), "y")
     else:
         from_zero(ax)
@@ -224,15 +224,15 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     varying = [dim for dim, values in others.items() if len(values) > 1]
     places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
     count = len(places)
-    if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
+    if count > MOST_COLOURS and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
-            f"of at most {MANY} lines, or of lines over one parameter beside the abscissa",
+            f"of at most {MOST_COLOURS} lines, or of lines over one parameter beside the abscissa",
         )
     labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
     shades: Sequence[Any] = [hue(place) for place in range(count)]
-    if count > MANY:
+    if count > MOST_COLOURS:
         values, labels = curve[varying[0]].values, [""] * count
         shades = _shades(values).to_rgba(values)
     elif len(varying) == 1:
@@ -263,11 +263,11 @@ def finish_lines(
 ) -> "Axes":
     """``ax`` with its labels, what tells the lines apart, beside the panels ``below`` it, too, and
     the settings that all share."""
-    if len(lines) > MANY:  # a bar beside all panels: these stay of one width
+    if len(lines) > MOST_COLOURS:  # a bar beside all panels: these stay of one width
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
+    ordinate = "mean squared error" if len(kinds) > 1 else Y_LABELS[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
 

@@ -1,5 +1,5 @@
 """Both layers trained on the same samples.  docs/theory.md 21"""
 
-from .evaluate import evaluate_reused
+from .evaluate import IN_DOUBT, evaluate_reused
 
-__all__ = ["evaluate_reused"]
+__all__ = ["IN_DOUBT", "evaluate_reused"]

@@ -15,9 +15,9 @@ from solvers.results import Array
 from .pencil import LINKS, Seen, cavity_jacobian, cavity_map, classes, seen
 from .strata import Strata
 
-STEP = 1e-20j  # imaginary: derivatives have no rounding from differences
-MOST_NEWTON, LONGEST = 60, 2.0  # iterations, and the longest step in log g
-NEAR, TOLERANCE = 0.1, 1e-10  # relative steps of G: below which g moves, too, and the last one
+IMAGINARY = 1e-20j  # imaginary: derivatives have no rounding from differences
+MOST_STEPS, LONGEST_LOG_STEP = 60, 2.0  # iterations, and the longest step in log g
+NEAR_STEP, STEP_TOLERANCE = 0.1, 1e-10  # relative, of G: below it g moves, too; the last one
 
 
 class Cavity(NamedTuple):
@@ -99,10 +99,10 @@ class CavityEquations:
         """How both equations change with g and G, from the samples there."""
         mapped = cavity_map(self.samples, at, self.links)
         jacobian = cavity_jacobian(self.samples, at, mapped)
-        beside = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
+        beside = [self.seen(moved, G) for moved in g + IMAGINARY * np.eye(len(g))]
         by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in beside])
-        by_g /= STEP.imag
-        explicit = np.array([self.response(one).imag for one in beside]).T / STEP.imag
+        by_g /= IMAGINARY.imag
+        explicit = np.array([self.response(one).imag for one in beside]).T / IMAGINARY.imag
         inverse = np.linalg.inv(mapped)
         return Near(jacobian, by_g, explicit, -inverse @ by_g @ inverse, beside)
 
@@ -128,7 +128,7 @@ class CavityEquations:
         change: Array = np.zeros_like(g)
         step: Array = np.zeros_like(G)
         count = 0
-        while count < MOST_NEWTON:
+        while count < MOST_STEPS:
             check_time()
             tried, count = (g * np.exp(change), G + step), count + 1
             at = self.seen(*tried)
@@ -137,9 +137,9 @@ class CavityEquations:
                 change, step = change / 2, step / 2
                 continue
             g, G = tried
-            if max(largest) <= TOLERANCE:
+            if max(largest) <= STEP_TOLERANCE:
                 break
-            if largest[0] > NEAR:
+            if largest[0] > NEAR_STEP:
                 jacobian = cavity_jacobian(self.samples, at, G + of_G)
                 step = np.linalg.solve(jacobian, -of_G.ravel()).reshape(G.shape)
                 change = np.zeros_like(g)
@@ -148,6 +148,6 @@ class CavityEquations:
             step = near.moved(of_G)
             slopes = np.eye(len(g)) + near.stability * g / total[:, None]
             change = -np.linalg.solve(slopes, of_g + near.responses(step) / total)
-            change *= min(1.0, LONGEST / float(np.abs(change).max()))
+            change *= min(1.0, LONGEST_LOG_STEP / float(np.abs(change).max()))
             step = step + np.tensordot(change * g, near.moved(near.by_g), 1)
         return Cavity(g, G, count)

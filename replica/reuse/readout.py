@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .cavity import STEP, Cavity, CavityEquations
+from .cavity import IMAGINARY, Cavity, CavityEquations
 from .pencil import Samples, Seen, Unknowns, cavity_map
 from .strata import Features
 
@@ -144,14 +144,14 @@ class Readout(CavityEquations):
             """Derivative of 2 S at its stationary point, along a complex step of g or the penalty
             and the ``step`` of the right-hand side of (21.7) that it makes."""
             M, v, c = self.quadratic(g, G, at)
-            held = (theta @ M @ theta + 2 * v @ theta + c).imag / STEP.imag
+            held = (theta @ M @ theta + 2 * v @ theta + c).imag / IMAGINARY.imag
             return float(held + np.sum(through_G * step))
 
-        every = zip(g + STEP * np.eye(A), near.beside, near.by_g, strict=True)
+        every = zip(g + IMAGINARY * np.eye(A), near.beside, near.by_g, strict=True)
         by_g = -np.array([slope(*one) for one in every])
-        after = self.seen(g, G, self.lam + STEP)
-        mapped = cavity_map(self.samples, after, self.links).imag / STEP.imag
-        responses = self.response(after).imag / STEP.imag + near.responses(near.moved(mapped))
+        after = self.seen(g, G, self.lam + IMAGINARY)
+        mapped = cavity_map(self.samples, after, self.links).imag / IMAGINARY.imag
+        responses = self.response(after).imag / IMAGINARY.imag + near.responses(near.moved(mapped))
         curvature = self.beta * np.diag(s.shares / g**2) + near.stability
         spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
         squared = value + self.lam * slope(g, after, mapped) + self.lam * float(spread @ responses)

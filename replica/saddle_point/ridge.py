@@ -53,7 +53,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     solver's last values; callers mask them.
     """
     if len(table.mu1) == 1:
-        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS
+        one_group.solved[0] += 1 + len(alpha) / one_group.PROCESS_POINTS
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
@@ -129,7 +129,7 @@ def sources(
 
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    enough = one_group.solved[0] > one_group.WORTHWHILE
+    enough = one_group.solved[0] > one_group.CALLS_BEFORE_CORE
     compiled = enough and len(table.mu1) == 1 and one_group.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)

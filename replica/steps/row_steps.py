@@ -26,8 +26,8 @@ from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
 from .step import Step
 
-LONGEST = 60.0  # seconds for the batches of a model
-SMALL = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
+BATCH_TIME = 60.0  # seconds for the batches of a model
+SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 
@@ -55,14 +55,14 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
-        with deadline(LONGEST):
+        with deadline(BATCH_TIME):
             for t in range(len(step.schedule)):
                 batch, state = _refined_batch(step, kinds, state, t)
                 batches.insert(0, batch)
     except GivenUp:
         check_time()  # raises GivenUp if the deadline is the caller's
         raise QuadratureError(
-            f"the averages over the batch of step {t + 1} take more than {LONGEST:g} s; the sRF "
+            f"the averages over the batch of step {t + 1} take more than {BATCH_TIME:g} s; the sRF "
             "(--theory srf) needs none of them"
         ) from None
     return tuple(batches), state.spike
@@ -137,7 +137,7 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
     The rule ``guess`` gives the sums of the contributions roughly, as the scale of errors.
     """
-    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL**2
+    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
 
     def values(panels: Panels) -> Array:
         nodes = panels.nodes
@@ -197,7 +197,7 @@ def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
     pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
     values = pairs @ pencil_functions
     root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), pencil_functions))
-    root = np.maximum(root, SMALL)
+    root = np.maximum(root, SMALL_WEIGHT)
     sizes = root[:, None] * root  # scales of products that may vanish
     (g,), (v,) = batch.g, batch.v
     numbers = np.array([g, v, *after.c, *after.spike])

@@ -109,16 +109,17 @@ def versions():
 
 @pytest.mark.slow  # makes environments and installs everything: minutes
 def test_the_wheel_works_in_empty_environments(tmp_path):
-    """On every Python that is classified and here, of which this one is one."""
-    script = [sys.executable, ROOT / ".ci/release.py", "--dist", tmp_path]
+    """Of the oldest and the newest Python that are classified, where they are here."""
+    asked = versions()[0], versions()[-1]  # the others lie between
+    script = [sys.executable, ROOT / ".ci/release.py", *asked, "--dist", tmp_path]
     done = subprocess.run(script, capture_output=True, text=True)
     if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
         pytest.skip(f"no registry has what is needed: {done.stderr.strip().splitlines()[-1]}")
+    if "run on no Python" in done.stderr:
+        pytest.skip(f"neither Python {asked[0]} nor {asked[1]} is here")
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     ran, missing = f"installed and run from {wheel.name}", "left out, as it is not found here"
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"Python {here}: {ran}" in done.stdout
-    for version in versions():
+    for version in asked:
         line = rf"^Python {version}: ({ran}|{missing})$"
         assert re.search(line, done.stdout, re.MULTILINE), done.stdout

@@ -15,7 +15,7 @@ from solvers.results import Array
 from ..run import simulate
 from ..run import store as cells
 
-METHOD = 1  # to be raised with every change that moves the numbers of a cell
+FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
 Progress = Callable[[int, int], None] | None
 One = TypeVar("One")
 
@@ -54,7 +54,7 @@ def stored(
     computed and written there; only computed without a folder."""
     if store is None:
         return compute()
-    cell = {"version": replica.__version__, "method": METHOD} | cell
+    cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
     found = cells.read(store, {0: cell}, shape)
     if not found:
         store.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ from .panels import Curve, Panel, compute, draw_panels
 Fields = dict[str, Any]
 FIT = {"lam": 0.1}
 SINE: Fields = {"student": "tanh", "target": "sin"}
-STEP = SINE | {"alpha0": 20, "eta": 3.0}
+SINE_STEP = SINE | {"alpha0": 20, "eta": 3.0}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 
 
@@ -86,8 +86,8 @@ def widths(quick: bool) -> list[Panel]:
     for title, power in ((same_step, 1), (same_rate, 0)):
         curves = [
             Curve(
-                GradientStep(**STEP | {"eta": 3 / beta**power}), FIT, setting("beta", beta), color,
-                beta,
+                GradientStep(**SINE_STEP | {"eta": 3 / beta**power}), FIT,
+                setting("beta", beta), color, beta,
             )
             for beta, color in coloured((0.5, 1.0, 2.0, 4.0))
         ]  # fmt: skip
@@ -99,7 +99,7 @@ def widths(quick: bool) -> list[Panel]:
 def spike_lengths(quick: bool) -> list[Panel]:
     """Figure 4 of [C], what the spike does: the network, and its sRF with r = 0; and sRFs of one c
     and gamma against the length r of the spike, at the simulated d and in the limit."""
-    step = GradientStep(**STEP)
+    step = GradientStep(**SINE_STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
     without = Curve(
         replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
@@ -118,7 +118,7 @@ def spike_lengths(quick: bool) -> list[Panel]:
     return [
         linear_panel(
             quick, [without, Curve(step, FIT, f"network, {setting('r', srf.r)}")],
-            STEP | {"beta": 1.0},
+            SINE_STEP | {"beta": 1.0},
         ),
         linear_panel(quick, of_lengths, shared, at_dimension=True, **how),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
 
 
 # The theory of what is simulated, what it is compared with, and how each is drawn.
-THEORIES: dict[str, dict[str, Any]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "theory": {"linewidth": 1.8},
     "equal": {"label": "equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
     "srf": {"label": "theory of the sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
@@ -64,12 +64,12 @@ def draw_theories(
     """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
     lower what they differ by from the first theory, in per cent of it, the points
     ``nudged`` by ``places``."""
-    x, kinds = np.array(data["x"]), [kind for kind in THEORIES if kind in curve]
+    x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
     first = np.array(curve[kinds[0]])
     for kind in kinds:
-        shown = THEORIES[kind] | {"color": color, "label": ""}
+        shown = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
-            shown = THEORIES["theory"] | {"color": color, "label": label}
+            shown = KINDS["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)
         column[1].plot(x, 100 * (np.array(curve[kind]) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
@@ -93,9 +93,9 @@ def theory_legend(
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
-        line = THEORIES[kind]
+        line = KINDS[kind]
         if kind == kinds[0]:
-            line = THEORIES["theory"] | {"label": f"theory of {simulated}"}
+            line = KINDS["theory"] | {"label": f"theory of {simulated}"}
         handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
     legend_below(axes[0, 0].get_figure(root=True), handles)

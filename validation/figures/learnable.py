@@ -33,7 +33,7 @@ from .drawing import draw_theories, panels_with_differences, theory_legend
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
 # Random features and their projection on the target; the network and that on its spike.
-LEARNERS: dict[str, Problem] = {
+LEARNED: dict[str, Problem] = {
     "before the step": SpikedRandomFeatures(student="tanh", target="sin", r=0.0, c=1.0, gamma=1.0),
     "after one step": STEP,
 }
@@ -41,7 +41,7 @@ READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
 LARGE_PENALTY: dict[str, Any] = {"alpha": 4.0, "lam": 10.0}  # where the upper bound is near
 ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
-KAPPA = np.linspace(-2.5, 2.5, 11)
+PLACES = np.linspace(-2.5, 2.5, 11)
 
 
 def data(
@@ -59,33 +59,33 @@ def data(
 def learned_values(
     panel: str, size: dict[str, int], progress: Progress, store: Path | None
 ) -> dict[str, Any]:
-    """Mean outputs of simulated networks at KAPPA and their standard deviations over inputs, with
+    """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNERS.values()], READOUT)
+    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNED.values()], READOUT)
     learners = []
     for problem in tracked(problems, progress):
         mean, stderr, spread = measured(problem, fit, size, store)
         learned = replica.learned_function(srf_of(problem), **fit)
-        theory = {"theory": learned.mean(KAPPA), "theory_spread": learned.variance(KAPPA) ** 0.5}
+        theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
         learners.append({"mean": mean, "stderr": stderr, "spread": spread, **theory, **fit})
-    return {"kappa": KAPPA, "learners": learners}
+    return {"kappa": PLACES, "learners": learners}
 
 
 def measured(
     problem: Problem, fit: dict[str, float], size: dict[str, int], store: Path | None
 ) -> Array:
-    """Mean output of simulated networks at KAPPA, its standard error, and the standard deviation
+    """Mean output of simulated networks at PLACES, its standard error, and the standard deviation
     over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
     options: dict[str, Any] = {**fit, **size}
-    cell = {"learned": describe(problem), **options, "kappa": KAPPA}
+    cell = {"learned": describe(problem), **options, "kappa": PLACES}
 
     def compute() -> Array:
-        drawn = measured_function(problem, kappa=KAPPA, rng=0, beta=beta, **options)
+        drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
         spread = np.sqrt(drawn.variance.mean(axis=0))
         return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
-    return stored(store, cell, compute, (3, KAPPA.size))
+    return stored(store, cell, compute, (3, PLACES.size))
 
 
 def srf_of(problem: Any) -> Any:
@@ -133,9 +133,9 @@ def draw(data: dict[str, Any]) -> Figure:
 def draw_learned(data: dict[str, Any]) -> Figure:
     """A panel before the step and one after it."""
     picture = Figure(figsize=(10, 4), layout="constrained")
-    panels = picture.subplots(1, len(LEARNERS), sharey=True)
+    panels = picture.subplots(1, len(LEARNED), sharey=True)
     label = f"networks, $d = {data['dimension']}$, ± one s.d."
-    for ax, (name, problem), values in zip(panels, LEARNERS.items(), data["learners"], strict=True):
+    for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
         bars = np.array(values["spread"]) / plotting.BARS

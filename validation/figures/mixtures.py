@@ -62,7 +62,7 @@ SYMBOLS = {  # of the settings in a title
 # Of the network and of the Hermite model: the theory given the first layers that were drawn, known
 # where points are and no line between them, and the closed form, which knows of no draw.
 LEARNERS = "network", "Hermite model"
-THEORIES: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+THEORY_MARKS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "theory": (
         "given its first layer",
         (
@@ -357,7 +357,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
         for i, colour in enumerate(shades):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
             ax.errorbar(values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, **style)
-            for name, (_, styles) in THEORIES.items():
+            for name, (_, styles) in THEORY_MARKS.items():
                 lines = of_points(points, name, error)[:, i].T
                 for line, look in zip(lines, styles, strict=True):
                     ax.plot(values, line, color=colour, **look)
@@ -386,7 +386,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     ]
     handles.append(entry(f"network (±{BARS} s.e.)", marker="o", markerfacecolor="white"))
     handles.append(entry("Hermite model", marker="x", markersize=9))
-    for name, (of, styles) in THEORIES.items():
+    for name, (of, styles) in THEORY_MARKS.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
             texts = [f"theory of the {learner}, {of}" for learner in LEARNERS]
             handles += [entry(text, **look) for text, look in zip(texts, styles, strict=True)]

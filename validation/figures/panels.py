@@ -17,7 +17,7 @@ from solvers.results import Array
 
 from ..run import simulate
 from .computing import Progress, model_of, tracked
-from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
+from .drawing import KINDS, draw_theories, panels_with_differences, theory_legend
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Curve:
     """Errors of ``problem`` at one ``fit`` of the readout; where this has no alpha, or no lam, that
     is the abscissa, of which the problem is a function elsewhere.
 
-    ``kinds`` are those of THEORIES.  A curve with a ``style`` of its own is a line of the first,
+    ``kinds`` are those of KINDS.  A curve with a ``style`` of its own is a line of the first,
     and not simulated.  ``fresh`` draws are others at every value.
     """
 
@@ -139,7 +139,7 @@ def draw_panels(
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    kinds = [kind for kind in THEORIES if any(kind in curve[error] for curve in every)]
+    kinds = [kind for kind in KINDS if any(kind in curve[error] for curve in every)]
     size = (data["dimension"], data["seeds"]) if one_size else (None, None)
     theory_legend(axes, size[0], kinds, simulated, size[1])
     return axes[0]

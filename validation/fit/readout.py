@@ -21,7 +21,7 @@ from solvers.scan_minimum import lowest_minimum
 
 from .ridge import Blocks, Fits, fit_ridge, predict
 
-STEP = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
+DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
 BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
 
 
@@ -68,10 +68,10 @@ def fit_readout(
             mean_losses(
                 features, fits._replace(bias=fits.bias + shift), sizes, named_loss("square")
             )[0]
-            for shift in (-STEP, STEP)
+            for shift in (-DIFFERENCE, DIFFERENCE)
         )
         value = sizes[:, None] * fits.train / 2 + lam * power / 2
-        return np.array([value, sizes[:, None] * (after - before) / (2 * STEP)])
+        return np.array([value, sizes[:, None] * (after - before) / (2 * DIFFERENCE)])
 
     scan = np.array([objective(at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
 

@@ -123,7 +123,7 @@ def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]
 
 # To be raised with every change of the method that moves the numbers of a cell: stored ones are
 # those of a method.
-METHOD = 2
+CELL_METHOD = 2
 SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
 
 

@@ -29,12 +29,12 @@ from replica.errors import InvalidArgument
 from replica.problem import Activation, ClassLabels, LabelNoise, Law, MultiIndex
 from solvers.results import Array
 
-from .cells import METHOD, Experiment
+from .cells import CELL_METHOD, Experiment
 
 # Where functions are compared: off the zeros of the usual ones, and as far out as the theory's
 # quadrature goes, where large steps lead.
-FAR = np.geomspace(6.13, 256, 80)
-POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
+DISTANT_POINTS = np.geomspace(6.13, 256, 80)
+COMPARED_AT = np.concatenate([-DISTANT_POINTS, np.linspace(-6.07, 5.93, 121), DISTANT_POINTS])
 Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
 
 
@@ -54,7 +54,7 @@ def describe_cells(
     values = {name: _known(name, of, key) for name, of in each.items() if isinstance(of, Part)}
     shared = vars(experiment) | {
         "version": __version__,
-        "method": METHOD,
+        "method": CELL_METHOD,
         "problem": experiment.described,
         "kind": type(problem).__name__,
         "values": values,
@@ -110,11 +110,11 @@ def _values(of: Part) -> list[Any]:
     """Sequences of numbers that tell one function, or law, from another of its kind."""
     match of:
         case Activation():
-            slope: Any = [] if of.derivative is None else of.slope(POINTS)
-            exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
-            return [of(POINTS), slope, of.kinks, *exact]
+            slope: Any = [] if of.derivative is None else of.slope(COMPARED_AT)
+            exact: Any = () if of.closed_form is None else of.moments(COMPARED_AT, 1.0)
+            return [of(COMPARED_AT), slope, of.kinks, *exact]
         case MultiIndex():
-            at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
+            at = np.random.default_rng(0).standard_normal((of.dimension, COMPARED_AT.size))
             return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
         case ClassLabels():
             return [np.ravel(of.values)]
@@ -127,9 +127,9 @@ def _values(of: Part) -> list[Any]:
         case LabelNoise():
             return [of.parameters]
         case Loss():
-            curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
-            prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
-            return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]
+            curvature: Any = [] if of.curvature is None else of.curvature(COMPARED_AT)
+            prox: Any = [] if of.prox is None else of.prox(COMPARED_AT, np.ones(COMPARED_AT.size))
+            return [of.value(COMPARED_AT), of.derivative(COMPARED_AT), curvature, prox, of.kinks]
 
 
 logger = logging.getLogger(__name__)
