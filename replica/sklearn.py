@@ -185,7 +185,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         return float(self.estimator_.score(X, y))
 
     def samples_needed(self, error: float, most: float | None = None) -> SamplesNeeded:
-        """How many rows must train for an ``error``, of classes that of the classification, at
+        """Number of training rows for an ``error``, of classes the classification error, at
         ``best_alpha_``: see :func:`replica.samples_needed`."""
         self._check_readout()
         name = "classification_error" if has_classes(self.sample_) else "test_error"
@@ -266,7 +266,8 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
 
 
 def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
-    """Say that ``best`` errors are ``unknown``, and why; and, after what they are ``of``, notes."""
+    """Warn that ``best`` errors are ``unknown``, with the reasons, and of notes on the sample, each
+    after the words ``of``."""
     failed = ~best.converged.values
     if failed.any():
         words = unknown.format(f"{failed.sum()} of {failed.size}")

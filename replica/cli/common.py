@@ -89,7 +89,7 @@ def command(
     drawn: bool = True,
     tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
-    """Decorator of a command: options that describe a problem, --config, and those of its output.
+    """Decorator of a command: options of a problem, --config, and options of the output.
 
     The first two parameters of the command are Options, as typed or read from the file, and Output.
     It may return whether its answer is known completely, which decides on the exit status.
@@ -148,8 +148,8 @@ def _described(name: str) -> Parameter:
 
 
 class StderrHandler(logging.Handler):
-    """Handler that writes what the library logs to standard error; that a font is missing, which
-    matplotlib logs of every text, once."""
+    """Log handler that writes the library's messages to standard error; matplotlib's message on a
+    missing font, which every text repeats, once."""
 
     fonts = False
 

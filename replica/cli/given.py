@@ -1,4 +1,4 @@
-"""The options of a given first layer, or of given features, and what is asked of their readout."""
+"""Options of a given first layer or of given features, and of the readout on them."""
 
 import re
 from contextlib import suppress
@@ -40,7 +40,7 @@ WANTED = {
 
 
 def asks_for_given(options: Options) -> bool:
-    """Whether the options have a first layer, or features, in the place of a problem."""
+    """True if the options describe a first layer or features in the place of a problem."""
     return any(name in options for name in ("weights", *OF_FEATURES))
 
 

@@ -78,7 +78,7 @@ class Output:
         printed: Sequence[str] = (),
         dataset: Callable[[], Any] | None = None,
     ) -> None:
-        """Save the ``document`` and the ``figure``, and print it, as JSON or what ``show`` says.
+        """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
         A .csv or .tex file holds ``rows``, the document's points unless given, the latter those
         columns that are always ``printed``; a .nc file the ``dataset``.

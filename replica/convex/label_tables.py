@@ -85,7 +85,7 @@ class LabelTable(NamedTuple):
 
 @lru_cache(maxsize=256)
 def is_odd(model: Model) -> bool:
-    """Whether the mean feature and the mean label are odd in (kappa, tau), and all else is even.
+    """True if mean feature and mean label are odd in (kappa, tau), and all other entries even.
 
     Half of the nodes then suffice, for a loss that is symmetric under a change of signs.
     """

@@ -336,7 +336,8 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
 
 
 def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
-    """Function of models near that of ``task`` that returns their equations on its nodes.
+    """Equations of a model near that of ``task`` on the nodes of the task, as a function of the
+    model.
 
     Nodes of kappa are fixed; nodes of tau follow the target's kinks.
     """

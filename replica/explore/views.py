@@ -45,8 +45,8 @@ REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 
 
 class View(NamedTuple):
-    """A figure, if there is one in time; the texts that give its numbers again; a sentence on what
-    it leaves out; what is drawn as CSV."""
+    """Figure, None where it took too long; programs that give its numbers again; note on points
+    left out; numbers as CSV."""
 
     figure: FigureBase | None
     python: str

@@ -110,12 +110,12 @@ def data_set(
 
 
 def scalar_arguments(**given: Any) -> tuple[str, ...]:
-    """Names of what is one value, not a list."""
+    """Names of the arguments that are one value, not a list."""
     return tuple(name for name, value in given.items() if not is_list(value))
 
 
 def _coordinate(values: Array) -> Array:
-    """An axis as a coordinate: numbers, or the names of what is on it."""
+    """Coordinate of an axis: numbers, or names of its values."""
     if values.dtype != object:
         return values
     return np.array([getattr(value, "name", value) for value in values.tolist()])

@@ -139,7 +139,7 @@ class BoundsOverEta(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether all of them did."""
+        """True if every bound did."""
         return all(bounds.converged for bounds in self.each)
 
     @property

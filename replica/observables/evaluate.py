@@ -131,8 +131,8 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
 
 
 def solves_each_point(model: SpikedRandomFeatures) -> bool:
-    """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
-    or labels are +-1 at random, which ridge regression's equations do not cover."""
+    """True if ``evaluate`` chooses the table of each point: where a bias is trained, or labels are
+    +-1 at random, which ridge regression's equations do not cover."""
     return model.train_bias or model.labels.channel
 
 
@@ -185,9 +185,9 @@ def evaluate_at_bias(
     tol: float | None,
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
-    """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
-    the loss, in ``time_limit`` seconds a point; at the model's bias, whether or not one is
-    trained."""
+    """Solutions at the points (alpha[i], lam[i]), arrays (P,), and at the model's bias, whether or
+    not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, within
+    ``time_limit`` seconds a point."""
     square = is_ridge(model, loss)
     if tol is None:
         tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
@@ -220,7 +220,7 @@ def evaluate_at_bias(
 
 
 def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> Array:
-    """Whether errors are below the rounding of the terms that they are the difference of."""
+    """True where an error is below the rounding of the terms whose difference it is."""
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)

@@ -207,8 +207,8 @@ def _mixture_moments(
 
 @dataclass(frozen=True, eq=False)
 class LearnedByReadout(LearnedFunction):
-    """Learned function of a given layer: of its mean readout, and with what its samples
-    change, given the projections kappa on the target's directions.
+    """Learned function of a given layer, given the projections kappa on the target's directions:
+    mean over inputs of its mean readout, and variance with that of the readout over samples.
 
     Attributes
     ----------

@@ -168,8 +168,8 @@ def at_best(
     notes: bool = False,
     progress: Progress | None = None,
 ) -> "Grid | xarray.Dataset":
-    """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
-    point; of a problem as a grid."""
+    """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
+    both, at every point of a grid."""
     of_square(loss)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]

@@ -74,7 +74,7 @@ class SamplesNeeded(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is asked of, in plain values."""
+        """Question in plain values: the curve, and the error that is to be reached."""
         return dict(self.curve.attrs) | {self.error: self.target}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":

@@ -246,7 +246,7 @@ def in_words(kind: str) -> str:
 
 
 def label_kinds(ax: "Axes", lines: Sequence[Line], kinds: Sequence[str], drawn: str = "") -> None:
-    """Label the line style of each error in the legend, with the name of what is ``drawn``."""
+    """Label the line style of each error in the legend, with the name of the theory ``drawn``."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
         label = ", ".join(filter(None, [in_words(kind), drawn]))
@@ -261,8 +261,8 @@ def finish_lines(
     kinds: Sequence[str],
     below: Sequence["Axes"] = (),
 ) -> "Axes":
-    """``ax`` with its labels, what tells the lines apart, beside the panels ``below`` it, too, and
-    the settings that all share."""
+    """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
+    panels ``below`` too."""
     if len(lines) > MOST_COLOURS:  # a bar beside all panels: these stay of one width
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)

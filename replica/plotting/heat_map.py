@@ -68,7 +68,7 @@ def plot_heat_map(
 
 
 def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
-    """A data set in which every coordinate is a dimension, those of one value, too."""
+    """Data set in which every coordinate is a dimension, also of a single value."""
     if not hasattr(curve, "data_vars"):
         raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
     return curve.expand_dims([name for name, one in curve.coords.items() if one.ndim == 0])

@@ -83,7 +83,8 @@ class CavityEquations:
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
     def seen(self, g: Array, G: Array, lam: Any = None) -> list[Seen]:
-        """Each class of samples at response factors ``g``, covariance ``G`` and a penalty."""
+        """Statistics of each class of samples at response factors ``g``, covariance ``G`` and
+        penalty ``lam``."""
         return [seen(one, g, self.lam if lam is None else lam, G) for one in self.samples]
 
     def response(self, at: list[Seen]) -> Array:
@@ -96,7 +97,7 @@ class CavityEquations:
         )
 
     def near(self, g: Array, G: Array, at: list[Seen]) -> Near:
-        """How both equations change with g and G, from the samples there."""
+        """Derivatives of both equations in g and G, from the samples ``at`` that point."""
         mapped = cavity_map(self.samples, at, self.links)
         jacobian = cavity_jacobian(self.samples, at, mapped)
         beside = [self.seen(moved, G) for moved in g + IMAGINARY * np.eye(len(g))]
@@ -107,8 +108,8 @@ class CavityEquations:
         return Near(jacobian, by_g, explicit, -inverse @ by_g @ inverse, beside)
 
     def violations(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, float, float]:
-        """Of (21.7) and, in log g, of (21.10), and the largest of each, that of (21.7) relative;
-        NaN where a variance D is negative."""
+        """Violations of (21.7) and, in log g, of (21.10), and the largest of each, of (21.7)
+        relative; NaN where a variance D is negative."""
         of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
         ratio = total * g / (self.beta * self.strata.shares)
         possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()

@@ -18,8 +18,8 @@ LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 o
 
 
 class Samples(NamedTuple):
-    """One class of samples at E residuals times Q nodes: of the step and the readout, of the step,
-    or of the readout.
+    """Class of samples at E residuals times Q nodes: used by the step and the readout, by the step
+    alone, or by the readout alone.
 
     There are M = 5 A fields, of which the first F = 3 A are averaged over, and K unknowns.
 

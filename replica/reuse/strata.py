@@ -69,7 +69,7 @@ class Features(NamedTuple):
 
 
 class Neurons(NamedTuple):
-    """One kind of neurons.  Eqs. (21.5), (16.1)
+    """Neurons of one kind.  Eqs. (21.5), (16.1)
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class SpectralDensity(Displayed):
 
     @property
     def diverges(self) -> bool:
-        """Whether the density grows beyond all bounds towards 0."""
+        """True if the density grows beyond all bounds towards 0."""
         return any(self._towards_zero(k)[2] < 0 for k in range(len(self.edges)))
 
     def _density(self, x: Array, interval: int) -> Array:

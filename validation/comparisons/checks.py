@@ -1,4 +1,4 @@
-"""Whether theory and simulation agree: a z score and a verdict for every error.
+"""Agreement of theory and simulation: a z score and a verdict for every error.
 
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
@@ -93,7 +93,7 @@ SOURCES = np.array(["theory", "simulation"])
 
 
 class Check(NamedTuple):
-    """One kind of error, theory beside simulation; arrays of one shape.
+    """Error of one kind, theory beside simulation; arrays of one shape.
 
     Attributes
     ----------
@@ -163,8 +163,8 @@ def verdict(
     size: str,
     seeds: int,
 ) -> tuple[bool, str]:
-    """Whether theory and simulation are equal but for chance, and a sentence on their agreement
-    that names where they differ most.
+    """True if theory and simulation are equal but for chance, and a sentence that names the largest
+    difference.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def verdict(
 
 
 def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str, Array]) -> str:
-    """One error in theory and simulation, and how far they are apart, in words."""
+    """Sentence on the difference of one error between theory and simulation."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
@@ -242,8 +242,8 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
 
 
 def differ(z: Array, seeds: int) -> bool:
-    """Whether the scores (checks, N_a, N_l) of means over so many seeds are no chance: where they
-    lie to one side, or one of so many is too large."""
+    """True if the scores (checks, N_a, N_l) of means over ``seeds`` draws are no chance: if they
+    lie to one side, or one of them is too large."""
     return bool(leaning(z, seeds)) or too_large(z, seeds) > 0
 
 

@@ -218,8 +218,8 @@ def _theory(
 
 
 def beside_draws(simulation: Simulation) -> dict[str, Check]:
-    """Means over the draws of a simulation, and of the theory of every drawn first layer, by name
-    of what is measured; standard errors are those of the differences."""
+    """Means over the draws of a simulation, and of the theory of every drawn first layer, by the
+    name of the error; standard errors of the differences."""
     drawn = simulation.experiment
     layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
     each = [theory_at(layer, simulation)[0] for layer in layers]

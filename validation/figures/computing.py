@@ -32,7 +32,8 @@ def tracked(
 
 
 def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.inf) -> Any:
-    """One of THEORIES of a step, or an sRF, at a ``dimension`` or in the limit, as "limit" is."""
+    """Model of a step for a theory of THEORIES, or an sRF, at a ``dimension``; in the limit for the
+    kind "limit"."""
     model = problem
     if isinstance(problem, GradientStep):
         of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}

@@ -1,5 +1,5 @@
-"""Figures of curves: errors over one quantity, theories as lines and simulations as points, and
-below what they are off by.
+"""Figures of curves: errors over one quantity, theories as lines and simulations as points, with
+relative differences below.
 
 Of the papers' figures the text leaves some settings open, which are chosen here: of figures 2, 4
 and 5 of [C] lam, the sizes of the batch, the widths and the second pair of student and target; of
@@ -97,8 +97,8 @@ def widths(quick: bool) -> list[Panel]:
 
 
 def spike_lengths(quick: bool) -> list[Panel]:
-    """Figure 4 of [C], what the spike does: the network, and its sRF with r = 0; and sRFs of one c
-    and gamma against the length r of the spike, at the simulated d and in the limit."""
+    """Figure 4 of [C], the effect of the spike: the network, and its sRF with r = 0; and sRFs of
+    one c and gamma against the length r of the spike, at the simulated d and in the limit."""
     step = GradientStep(**SINE_STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
     without = Curve(
@@ -376,7 +376,7 @@ def robust_losses(quick: bool) -> list[Panel]:
 
 
 def calibrated() -> Fields:
-    """The logistic output and what is true, given the projection on the spike."""
+    """Logistic output, and probability of the label +1, given the projection on the spike."""
     kappa = np.linspace(-3, 3, 61)
     each = [
         replica.calibration(

@@ -67,7 +67,7 @@ def along(law: Any, samples: Any) -> Array:
 
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
-    """Both curves of the theory, the errors of fitted readouts, and the power law."""
+    """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
     features, digits = rows_of_digits()
     if quick:
         features, digits = features[:600], digits[:600]

@@ -30,7 +30,8 @@ def add_legend_entry(
 
 
 def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
-    """One legend under all panels of a figure; its ``handles`` stand in no panel's own."""
+    """Put a legend of the ``handles`` below all panels of a figure, and take their labels from the
+    panels'."""
     shown = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
     labels = [handle.get_label() for handle in handles]
     columns = len(handles) if figure.get_figwidth() > 8 else 2
@@ -61,9 +62,9 @@ def draw_theories(
     label: str = "",
     places: float = 0.0,
 ) -> None:
-    """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
-    lower what they differ by from the first theory, in per cent of it, the points
-    ``nudged`` by ``places``."""
+    """Draw theories of one curve and its simulated points: errors in the upper of two Axes, in the
+    lower their differences from the first theory in per cent, the points ``nudged`` by
+    ``places``."""
     x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
     first = np.array(curve[kinds[0]])
     for kind in kinds:
@@ -88,8 +89,8 @@ def theory_legend(
     simulated: str = "the network",
     draws: int | None = None,
 ) -> None:
-    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels one
-    of what ``kinds`` of lines and points are, if all points are of ``simulated``."""
+    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels a
+    legend of the ``kinds`` of lines and points, if all points are of ``simulated``."""
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:

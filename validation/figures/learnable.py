@@ -1,4 +1,4 @@
-"""Figures 1, 3 and 7 of [C]: what can be learned at each learning rate, and what is.
+"""Figures 1, 3 and 7 of [C]: learned functions, and bounds at each learning rate.
 
 tanh network of width p = d, sin target, one step on 20 d samples.
 
@@ -47,7 +47,7 @@ PLACES = np.linspace(-2.5, 2.5, 11)
 def data(
     panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
-    """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
+    """Plain values of figure ``panel``, with simulations kept in ``store``."""
     size = {"dimension": 150, "seeds": 3} if quick else {"dimension": 500, "seeds": 6}
     if panel == "3":
         found = bounds_values(quick, size, progress, store)
@@ -153,7 +153,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
 
 
 def draw_bounds(data: dict[str, Any]) -> Figure:
-    """Bounds and errors between them; below, what the errors are off by."""
+    """Draw bounds and the errors between them; below, relative differences of the errors."""
     picture = Figure(figsize=(7, 5.6), layout="constrained")
     axes = panels_with_differences(picture, 1)
     (ax,), (below,) = axes

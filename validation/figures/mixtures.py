@@ -86,7 +86,7 @@ WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """All that a cell depends on, but its seed."""
+    """Parameters of a cell, all but its seed."""
 
     dimension: int = 1000
     samples: int = 1000
@@ -108,7 +108,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One axis: ``x`` takes ``values``, or the ``few`` when quick; for each of the ``others``."""
+    """Axis of a figure: ``x`` takes ``values``, or the ``few`` when quick; for each of the
+    ``others``."""
 
     x: str
     values: tuple[float, ...]
@@ -418,7 +419,7 @@ def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
 
 
 def _title(other: dict[str, Any]) -> str:
-    """The title of a column: its classes and what is drawn of them, or its split."""
+    """Title of a column: its classes, and the images drawn of them, or its split."""
     if "classes" in other:
         drawn = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
         return "classes {} and {}, {}".format(*other["classes"], drawn)

@@ -1,5 +1,5 @@
-"""Panels of errors over one parameter: theories as lines, simulated points on them, and below what
-they are off by."""
+"""Panels of errors over one parameter: theories as lines, simulated points on them, with relative
+differences below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Panel:
 def compute(
     panels: Sequence[Panel], progress: Progress, store: Path | None, **also: Any
 ) -> dict[str, Any]:
-    """Plain values of all curves, panel by panel, and what else is known."""
+    """Plain values of all curves, panel by panel, with the settings of the figure."""
     found: list[list[dict[str, Any]]] = [[] for _ in panels]
     every = [(i, curve) for i, panel in enumerate(panels) for curve in panel.curves]
     for i, curve in tracked(every, progress):
@@ -111,8 +111,8 @@ def draw_panels(
     simulated: str = "the network",
     fontsize: str | None = None,
 ) -> Any:
-    """A column for each error of each panel, of which the legend says what is ``simulated``, at
-    which size, where that is the same for all.  Returns the upper Axes."""
+    """Draw a column for each error of each panel; the legend names the ``simulated`` model, and its
+    size where all are of one. Returns the upper Axes."""
     columns = [
         (panel, curves, error)
         for panel, curves in zip(panels, data["panels"], strict=True)

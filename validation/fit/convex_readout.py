@@ -48,7 +48,7 @@ class Fitted:
     gap: float
 
     def within(self, tolerance: float) -> bool:
-        """Whether the gap is at most ``tolerance`` of the objective, which may be 0."""
+        """True if the gap is at most ``tolerance`` of the objective, which may be 0."""
         return self.gap <= tolerance * self.objective
 
 
@@ -64,7 +64,7 @@ class Design:
 
     @property
     def wide(self) -> bool:
-        """Whether there are fewer samples than features: the n x n systems are the smaller ones."""
+        """True if there are fewer samples than features: the n x n systems are the smaller ones."""
         return self.Z.shape[0] < self.Z.shape[1]
 
     @cached_property
@@ -413,7 +413,7 @@ def fit_convex_readout(
 
 
 def _known(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
-    """Whether the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
+    """True if the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
     but for the ``rounding`` of its gap.
 
     That exceeds the objective of readouts that meet all samples, lam/2 |a|^2, where lam is tiny: it

@@ -1,4 +1,4 @@
-"""The readout: ridge regression, with what else is trained, and its errors.  Eq. (1.2)
+"""Readout of ridge regression, with an intercept or a bias, and its errors.  Eq. (1.2)
 
 A bias common to all neurons minimises the training objective that the ridge regression leaves,
 at every size and penalty by itself.
@@ -33,7 +33,8 @@ def fit_readout(
     intercept: bool,
     train_bias: bool,
 ) -> Fits:
-    """The readout of the square loss at every size and penalty, with what else is trained.
+    """Readout of the square loss at every size and penalty, with an intercept or a bias where one
+    is trained.
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ def fit_readout(
         return at(0.0, sizes, lam)
 
     def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
-        """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L).  It is
-        stationary in the readout: its slope is that of the loss."""
+        """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L). At the readout,
+        which makes it stationary, the slope is that of the loss."""
         power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
         before, after = (
             mean_losses(
@@ -119,8 +120,9 @@ def mean_losses(
 
 
 def _misses(labels: Array, prediction: Array) -> Array:
-    """Whether the sign of a prediction is not the label, or the largest of several is not that of
-    the class, whose label is 1; a share of 1 where outputs are equal, or 0."""
+    """Misclassification of each sample: 1 where the sign of a prediction is not the label, or the
+    largest of several outputs is not that of the class, whose label is 1; a share where outputs are
+    equal, or 0."""
     if labels.ndim == 3:  # an output of 0, where all neurons are silent: half of them are wrong
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
     first = prediction == prediction.max(axis=3, keepdims=True)

@@ -68,7 +68,7 @@ class Errors(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The network, or a Hermite model of it: a first layer (k, n), what is applied to its fields,
+    """Network, or a Hermite model of it: a first layer (k, n), the function applied to its fields,
     and the variance of the features' noise."""
 
     weights: Array

@@ -1,4 +1,4 @@
-"""One cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
+"""Cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
 
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
 n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of
@@ -173,7 +173,7 @@ class Experiment:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of what a cell measures: losses unless they are half the squared errors, and
+        """Names of the errors of a cell: losses unless they are half the squared errors, and
         classification errors where labels are +-1 or classes."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
         classes = self.samples and getattr(self.problem, "classes", None) is not None
@@ -187,7 +187,7 @@ class Experiment:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The problem in plain values: of what is given, its sizes."""
+        """Problem in plain values; a given layer or given features by their sizes."""
         reused = {"reuse": self.reuse} if self.reuse else {}
         return reused | (self.problem.described if self.samples else describe(self.problem))
 
