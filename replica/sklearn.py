@@ -42,8 +42,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     """The errors that a linear readout has on new rows, at every training size and penalty, from
     one set of rows and without a split; and the readout of the best penalty, fitted.
 
-    It is what :func:`replica.learning_curve` has for a :class:`replica.FeatureSample`: the mean
-    over all ways to choose the rows to train and to test.
+    The curve is :func:`replica.learning_curve` of a :class:`replica.FeatureSample`: the mean over
+    all ways to choose the rows to train and to test.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":
             self.estimator_ = LogisticRegression(C=1 / alpha, max_iter=10_000, **same)
-        elif self.loss == "hinge" and self.fit_intercept:  # that of a LinearSVC is penalised
+        elif self.loss == "hinge" and self.fit_intercept:  # a LinearSVC penalises its intercept
             self.estimator_ = SVC(kernel="linear", C=1 / alpha)
         elif self.loss == "hinge":
             self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)

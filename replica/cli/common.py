@@ -33,7 +33,7 @@ from .problem_file import as_typed, read_config
 from .values import Options
 
 OUTPUT_PANEL = "Files and output"  # a panel of the help
-TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
+TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for

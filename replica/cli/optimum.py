@@ -60,7 +60,7 @@ def optimum(
     if searched:
         described |= {"eta": None} | ({} if penalty is None else {"lam": penalty})
     document = {"problem": described, "points": points}
-    left_out = ("minima",) if searched else ("minima", "eta")  # what --eta holds is no answer
+    left_out = ("minima",) if searched else ("minima", "eta")  # a held eta is no answer
     flat = [{k: v for k, v in point.items() if k not in left_out} for point in points]
     shown = [name for name in flat[0] if name != "at_edge"]
 

@@ -40,7 +40,7 @@ from .texts import (
     request_of,
 )
 
-# What a state may be answered with in the place of a figure: their messages are sentences.
+# Errors in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 
 

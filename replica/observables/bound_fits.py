@@ -99,7 +99,7 @@ def _at_biases(
 ) -> BoundFits:
     """Functions that attain the bounds at given biases, on tables of growing size.
 
-    What attains a bound is fitted on the finer of two tables, and its error measured on both: the
+    A function is fitted on the finer of two tables, and its error measured on both: the
     difference, relative to E y^2, estimates the quadrature error.
     """
     check_time()

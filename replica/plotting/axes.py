@@ -29,7 +29,7 @@ COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
 LIGHTEST = 0.85  # of the map, of what a line on white can be
 # Settings without a number that have a colour of their own.
 NAMED = {
-    "network": 0, "srf": 1, "gaussian": 2,  # what is drawn of a problem
+    "network": 0, "srf": 1, "gaussian": 2,  # theories and simulated models
     "square": 0, "logistic": 1, "hinge": 2, "huber": 3, "absolute": 4,  # losses
     "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
     "relu": 0, "tanh": 1, "sigmoid": 2, "erf": 3,  # students

@@ -106,7 +106,7 @@ def plot_curve(
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
     kinds = list(STYLES) if both else [name]
-    alone = "." if x.size < 3 else ""  # what a line does not show
+    alone = "." if x.size < 3 else ""  # errors that a line does not show
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""

@@ -34,7 +34,7 @@ ERROR_LABELS = {
     "train_loss": "mean loss on the training samples",
 }
 BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
-Y_LABELS = ERROR_LABELS | BEST_OF  # what a figure has as its ordinate
+Y_LABELS = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
@@ -102,7 +102,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     >>> settings({"student": "tanh", "target": "sin", "eta": 3.0, "noise": 0.0})
     ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
     """
-    # what a simulation is run again by, not what it is of
+    # attributes to run a simulation again, not its problem
     unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
     pieces = []
     first = {name: described[name] for name in ("student", "target") if name in described}

@@ -95,7 +95,7 @@ def evaluate_reused(
                 found.flag(i, Status.ROUNDING)
         return points[found.open[points] & found.converged[points]]
 
-    with deadline(time_limit * count), np.errstate(all="ignore"):  # what is not finite is flagged
+    with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
         solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
     found.close(RESIDUAL_TOLERANCE)
     for part in found.overlaps:

@@ -15,7 +15,7 @@ from .edges import SMALLEST_X, x_at_angle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SAME_POWER = 0.02  # what two powers may differ by
+SAME_POWER = 0.02  # difference that two powers may have
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

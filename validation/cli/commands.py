@@ -131,7 +131,7 @@ def first_problem(
     problem = asked.problem
     if problem.reuse:
         return problem, None
-    if problem.rows is not None:  # what is drawn is the network of its step
+    if problem.rows is not None:  # the network of its step is drawn
         return problem.step, problem.model_at().beta
     return problem, float(asked.grids["beta"][0]) if problem.schedule else None
 

@@ -18,7 +18,7 @@ large what is allowed: more draws, or a larger size, can tell.
 Means at several dimensions are extrapolated to infinity.  Mean errors of a problem approach their
 limit like e(d) = e + s / d.  The limit is fitted by weighted least squares.  Variances between
 seeds fall like 1/d, so a mean of S seeds weighs S d; the error bar of e comes from the variances as
-they were found at each size, not from the weights.  What is left of the bias is of order 1/d^2, and
+they were found at each size, not from the weights.  The rest of the bias is of order 1/d^2, and
 no part of the error bar: take sizes at which the correction is below a tenth or so.  (The
 conditional Gaussian model of tanh/sin, alpha0 = 20, eta = 3, beta = .5, is 14 % above the theory at
 d = 125, but 5 % at 250 and 2.3 % at 500: a line through the first falls 2 % short.)

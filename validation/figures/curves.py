@@ -471,7 +471,7 @@ PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
     "robust-losses": (robust_losses, {"simulated": "the sRF"}),
     "steps": (steps, {"simulated": "the sRF"}),
 }
-# What stands above all panels.
+# Title above all panels.
 TITLES = {
     "inputs": STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT,
     "classification": describe(CLASSIFIED),

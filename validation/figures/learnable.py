@@ -9,7 +9,7 @@ tanh network of width p = d, sin target, one step on 20 d samples.
 7: the functions of that projection which attain the bounds, beside what networks learn at a large
    penalty; and those of the upper bound as the rate varies.
 
-What the text leaves open is chosen here: alpha and lam of 1, both alpha of 3, the rates of 7.
+Settings that are open in the text: alpha and lam of 1, both alpha of 3, the rates of 7.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ Lines are the theory of the readout given the first layers of the first ``LAYERS
 size thin lines are the closed form, of the same tasks, in which no layer is drawn (docs/theory.md
 19); in 4, whose tasks are all alike, the contours are.
 
-What the text leaves open is chosen thus: every draw is fresh in everything; 2c draws its
+Settings that the text leaves open are chosen thus: every draw is fresh in everything; 2c draws its
 eigenvalues uniformly below theta and rescales the second component's to the same trace; 5 are
 slices of 4 in all (n, m, xi along the spikes) with three activations; Hermite models have the
 order that the data spread needs, at most 5, and where the equivalence is not proved (beta_s on a
@@ -120,7 +120,7 @@ class Sweep:
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
     draws: int = 20
     layers: int = LAYERS
-    tasks: int = LAYERS  # of these that have a closed form
+    tasks: int = LAYERS  # layers of these that have a closed form
     every: int = 1  # of the others, when quick
 
 
@@ -345,7 +345,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
     size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * len(errors)
     picture = Figure(figsize=size, layout="constrained")
-    shared = "split" in plan.others[0]  # the same data but for that: one scale
+    shared = "split" in plan.others[0]  # data that differ in that alone: one scale
     axes = picture.subplots(
         len(errors), columns, squeeze=False, sharey="row" if shared else "none"
     ).ravel()

@@ -121,10 +121,10 @@ def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]
     return kept
 
 
-# To be raised with every change of the method that moves the numbers of a cell: stored ones are
-# those of a method.
+# To be raised with every change of the method that moves the numbers of a cell: a stored cell
+# has the number of its method.
 CELL_METHOD = 2
-SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
+SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # errors of every cell
 
 
 class Simulated(StrEnum):

@@ -64,14 +64,14 @@ def describe_cells(
     if not experiment.reuse:
         del shared["reuse"]  # so that cells stored before there was any are found
     if not experiment.samples:
-        del shared["samples"]  # the same
+        del shared["samples"]  # likewise
     else:
         law = getattr(problem, "inputs", None)
         parts = [problem] if law is None else [problem, law]
         # fields alone: a model that has been solved also keeps what the theory made of them
         given = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
         given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
-        given.pop("strata", None)  # of which simulations know nothing
+        given.pop("strata", None)  # unknown to simulations
         hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
         shared["given"] = hashes
     return {index: shared | {"seed": index} for index in indices}
