@@ -27,7 +27,7 @@ from solvers.results import ConvergenceError
 from .. import __version__
 from ..array_files import file_and_name
 from ..errors import ELSEWHERE, InvalidArgument, shorten
-from .option_table import FLAGS, GIVEN_FILES, HELP, HELP_OF, OF_PROBLEMS
+from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS
 from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
 from .values import Options
@@ -143,7 +143,7 @@ def command(
 
 def _described(name: str) -> Parameter:
     """Option that describes a problem: text or, of a flag, a bool; None unless typed."""
-    panel = next(title for title, names in HELP_OF.items() if name in names)
+    panel = next(title for title, names in PANELS.items() if name in names)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 

@@ -26,7 +26,7 @@ from .output import (
     rows_of,
     warn_of_failures,
 )
-from .values import BEST, SEARCHES, Options, one_or_axis
+from .values import BEST, SEARCHED, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
@@ -57,7 +57,7 @@ def curve(
     replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
     --lam 0.1 --out curve.nc
     """
-    searched = [name for name in SEARCHES if options.get(name) == BEST]
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python

@@ -18,7 +18,7 @@ from ..problem import describe
 from .common import TimeLimit, command
 from .options import parse_request
 from .output import NOTED, Notes, Output, note_edges, note_farthest, say
-from .values import BEST, SEARCHES, Options, single_number
+from .values import BEST, SEARCHED, Options, single_number
 
 
 @command(without=("loss",))
@@ -39,7 +39,7 @@ def optimum(
 
     replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
     """
-    as_it_is = [name for name in SEARCHES if options.get(name) == BEST]
+    as_it_is = [name for name in SEARCHED if options.get(name) == BEST]
     options = {name: value for name, value in options.items() if name not in as_it_is}
     searched = "alpha0" in options and not {"eta", "rate"} & options.keys()
     # a step has a learning rate also where the best is looked for: any will do

@@ -23,18 +23,18 @@ TABLE = (
         grid_forms=GRID_FORMS,
     )
 )
-HELP_OF: dict[str, dict[str, str]] = {}  # the help of every option, in the panels of the commands
+PANELS: dict[str, dict[str, str]] = {}  # the help of every option, in the panels of the commands
 _comments: list[str] = []
 for _line in TABLE.splitlines():
     if _option := re.match(r"(?:# )?(\w+) = ", _line):
-        HELP_OF[[*HELP_OF][-1]][_option[1]] = " ".join(_comments)
+        PANELS[[*PANELS][-1]][_option[1]] = " ".join(_comments)
     elif _line:
         _comments.append(_line.removeprefix("# "))
         continue
     elif len(_comments) == 1:  # a comment by itself is a title
-        HELP_OF[_comments[0]] = {}
+        PANELS[_comments[0]] = {}
     _comments.clear()
-HELP = {name: text for panel in HELP_OF.values() for name, text in panel.items()}
+HELP = {name: text for panel in PANELS.values() for name, text in panel.items()}
 _all_fields = (*fields(GradientStep), *fields(SpikedRandomFeatures))
 FIELDS: dict[str, Field[Any]] = {f.name: f for f in _all_fields if f.name in HELP}
 FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)

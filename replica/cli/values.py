@@ -16,7 +16,7 @@ Options = dict[str, Any]
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 # Parameters that take BEST in the place of a number, and in which commands.
-SEARCHES = {"lam": "replica curve, plan and readout take", "eta": "replica curve and plan take"}
+SEARCHED = {"lam": "replica curve, plan and readout take", "eta": "replica curve and plan take"}
 FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
 
 
@@ -42,8 +42,8 @@ def parse_grid(name: str, text: Any) -> Array:
         return axis(name, text)
     if text == BEST:
         taken = "a number here"
-        if name in SEARCHES:
-            taken += f": {SEARCHES[name]} the best, of ridge regression"
+        if name in SEARCHED:
+            taken += f": {SEARCHED[name]} the best, of ridge regression"
         raise InvalidArgument(name, text, taken)
     try:
         if ":" not in text:
@@ -53,7 +53,7 @@ def parse_grid(name: str, text: Any) -> Array:
         if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
-        best = f", or {BEST} alone where it is searched" if name in SEARCHES else ""
+        best = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
         raise InvalidArgument(name, text, GRID_FORMS + best) from None
     if log and min(ends) <= 0:
         raise InvalidArgument(

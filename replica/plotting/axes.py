@@ -34,7 +34,7 @@ NAMED = {
     "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
     "relu": 0, "tanh": 1, "sigmoid": 2, "erf": 3,  # students
 }  # fmt: skip
-SMALL_FONT = "small"  # the font of legends and titles
+SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
 FEW_POINTS = 41  # from which on lines have no corners that are seen
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
@@ -189,7 +189,7 @@ def finish(
         if {"alpha0", "steps"} & described.keys() and not {"theory", "seeds"} & described.keys():
             known.append("theory of the sRF")
         stated = (in_lines(pieces, ", ", fits) for pieces in (known, notes))
-        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL_FONT)
+        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
     return add_legend(ax)
 
 
@@ -212,7 +212,7 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
         title = ax.get_title()
         ax.set_title("")
         text = rf"$\mathbf{{({letter})}}$ {title}".rstrip()
-        ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL_FONT)
+        ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
 
 
 def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
@@ -238,7 +238,7 @@ def add_legend(ax: "Axes") -> "Axes":
     extended above the data."""
     if not any(ax.get_legend_handles_labels()):
         return ax
-    options: dict[str, Any] = {"frameon": False, "fontsize": SMALL_FONT}
+    options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
     box = ax.legend(loc="best", **options)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extent = box.get_window_extent()

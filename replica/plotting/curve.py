@@ -24,9 +24,9 @@ from .axes import (
 from .heat_map import LONG, plot_heat_map, with_all_axes
 from .names import (
     BEST_OF,
+    DRAWN,
     ERROR_LABELS,
     LABELS,
-    Y_LABELS,
     error_drawn,
     setting,
     shared_settings,
@@ -267,7 +267,7 @@ def finish_lines(
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(kinds) > 1 else Y_LABELS[kinds[0]]
+    ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
     described = shared_settings(curve, [abscissa])
     return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
 

@@ -7,8 +7,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, SMALL_FONT, axes, finish, set_scale
-from .names import BEST_OF, LABELS, Y_LABELS, error_drawn, number_text, setting, shared_settings
+from .axes import COLOUR_MAP, SMALL, axes, finish, set_scale
+from .names import BEST_OF, DRAWN, LABELS, error_drawn, number_text, setting, shared_settings
 
 if TYPE_CHECKING:
     import xarray
@@ -56,7 +56,7 @@ def plot_heat_map(
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
     values = grid.squeeze().transpose(y_name, x_name).values
-    draw_heat_map(ax, x, y, values, Y_LABELS[error])
+    draw_heat_map(ax, x, y, values, DRAWN[error])
     notes = []
     if np.isfinite(values).any() and error not in BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
@@ -103,7 +103,7 @@ def draw_heat_map(
 
 def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
     """Label contours by their values, without labels that would overlap others."""
-    tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL_FONT, inline=False)
+    tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extents: list[Any] = []
     places = []
@@ -114,7 +114,7 @@ def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
             places.append(text.get_position())
         text.remove()
     if places:
-        ax.clabel(drawn, fmt=texts, fontsize=SMALL_FONT, manual=places)
+        ax.clabel(drawn, fmt=texts, fontsize=SMALL, manual=places)
 
 
 def contour_levels(low: float, high: float) -> list[float]:

@@ -34,15 +34,15 @@ ERROR_LABELS = {
     "train_loss": "mean loss on the training samples",
 }
 BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
-Y_LABELS = ERROR_LABELS | BEST_OF  # ordinates of figures
+DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
     """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
     usual = "classification_error" if "classification_error" in known else "test_error"
     name = usual if error is None else error
-    if name not in Y_LABELS or name not in known:
-        allowed = ", ".join(one for one in Y_LABELS if one in known)
+    if name not in DRAWN or name not in known:
+        allowed = ", ".join(one for one in DRAWN if one in known)
         raise InvalidArgument("error", error, f"one of {allowed}")
     return name
 

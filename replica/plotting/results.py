@@ -8,7 +8,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import SMALL_FONT, add_legend, axes, finish, from_zero, panel_below, set_scale
+from .axes import SMALL, add_legend, axes, finish, from_zero, panel_below, set_scale
 from .names import ERROR_LABELS, LABELS
 from .styles import hue
 
@@ -58,7 +58,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
     ax.set_xticks(places, names, **turned)
     ax.set_yticks(places, names)
-    ax.tick_params(length=0, labelsize=SMALL_FONT)
+    ax.tick_params(length=0, labelsize=SMALL)
     figure: Any = ax.get_figure(root=True)
     width, height = (pixels / (figure.dpi / 72) / len(names) for pixels in ax.bbox.size)
     size = min(LARGEST, width / 2.2, height / 1.3)  # of "100", and what is between rows
@@ -220,7 +220,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
             textcoords="offset points",
             ha="center",
             va="bottom",
-            fontsize=SMALL_FONT,
+            fontsize=SMALL,
         )
     lines = max((len(stage.directions) for stage in staircase.stages), default=0) + 1
     ax.set_ylim(0, 1.08 + 0.07 * lines)

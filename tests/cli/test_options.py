@@ -14,7 +14,7 @@ import pytest
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.cli import parse_request, progress
-from replica.cli.option_table import GRIDS, HELP, HELP_OF, OF_PROBLEMS
+from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
 
@@ -93,7 +93,7 @@ def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
     assert command(f"{name} --help") == 0
     text = capsys.readouterr().out
     offered = OF_PROBLEMS if command is theory else HELP
-    panels = [panel for panel, names in HELP_OF.items() if {*names} & {*offered}]
+    panels = [panel for panel, names in PANELS.items() if {*names} & {*offered}]
     panels += ["Files and output", *([] if command is theory else ["The simulation"])]
     assert all(f"─ {panel} ─" in text for panel in panels)
     assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2

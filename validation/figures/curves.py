@@ -458,7 +458,7 @@ def draw_spikes(picture: Any, data: Fields) -> None:
 
 
 # By the figure's name, without the paper: its panels, and how they are drawn.
-PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
+FIGURE_PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
     "2": (batches, {}),
     "4": (spike_lengths, {"simulated": "what is simulated"}),
     "5": (widths, {}),
@@ -485,7 +485,7 @@ BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (
 def data(name: str, quick: bool, progress: Progress = None, *, store: Path | None = None) -> Fields:
     """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
     spike that steps build."""
-    found = compute(PANELS[name][0](quick), progress, store)
+    found = compute(FIGURE_PANELS[name][0](quick), progress, store)
     also: Fields = {"figure": name}
     if name == "classification":
         also |= calibrated()
@@ -497,7 +497,7 @@ def data(name: str, quick: bool, progress: Progress = None, *, store: Path | Non
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
     name = data["figure"]
-    panels, how = PANELS[name]
+    panels, how = FIGURE_PANELS[name]
     picture: Any = Figure(figsize=(12 if name in BESIDE else 10, 5.4), layout="constrained")
     picture.suptitle(stated(TITLES.get(name, {})), fontsize="small")
     columns, right = picture, None
