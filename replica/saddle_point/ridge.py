@@ -53,7 +53,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     solver's last values; callers mask them.
     """
     if len(table.mu1) == 1:
-        one_group.solved[0] += 1 + len(alpha) / one_group.PROCESS_POINTS
+        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS_PER_CALL
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
