@@ -400,7 +400,7 @@ def fit_convex_readout(
                 minimum = solver(design, y[:n], float(penalty), loss, intercept)
             # a gradient is known to more digits than a difference of two sums over the samples
             rounding = 4 * np.finfo(float).eps * float(np.abs(y[:n]).sum()) if kinked else 0.0
-            if not _known(minimum, y[:n], float(penalty), rounding):
+            if not _is_near_minimum(minimum, y[:n], float(penalty), rounding):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
                     f"within {minimum.gap:.1e} of its minimum, where it is {minimum.objective:.1e}",
@@ -412,7 +412,7 @@ def fit_convex_readout(
     return Fits(readouts, intercepts, np.zeros(shape), train)
 
 
-def _known(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
+def _is_near_minimum(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
     """True if the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
     but for the ``rounding`` of its gap.
 
