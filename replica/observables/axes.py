@@ -53,7 +53,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             hint = "" if of_steps else meant(name, known)
             asked = f" (did you mean {hint}?)" if hint else ""
             raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name, "student": _made, "theory": _made}
+    kinds = {"readout": laws_by_name, "student": _choices, "theory": _choices}
     return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
@@ -66,13 +66,13 @@ def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
     return each
 
 
-def _made(name: str, values: Any) -> Array:
+def _choices(name: str, values: Any) -> Array:
     """Activations, or names of theories of a step, (n,)."""
 
-    def made(value: Any) -> Any:
+    def choose(value: Any) -> Any:
         return activation(value, name) if name == "student" else choice(name, value, THEORIES)
 
-    return np.array(named(name, values, made))
+    return np.array(named(name, values, choose))
 
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:

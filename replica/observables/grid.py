@@ -102,10 +102,10 @@ class Grid:
     def with_changes(self, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._change(change, **settings) for name, change in CHANGES.items()}
+        changes = {name: self._changes(change, **settings) for name, change in CHANGES.items()}
         return replace(self, columns=self.columns | changes)
 
-    def _change(self, change: Change, **settings: Any) -> Array:
+    def _changes(self, change: Change, **settings: Any) -> Array:
         """Relative change of the headline error at every point, (points,)."""
         name, at = (
             headline_error(self.models[0]),

@@ -64,7 +64,7 @@ class Unknowns(NamedTuple):
     initial: slice
 
     @classmethod
-    def of(cls, D: int, A: int) -> "Unknowns":
+    def places(cls, D: int, A: int) -> "Unknowns":
         """Places for D directions of the target and A kinds of neurons."""
         ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))

@@ -59,7 +59,7 @@ class Readout(CavityEquations):
     @property
     def places(self) -> Unknowns:
         """Places of the unknowns of (21.8)."""
-        return Unknowns.of(len(self.strata.s), self.kinds)
+        return Unknowns.places(len(self.strata.s), self.kinds)
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""

@@ -114,7 +114,7 @@ class Check(NamedTuple):
             return np.asarray((self.simulated - self.theory) / self.stderr)
 
     @property
-    def apart(self) -> Array:
+    def is_far(self) -> Array:
         """Boolean array: whether theory and simulation differ by more than a quarter of the
         latter."""
         off = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
@@ -123,7 +123,7 @@ class Check(NamedTuple):
     def agrees(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
         ``apart`` that this tells nothing."""
-        return np.asarray(self.within(allowance, seeds) & ~self.apart)
+        return np.asarray(self.within(allowance, seeds) & ~self.is_far)
 
     def within(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
@@ -183,7 +183,7 @@ def verdict(
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
     z = np.array([check.z for check in each])
     far = np.array([~check.within(allowance, seeds) for check in each])
-    distant = np.array([check.apart for check in each])
+    distant = np.array([check.is_far for check in each])
     # elsewhere rounding over a standard error of 0
     known = next((some for some in (far, distant) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)

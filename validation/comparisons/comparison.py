@@ -223,13 +223,13 @@ class Comparison(Displayed):
         that are not measured there."""
         inner = (-1, *(axis.size for axis in self._points.values()))
 
-        def at(i: int, of: Any) -> Any:
+        def entry(i: int, of: Any) -> Any:
             return type(of)(*(part.reshape(inner)[i] for part in of))
 
         for i, place in enumerate(places_on_grid(self._varied)):
-            checks = {name: at(i, check) for name, check in self.checks.items()}
+            checks = {name: entry(i, check) for name, check in self.checks.items()}
             known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
-            yield place, known, {name: at(i, line) for name, line in self.lines.items()}
+            yield place, known, {name: entry(i, line) for name, line in self.lines.items()}
 
     @property
     def _shown(self) -> int:

@@ -227,11 +227,11 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
         slope = y - f - at.nu
         complement = at.z_below @ at.below + at.z_above @ at.above
         predictor = _direction(at, solve, slope, 0.0, None, intercept)
-        predicted = _moved(at, predictor, _longest(at, predictor))
+        predicted = _after_step(at, predictor, _longest(at, predictor))
         left = predicted.z_below @ predicted.below + predicted.z_above @ predicted.above
         centring = float(complement / (2 * n) * (left / complement) ** 3)
         step = _direction(at, solve, slope, centring, predictor, intercept)
-        at = _moved(at, step, 0.995 * _longest(at, step))
+        at = _after_step(at, step, 0.995 * _longest(at, step))
     if not best.within(GAP):
         exact = _exchanged(design, y, lam, loss, at, intercept)
         best = min(best, exact, key=lambda minimum: minimum.gap)
@@ -313,7 +313,7 @@ def _direction(
     return Iterate(u, u, -u, z_below, z_above, nu)
 
 
-def _moved(at: Iterate, step: Iterate, size: float) -> Iterate:
+def _after_step(at: Iterate, step: Iterate, size: float) -> Iterate:
     """The point ``at`` + size ``step``."""
     pairs: Any = zip(at, step, strict=True)
     return Iterate(*(x + size * dx for x, dx in pairs))

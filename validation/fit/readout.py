@@ -53,13 +53,13 @@ def fit_readout(
         If a penalty is too small for the system to be solved in double precision.
     """
 
-    def at(bias: float, sizes: Array, lam: Array) -> Fits:
+    def fits_at(bias: float, sizes: Array, lam: Array) -> Fits:
         """The ridge fits with one common bias."""
         fits = fit_ridge(features(bias), sizes, lam, intercept=intercept)
         return fits._replace(bias=np.full_like(fits.bias, bias))
 
     if not train_bias:
-        return at(0.0, sizes, lam)
+        return fits_at(0.0, sizes, lam)
 
     def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
         """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L). At the readout,
@@ -74,12 +74,12 @@ def fit_readout(
         value = sizes[:, None] * fits.train / 2 + lam * power / 2
         return np.array([value, sizes[:, None] * (after - before) / (2 * DIFFERENCE)])
 
-    scan = np.array([objective(at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
+    scan = np.array([objective(fits_at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
 
     def at_best(a: int, b: int) -> Fits:
         """The fit of one size and penalty at its best bias."""
         one = sizes[a : a + 1], lam[b : b + 1]
-        fit = cache(lambda bias: at(bias, *one))
+        fit = cache(lambda bias: fits_at(bias, *one))
         bias = lowest_minimum(
             lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scan[:, :, a, b].T, xtol=BOTTOM
         )

@@ -114,11 +114,11 @@ def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]
     if not keep:
         return lambda bias: lambda: samples.blocks(bias)
 
-    def kept(bias: float) -> Blocks:
+    def kept_blocks(bias: float) -> Blocks:
         blocks = list(samples.blocks(bias))
         return lambda: blocks
 
-    return kept
+    return kept_blocks
 
 
 # To be raised with every change of the method that moves the numbers of a cell: a stored cell

@@ -51,7 +51,7 @@ def describe_cells(
     each = {f.name: getattr(problem, f.name) for f in fields(problem)}
     several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
     each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
-    values = {name: _known(name, of, key) for name, of in each.items() if isinstance(of, Part)}
+    values = {name: _hashes(name, of, key) for name, of in each.items() if isinstance(of, Part)}
     shared = vars(experiment) | {
         "version": __version__,
         "method": CELL_METHOD,
@@ -59,7 +59,7 @@ def describe_cells(
         "kind": type(problem).__name__,
         "values": values,
         "key": key,
-        "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
+        "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
     if not experiment.reuse:
         del shared["reuse"]  # so that cells stored before there was any are found
@@ -77,7 +77,7 @@ def describe_cells(
     return {index: shared | {"seed": index} for index in indices}
 
 
-def _known(name: str, of: Part, key: str | None) -> list[str]:
+def _hashes(name: str, of: Part, key: str | None) -> list[str]:
     """A hash of the values of a part of the problem; nothing where ``key`` has to say it."""
     values = fingerprint(of)
     if values == fingerprint(of):
