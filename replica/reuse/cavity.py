@@ -89,12 +89,9 @@ class CavityEquations:
 
     def response(self, forms: Forms) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
-        return np.asarray(
-            sum(
-                np.tensordot(form.slopes / form.D, one.weights, 2)
-                for one, form in zip(self.samples, forms, strict=True)
-            )
-        )
+        pairs = zip(self.samples, forms, strict=True)
+        traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in pairs]
+        return np.sum(traces, axis=0)
 
     def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
         """Derivatives of both equations in g and G, from the ``forms`` at that point."""
