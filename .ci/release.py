@@ -25,7 +25,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = "Scripts" if os.name == "nt" else "bin"
 OUTSIDE = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-OUTSIDE |= {"NO_COLOR": "1"}
 LEFT_OUT = ".*cache", ".git", ".venv*", "build", "dist", "*.egg-info"
 IN_SDIST = {"CITATION.cff", "CHANGELOG.md", "LICENSE", "docs/theory.md", "tests/conftest.py"}
 INSTALLED = ".pyenv/versions/{}.*/bin/python", ".local/share/uv/python/cpython-{}.*/bin/python"
@@ -52,7 +51,7 @@ def build(dist: Path, folder: Path) -> Path:
         missing = IN_SDIST - {name.partition("/")[2] for name in packed.getnames()}
     if missing:
         sys.exit(f"the sdist lacks {', '.join(sorted(missing))}")
-    print(run(python, "-m", "twine", "check", "--strict", wheel, sdist), end="")
+    print(run(python, "-m", "twine", "--no-color", "check", "--strict", wheel, sdist), end="")
     config = ROOT / "pyproject.toml"
     print(run(python.with_name("check-wheel-contents"), "--config", config, wheel), end="")
     shutil.copytree(folder / "dist", dist, dirs_exist_ok=True)
