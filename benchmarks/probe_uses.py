@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier, RidgeCV
 
 import replica
 from validation import simulate
-from validation.figures.digits import SPLITS, along, power_law
+from validation.figures.digits import DRAWN_SPLITS, along, power_law
 
 from .pages import file_of, kept, mean_and_error, paragraphs, table
 
@@ -225,8 +225,8 @@ def extrapolation(data, scale, store):
         "each class for each feature, so that of ten classes all features are too many: *several "
         "classes* have the first principal components of all rows as features. The power law is "
         "a + b n^-c, through scikit-learn's learning_curve on the same rows "
-        f"({SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences at the largest "
-        "n. Wine with two classes has too few rows.",
+        f"({DRAWN_SPLITS} splits, 8 n from 15 to four fifths). Last, the mean differences at the "
+        "largest n. Wine with two classes has too few rows.",
         table(heads, rows),
     )
     return said, ""

@@ -41,7 +41,7 @@ from .problem import (
 from .spectra import spectrum
 from .steps import AfterStep, GradientStep, Staircase, after_each_step, staircase
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Activation",
     "AfterStep",

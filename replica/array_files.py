@@ -1,4 +1,4 @@
-"""Arrays in NPY, NPZ, safetensors and ONNX files, and what other files of numbers share with them.
+"""Arrays in NPY, NPZ, safetensors and ONNX files, and checks shared by all files of numbers.
 
 Nothing pickled is read.  A header says how many numbers follow, and no more than these are read:
 neither what a header promises nor what compressed data would unfold to is allocated before.  An
@@ -74,7 +74,7 @@ class Source(NamedTuple):
     member: str = ""
 
     def fault(self, allowed: str) -> InvalidArgument:
-        """The error to raise about the file, with what would be allowed in its place."""
+        """Error about the file, with what would be allowed in its place."""
         return InvalidArgument(self.name, str(self.path), allowed)
 
     def chosen(self, axes: Mapping[str, int]) -> str:
@@ -91,7 +91,7 @@ class Source(NamedTuple):
         return self.member or fitting[0]
 
     def check_kind(self, kind: np.dtype) -> None:
-        """Refuse numbers, or what are none, of a kind that is not wanted."""
+        """Refuse an array whose data type is not wanted."""
         if kind.kind not in self.wanted.kinds:
             text = "U" in self.wanted.kinds
             pickled = ": nothing pickled is read" if kind.hasobject else ""
@@ -121,7 +121,7 @@ class Source(NamedTuple):
             ) from None
 
     def numbers(self, array: Any) -> Array:
-        """An ``array`` of wanted numbers, those of bfloat16 in the precision of numpy."""
+        """The ``array`` with a wanted data type; bfloat16, which numpy lacks, becomes float32."""
         array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         self.check_kind(array.dtype)
         return np.asarray(array)
@@ -192,8 +192,9 @@ def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Array:
-    """The array in an NPY file; or in a file of several, NPZ, safetensors or ONNX, that of
-    ``FILE:NAME``, or the only one; of the latter two, the only one with the axes ``wanted``.
+    """Array in a file: the only one of an NPY file; the one named by ``FILE:NAME``, or the only
+    one, of an NPZ, safetensors or ONNX file, of the latter two the only one with the axes
+    ``wanted``.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class Described:
 
 
 class Displayed:
-    """A result that shows itself; what it shows is in ``settings``, ``_facts`` and ``_rows``.
+    """A result with a display of its ``settings``, ``_facts`` and ``_rows``.
 
     Attributes that have a new name, ``_renamed``, are answered by it for one version.
     """

@@ -75,7 +75,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
-    """Refuse now what could not be written after the computation."""
+    """Refuse a path that could not be written after the computation."""
     if path.suffix.lower() not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
     target = Path(os.path.realpath(path))

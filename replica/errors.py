@@ -1,5 +1,5 @@
-"""The one exception for bad input: it names the argument, its value and what is allowed; and what
-was probably meant by a name that there is not."""
+"""InvalidArgument, the one exception for bad input: argument, value and what is allowed; and
+guesses at a name that does not exist."""
 
 import re
 from collections.abc import Iterable

@@ -35,15 +35,15 @@ from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
 
-LOSSES = ("square", "logistic", "hinge")
+PROBE_LOSSES = ("square", "logistic", "hinge")
 
 
 class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     """The errors that a linear readout has on new rows, at every training size and penalty, from
     one set of rows and without a split; and the readout of the best penalty, fitted.
 
-    It is what :func:`replica.learning_curve` has for a :class:`replica.FeatureSample`: the mean
-    over all ways to choose the rows to train and to test.
+    The curve is :func:`replica.learning_curve` of a :class:`replica.FeatureSample`: the mean over
+    all ways to choose the rows to train and to test.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
-        choice("loss", self.loss, LOSSES)
+        choice("loss", self.loss, PROBE_LOSSES)
         intercept = flag("fit_intercept", self.fit_intercept)
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:
@@ -185,7 +185,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         return float(self.estimator_.score(X, y))
 
     def samples_needed(self, error: float, most: float | None = None) -> SamplesNeeded:
-        """How many rows must train for an ``error``, of classes that of the classification, at
+        """Number of training rows for an ``error``, of classes the classification error, at
         ``best_alpha_``: see :func:`replica.samples_needed`."""
         self._check_readout()
         name = "classification_error" if has_classes(self.sample_) else "test_error"
@@ -208,7 +208,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":
             self.estimator_ = LogisticRegression(C=1 / alpha, max_iter=10_000, **same)
-        elif self.loss == "hinge" and self.fit_intercept:  # that of a LinearSVC is penalised
+        elif self.loss == "hinge" and self.fit_intercept:  # a LinearSVC penalises its intercept
             self.estimator_ = SVC(kernel="linear", C=1 / alpha)
         elif self.loss == "hinge":
             self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)
@@ -266,7 +266,8 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
 
 
 def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
-    """Say that ``best`` errors are ``unknown``, and why; and, after what they are ``of``, notes."""
+    """Warn that ``best`` errors are ``unknown``, with the reasons, and of notes on the sample, each
+    after the words ``of``."""
     failed = ~best.converged.values
     if failed.any():
         words = unknown.format(f"{failed.sum()} of {failed.size}")

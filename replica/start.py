@@ -1,5 +1,5 @@
-"""What ``import replica`` does first, before anything that takes time or may be the wrong thing: it
-imports this module.
+"""Checks on import, before any other module is loaded: files that hide this library's packages, and
+interrupted commands.
 
 A file of the same name beside a user's script is found before the packages that are installed with
 this one; and a command that is interrupted while it is still being loaded has nothing to trace.
@@ -50,15 +50,15 @@ def _hiding(name: str) -> str:
 
 
 def is_command() -> bool:
-    """Whether a command of this library imports it, and no script or notebook."""
+    """True if a command of this library imports it, not a script or a notebook."""
     command = os.path.basename(sys.argv[0]).partition(".")[0] if sys.argv else ""
     return command in ("-m", "replica", "replica-validate")
 
 
 def end_quietly() -> None:
-    """Let Ctrl-C, and what a package finds wrong with its environment, end a command in one line
-    while its imports are running; afterwards ``cli.run`` sees to that.  A script or a notebook that
-    imports the library keeps its traceback, and so does a command with REPLICA_TRACEBACK set."""
+    """Let Ctrl-C, or an error of a package in its environment, end a command in one line while
+    imports are running; afterwards ``cli.run`` sees to that. A script or a notebook that imports
+    the library keeps its traceback, and so does a command with REPLICA_TRACEBACK set."""
     before, interrupts = sys.excepthook, list[int]()
 
     def interrupt(number: int, frame: Any) -> None:

@@ -157,7 +157,7 @@ def _end_with_parent(pipe: Connection) -> None:
 
 
 def _worker_died(happened: str) -> WorkerDied:
-    """The ``WorkerDied`` error for what ``happened``, with advice."""
+    """``WorkerDied`` error with advice; ``happened`` says which failure was met."""
     advice = (
         "memory may have run out (try fewer workers), or the machine or cluster is gone; "
         "finished cells are in the store, if there is one, and the same call with a new "

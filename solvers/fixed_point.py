@@ -13,6 +13,8 @@ import numpy as np
 
 from .results import Array, Result, Rows, Status, largest_modulus
 
+COMBINED = 10  # steps that Anderson's method combines
+
 
 def fixed_point(
     step: Callable[[Array, Rows], Array],

@@ -96,7 +96,7 @@ def lowest_minimum(
 
 
 def _is_flat(value: Array | float, slope: Array | float, places: Array) -> Array:
-    """Whether the slope is only rounding: over the whole scan it would not change the value."""
+    """True where the slope is only rounding: over the whole scan it would not change the value."""
     return np.abs(slope) * np.ptp(places) <= 1e-10 * np.abs(value)
 
 

@@ -1,4 +1,4 @@
-"""``replica bounds``: what can be learned at each learning rate."""
+"""``replica bounds``: bounds on the error that is learned, at each learning rate."""
 
 from typing import Any
 

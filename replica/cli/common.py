@@ -32,8 +32,8 @@ from .output import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
 from .values import Options
 
-FILES = "Files and output"  # a panel of the help
-TABLES = (".csv", ".json", ".tex")  # what --out writes, and with a data set:
+OUTPUT_PANEL = "Files and output"  # a panel of the help
+TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 MOST_COLUMNS = 400  # that a help is laid out for
@@ -59,11 +59,11 @@ WRITTEN: dict[str, Any] = {"parser": file_name, "metavar": "PATH"}
 
 def written(help_text: str) -> Any:
     """Option of a file to write."""
-    return typer.Option(help=help_text, rich_help_panel=FILES, **WRITTEN)
+    return typer.Option(help=help_text, rich_help_panel=OUTPUT_PANEL, **WRITTEN)
 
 
 def option(
-    name: str, kind: Any, default: Any, help_text: str, panel: str = FILES, **how: Any
+    name: str, kind: Any, default: Any, help_text: str, panel: str = OUTPUT_PANEL, **how: Any
 ) -> Parameter:
     """Option --name of a command, as a parameter of a signature that typer reads."""
     spelling = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
@@ -89,7 +89,7 @@ def command(
     drawn: bool = True,
     tabular: bool = True,
 ) -> Callable[[Command], Callable[..., None]]:
-    """Decorator of a command: options that describe a problem, --config, and those of its output.
+    """Decorator of a command: options of a problem, --config, and options of the output.
 
     The first two parameters of the command are Options, as typed or read from the file, and Output.
     It may return whether its answer is known completely, which decides on the exit status.
@@ -149,8 +149,8 @@ def _described(name: str) -> Parameter:
 
 
 class StderrHandler(logging.Handler):
-    """Handler that writes what the library logs to standard error; that a font is missing, which
-    matplotlib logs of every text, once."""
+    """Log handler that writes the library's messages to standard error; matplotlib's message on a
+    missing font, which every text repeats, once."""
 
     fonts = False
 

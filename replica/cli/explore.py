@@ -51,7 +51,8 @@ class Guard:
             await self.app(scope, receive, send)
 
     def admits(self, scope: Any) -> bool:
-        """Whether Host and Origin are those of this server; pages are asked for without Origin."""
+        """True if Host, and Origin where there is one, name this server; a page is asked for
+        without Origin."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, origin = headers.get(b"host"), headers.get(b"origin")
         return host in self.hosts and (origin is None or origin in self.origins)

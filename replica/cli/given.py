@@ -1,4 +1,4 @@
-"""The options of a given first layer, or of given features, and what is asked of their readout."""
+"""Options of a given first layer or of given features, and of the readout on them."""
 
 import re
 from contextlib import suppress
@@ -32,7 +32,7 @@ NEEDED = {
 }  # fmt: skip
 # Of every file what its array may be, once read as float64.
 EITHER = TWO._replace(axes=(1, 2))
-FILES = {
+WANTED = {
     "weights": TWO, "bias": EITHER, "directions": EITHER,
     "features": TWO, "labels": EITHER._replace(kinds="biufSU"),
     "strata": ONE._replace(kinds="biufSU"),
@@ -40,7 +40,7 @@ FILES = {
 
 
 def asks_for_given(options: Options) -> bool:
-    """Whether the options have a first layer, or features, in the place of a problem."""
+    """True if the options describe a first layer or features in the place of a problem."""
     return any(name in options for name in ("weights", *OF_FEATURES))
 
 
@@ -77,7 +77,7 @@ def parse_given(
     if "kinks" in values:
         del values["kinks"]
         values |= with_kinks(options)
-    readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in FILES.items()}
+    readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()}
     bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
     others: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
     for name, read in (readers | others).items():
@@ -151,6 +151,6 @@ def _bias(weights: str, value: Any) -> Any:
                 raise InvalidArgument(
                     "bias", value, f"FILE or FILE:NAME, such as {weights}:{value}"
                 )
-        return read_array("bias", value, FILES["bias"])
+        return read_array("bias", value, WANTED["bias"])
     numbers = read_numbers("bias", value)
     return numbers.item() if numbers.size == 1 else numbers

@@ -44,6 +44,6 @@ GRIDS = (
     *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "decay", "separation",
     "alpha", "samples", "lam",
 )  # fmt: skip
-# What is given in files, in the place of a problem.
+# Options of arrays given in files, in the place of a problem.
 GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
 OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))

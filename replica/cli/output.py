@@ -28,7 +28,7 @@ PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
     bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
 ]
-NOTED = {  # what is said of the relative change of an error, by its name as a column
+NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
     "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
     "docs/readout.md)",
@@ -60,7 +60,7 @@ class Output:
         with style(self.style, size=self.size):
             if self.plot is not None:
                 check_latex()
-        # what cannot be a name is refused where it is read
+        # a path that cannot be a name is refused where it is read
         taken = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
@@ -79,7 +79,7 @@ class Output:
         printed: Sequence[str] = (),
         dataset: Callable[[], Any] | None = None,
     ) -> None:
-        """Save the ``document`` and the ``figure``, and print it, as JSON or what ``show`` says.
+        """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
         A .csv or .tex file holds ``rows``, the document's points unless given, the latter those
         columns that are always ``printed``; a .nc file the ``dataset``.
@@ -101,7 +101,7 @@ class Output:
             if self.plot is not None and figure is not None:
                 with style(self.style, size=self.size):
                     save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
-        finally:  # what cannot be drawn is known
+        finally:  # a figure that cannot be drawn is known
             if self.as_json:
                 answer(documents.to_json(document))
             else:

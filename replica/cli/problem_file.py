@@ -64,16 +64,16 @@ def _form(value: Any, depth: int = 0) -> str:
     return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
 
 
-GRID = ("text", "number", "list of number")
+AXIS = ("text", "number", "list of number")
 # Of every key the forms of its value, and these in words.
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
     | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
-    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (GRID, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (AXIS, f"{GRID_FORMS}, or a list of numbers"))
     | dict.fromkeys(FLAGS, (("flag",), "true or false"))
     | dict.fromkeys(
         ("readout", "bias"),
-        ((*GRID, "list of text", "list of list of number"), "a name, a number, or a list of these"),
+        ((*AXIS, "list of text", "list of list of number"), "a name, a number, or a list of these"),
     )
     | {
         "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),

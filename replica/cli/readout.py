@@ -170,7 +170,8 @@ def answer_readout(
 
 
 def _scale(model: Any, lam: float, loss: Any) -> str:
-    """By how much Gaussian classes change the classification error where rows have one, too."""
+    """Sentence on how Gaussian classes change the classification error at the largest number of
+    samples with a theory row by row."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
     points = (solve_layer(one, **at)[0] for one in (model, classes_of(model)))
     rows, gaussian = (point.classification_error for point in points)

@@ -7,6 +7,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from ..observables import BEST
 from ..problem import FINITE, axis, check_points
 
 # By name, what was given: text as typed, or a value of a problem file.
@@ -14,7 +15,7 @@ Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
-BEST = "best"  # a word in the place of a number of one of these, in which commands
+# Parameters that take BEST in the place of a number, and in which commands.
 SEARCHED = {
     "lam": "replica curve, optimum, plan and readout take",
     "eta": "replica curve, optimum and plan take",

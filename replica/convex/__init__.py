@@ -3,7 +3,7 @@
 from .averages import losses, scores
 from .classification import classification_error, error_at_nodes
 from .equations import LOSS_RESIDUAL_TOLERANCE
-from .evaluation import Evaluation, Task, solve_on_growing_tables
+from .evaluation import ERRORS, Evaluation, Task, solve_on_growing_tables
 from .label_tables import ConditionalLabels
 from .losses import Loss
 from .named_losses import LOSSES, loss

@@ -37,7 +37,7 @@ from .losses import BEND_STRETCH, Loss
 Averaged = Literal["score", "residual"]
 EXACT_AVERAGES = {"score": average_score, "residual": average_proximal}
 
-FAR = 7.0  # standard deviations of t0: a Gaussian has the mass 3e-12 beyond
+TAIL = 7.0  # standard deviations of t0: a Gaussian has the mass 3e-12 beyond
 LONGEST_PANEL = 5.0  # in standard deviations of t0
 
 
@@ -203,7 +203,7 @@ def _by_points(
     """
     low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
     # where t0 is nearly a function of tau, every Gaussian has its own points
-    thin = ((high - low) > 10 * FAR * sd)[:, 0]
+    thin = ((high - low) > 10 * TAIL * sd)[:, 0]
     if thin.any() and mean.shape[1] > 1:
         found = np.empty((3, *mean.shape))
         each = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
@@ -212,7 +212,7 @@ def _by_points(
             joint = mean[~thin], sd[~thin], V[~thin]
             found[:, ~thin] = _by_points(quantity, loss, order, *joint)
         return found
-    proximal_map = proximal_nodes(loss, V, low - FAR * sd, high + FAR * sd, sd, order)
+    proximal_map = proximal_nodes(loss, V, low - TAIL * sd, high + TAIL * sd, sd, order)
     density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
     density *= density
     density *= -0.5

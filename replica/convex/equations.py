@@ -32,7 +32,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import COMBINED, fixed_point
 from solvers.linear import solve_rows
 from solvers.results import Array, Result, Rows
 
@@ -176,7 +176,6 @@ COORDINATE_TOLERANCE = 1e-9  # estimated error of the coordinates, which are of 
 # Largest change of a coordinate in one pass at a solution: rounding in thin layers of the averages
 # is that large.
 LOSS_RESIDUAL_TOLERANCE = 1e-8
-MEMORY = 10  # earlier passes that Anderson's method combines
 
 
 class Equations:
@@ -289,7 +288,7 @@ class Equations:
 
         Returns overlaps with an estimated error ``tol`` of the coordinates, and the ``Result`` of
         the iteration.  Points that did not converge have the solver's last values.  The residual is
-        the largest change of a coordinate in one pass.  The ``history`` (P, MEMORY, 2, k) is that
+        the largest change of a coordinate in one pass.  The ``history`` (P, COMBINED, 2, k) is that
         of ``fixed_point``, for k coordinates, such as of a solve on another table; it is updated.
         """
         pack, unpack = self.coordinates.pack, self.coordinates.unpack
@@ -306,7 +305,7 @@ class Equations:
             x,
             tol=tol,
             size=np.ones_like,
-            history=np.zeros((len(x), MEMORY, 2, x.shape[1])) if history is None else history,
+            history=np.zeros((len(x), COMBINED, 2, x.shape[1])) if history is None else history,
             # much less than m's longest step, after which the map is not nearly linear
             linear_below=0.3,
             longest_step=4.0,  # a factor of 50 in V2

@@ -25,10 +25,10 @@ UNLIKELY = 64.0  # largest kappa^2 + tau^2: two Gaussians exceed it with probabi
 # Sizes of the rules that all points of a model share, by level: trapezoidal nodes over kappa and
 # tau; the same over each of several directions, by their number; nodes on each panel between the
 # target's kinks, with the half width; nodes on each panel along a proximal map.
-KAPPA, TAU = (24, 36, 54, 80, 128), (20, 24, 30, 38, 48)
+KAPPA_SIZES, TAU_SIZES = (24, 36, 54, 80, 128), (20, 24, 30, 38, 48)
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
-SPLIT = (9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3)
-ORDERS = (6, 7, 8, 9, 10)
+PANEL_RULES = (9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3)
+PROXIMAL_ORDERS = (6, 7, 8, 9, 10)
 
 
 class Steps(NamedTuple):
@@ -85,7 +85,7 @@ class LabelTable(NamedTuple):
 
 @lru_cache(maxsize=256)
 def is_odd(model: Model) -> bool:
-    """Whether the mean feature and the mean label are odd in (kappa, tau), and all else is even.
+    """True if mean feature and mean label are odd in (kappa, tau), and all other entries even.
 
     Half of the nodes then suffice, for a loss that is symmetric under a change of signs.
     """
@@ -112,7 +112,7 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
     Tables whose nodes are too far apart for the known layers are left out.  They are ``folded`` to
     kappa > 0 if the problem is symmetric.
     """
-    for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA))):
+    for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA_SIZES))):
         if (table := shared_table(model, level, folded)) is not None:
             yield table
 
@@ -121,7 +121,7 @@ def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
 def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
-    nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA), level), spikes)
+    nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
     if spikes == 1:
         widths = [width for _, width in known_layers(model)]
         if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
@@ -135,7 +135,7 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
-    order = _at_level(ORDERS, level)
+    order = _at_level(PROXIMAL_ORDERS, level)
     return LabelTable(table, labels_at(model, table.places, over_tau, order))
 
 
@@ -161,11 +161,11 @@ def tau_rule(model: Model, places: Places, level: int) -> Rule:
     if not rest.any():
         return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
     if free == 1 and mean.planes:
-        n, half_width = _at_level(SPLIT, level)
+        n, half_width = _at_level(PANEL_RULES, level)
         split = gauss_legendre(n, tau_kinks(model, places), half_width, panel=5.7)
         return Rule(split.nodes[..., None], split.weights)
     if not mean.planes:
-        rule = trapezoid_tensor(_at_level(TENSORS.get(free, TAU), level), free)
+        rule = trapezoid_tensor(_at_level(TENSORS.get(free, TAU_SIZES), level), free)
         return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
     of_component = [places.component == j for j in np.unique(places.component)]
     centres = [inputs.mean_arguments(places.subset(own)) for own in of_component]

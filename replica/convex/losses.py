@@ -125,7 +125,7 @@ def proximal_by_newton(
     return np.asarray(t)
 
 
-SQUARE = Pieces((), ((0.0, 0.0, 1.0),))  # t^2 / 2; prox t0 / (1 + V)
+SQUARE_PIECES = Pieces((), ((0.0, 0.0, 1.0),))  # t^2 / 2; prox t0 / (1 + V)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Loss:
     @cached_property
     def is_square(self) -> bool:
         """Whether this is the square loss of ridge regression."""
-        return self.kind == "residual" and self.pieces == SQUARE
+        return self.kind == "residual" and self.pieces == SQUARE_PIECES
 
     @property
     def jumps(self) -> bool:

@@ -13,7 +13,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import FINITE, import_object, is_import_path, number
-from .losses import SQUARE, Loss
+from .losses import SQUARE_PIECES, Loss
 
 
 def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, float, float]) -> Loss:
@@ -67,7 +67,7 @@ def _logistic_curvature(t: Array) -> Array:
 
 PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
 LOSSES = {
-    "square": _piecewise("square", "residual", (), *SQUARE.coefficients),
+    "square": _piecewise("square", "residual", (), *SQUARE_PIECES.coefficients),
     # abs(t); prox soft thresholding
     "absolute": _piecewise("absolute", "residual", (0.0,), (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)),
     # max(0, 1 - t); prox t0 + V, 1 or t0

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from solvers.fixed_point import COMBINED
 from solvers.resources import GivenUp, deadline, time_left
 from solvers.results import Array, Rows, Status, largest_modulus
 
@@ -50,7 +51,7 @@ from ..saddle_point import (
     relative_change,
     ridge,
 )
-from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, MEMORY, Coordinates, Equations
+from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
 from .evaluation import Evaluation, Task, solve_on_growing_tables
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, shared_tables, tau_rule
 from .panels import fitted_rules, fitted_table, has_panels
@@ -244,7 +245,7 @@ def _solve_on_table(
     start = pack(guess)
     count = start.shape[1]  # dependent mu_0 may be independent on another table
     if found.history is None or found.history.shape[3] != count:
-        found.history = np.zeros((len(found.open), MEMORY, 2, count))
+        found.history = np.zeros((len(found.open), COMBINED, 2, count))
     history = found.history[rows]
     overlaps, result = equations.solve(part.alpha, part.lam, guess, history, tol=tolerance)
     found.history[rows] = history
@@ -335,7 +336,8 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
 
 
 def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
-    """Function of models near that of ``task`` that returns their equations on its nodes.
+    """Equations of a model near that of ``task`` on the nodes of the task, as a function of the
+    model.
 
     Nodes of kappa are fixed; nodes of tau follow the target's kinks.
     """

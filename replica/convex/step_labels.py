@@ -23,7 +23,7 @@ from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
 from solvers.results import Array
 
 from ..saddle_point import THINNEST_FIELD, Field, variance_given_tau
-from .conditional_averages import EXACT_AVERAGES, FAR, Averaged, averaged_values, proximal_nodes
+from .conditional_averages import EXACT_AVERAGES, TAIL, Averaged, averaged_values, proximal_nodes
 from .label_tables import ConditionalLabels
 from .losses import Loss
 
@@ -160,7 +160,7 @@ def _averages_by_points(
     mean, sd, r, rest = (x[..., None] for x in (law.mean, law.sd, law.r, law.rest))
     sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     V = np.broadcast_to(field.response[..., None], mean.shape)
-    curve = proximal_nodes(loss, V, mean - FAR * sd, mean + FAR * sd, sd, order)
+    curve = proximal_nodes(loss, V, mean - TAIL * sd, mean + TAIL * sd, sd, order)
     z = (curve.t0 - mean) / sd
     probability, slope = law.first[..., None], np.zeros_like(z)
     for rise, edge in zip(law.rises[..., None], law.edges[..., None], strict=True):

@@ -16,7 +16,7 @@ from .rules import rules
 from .table import Table
 
 # mu_1 and d mu_0 / d c act by their squares: values of less than this relative size are taken for 0
-NEGLIGIBLE = 1e-8
+SMALLEST = 1e-8
 
 
 def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
@@ -103,7 +103,7 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     variance = variance + model.feature_noise
     size = float(np.sqrt((mean**2 + first**2 + variance).max()))
     spread = float(np.sqrt((first**2 + variance).max()))
-    return Moments(_zero_small(mean, size), _zero_small(first, spread, NEGLIGIBLE), variance), size
+    return Moments(_zero_small(mean, size), _zero_small(first, spread, SMALLEST), variance), size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
@@ -111,7 +111,7 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     ``size`` is the root of E sigma^2."""
     groups = model.geometry
     shift, c = groups.r @ kappa + groups.bias[:, None], groups.c[:, None]
-    return _zero_small(model.student.second_hermite(shift, c) / (2 * c), size, NEGLIGIBLE)
+    return _zero_small(model.student.second_hermite(shift, c) / (2 * c), size, SMALLEST)
 
 
 def flat_kappa(kappa: ArrayLike, count: int) -> tuple[Array, tuple[int, ...]]:

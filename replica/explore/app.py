@@ -29,8 +29,7 @@ with app.setup:
         simulation_command,
     )
 
-    # what is loaded or compiled once is not timed later
-    in_turn(curve_view, DEFAULTS | {"alpha": "1"})
+    in_turn(curve_view, DEFAULTS | {"alpha": "1"})  # load and compile before timing
 
     MENUS = {
         "student": ["tanh", "erf", "relu", "sigmoid", "gelu", "softplus", "silu", "sin", "linear"],
@@ -119,9 +118,9 @@ def _():
     programs = mo.ui.tabs({"Python": "", "command line": ""})
     button = mo.ui.run_button(label="simulate networks")
     keep = mo.ui.run_button(label="keep this curve")
-    dots: dict[str, SimulatedCurve] = {}  # what was simulated, by its command
+    dots: dict[str, SimulatedCurve] = {}  # simulations, by their command
     kept: dict[str, dict[str, str]] = {}  # the state whose curve is drawn below others
-    last: dict[str, list[Any]] = {}  # what was shown of the last state that could be
+    last: dict[str, list[Any]] = {}  # view of the last state that could be shown
     return button, controls, dots, keep, kept, last, programs, tabs
 
 

@@ -26,7 +26,7 @@ from .texts import State, number_of, request_of
 P = ParamSpec("P")
 T = TypeVar("T")
 ONE_THREAD = ThreadPoolExecutor(1)  # matplotlib opens fonts anew in every thread, and keeps them
-DRAWN = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
+LINE_TIME = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
 MAP = 6.0  # times as long, for a map
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
@@ -113,7 +113,7 @@ def some(grid: Array, count: int) -> Array:
 
 
 def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
-    """Results at as many points of a grid as DRAWN seconds, or ``longer`` times these, allow.
+    """Results at as many points of a grid as LINE_TIME seconds, or ``longer`` times these, allow.
 
     The seconds of one point, then of at most five, tell how many that are.
     """
@@ -121,7 +121,7 @@ def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) ->
     for most in (1, 5, grid.size):
         size, start = min(count, most), thread_time()
         results = compute(some(grid, size))
-        count = int(size * longer * DRAWN / (thread_time() - start))
+        count = int(size * longer * LINE_TIME / (thread_time() - start))
         if count <= size:
             break
     return results

@@ -48,7 +48,7 @@ def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
 
 
 def command(program: str, options: Options) -> str:
-    """A command line; what begins with a minus is joined to its option."""
+    """Command line of the options; a value that begins with a minus is joined to its option."""
     words = program.split()
     for name, text in options.items():
         words += [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
@@ -80,8 +80,8 @@ def coarse(text: str, most: int) -> str:
 
 
 def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
-    """A program that makes the model of a state, runs the lines, and saves a picture of what they
-    have ``drawn``: of a curve, or of what draws itself."""
+    """Program that makes the model of a state, runs the lines, and saves a picture of the variable
+    ``drawn``: a curve, or a result with a plot of its own."""
     plots = f"{drawn}.plot()"
     if drawn == "curve":
         lines, plots = [*lines, "from replica.plotting import plot_curve"], "plot_curve(curve)"

@@ -42,7 +42,7 @@ from .texts import (
     request_of,
 )
 
-# What a state may be answered with in the place of a figure: their messages are sentences.
+# Errors in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
 SIDE = 24  # values of a map along each axis
 
@@ -53,8 +53,8 @@ def picture(figure: Any, kind: str) -> bytes:
 
 
 class View(NamedTuple):
-    """A figure, if there is one in time; the texts that give its numbers again; a sentence on what
-    it leaves out; what is drawn as CSV."""
+    """Figure, None where it took too long; programs that give its numbers again; note on points
+    left out; numbers as CSV."""
 
     figure: FigureBase | None
     python: str

@@ -12,7 +12,7 @@ from .gradient import Gradient, gradient
 from .grid import Grid, solve_grid
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
-from .learning_curve import at_best, learning_curve
+from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .point import Solution
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation

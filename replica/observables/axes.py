@@ -53,7 +53,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             hint = "" if of_steps else meant(name, known)
             asked = f" (did you mean {hint}?)" if hint else ""
             raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name, "student": _made, "theory": _made}
+    kinds = {"readout": laws_by_name, "student": _choices, "theory": _choices}
     return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
@@ -66,13 +66,13 @@ def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
     return each
 
 
-def _made(name: str, values: Any) -> Array:
+def _choices(name: str, values: Any) -> Array:
     """Activations, or names of theories of a step, (n,)."""
 
-    def made(value: Any) -> Any:
+    def choose(value: Any) -> Any:
         return activation(value, name) if name == "student" else choice(name, value, THEORIES)
 
-    return np.array(named(name, values, made))
+    return np.array(named(name, values, choose))
 
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
@@ -110,12 +110,12 @@ def data_set(
 
 
 def scalar_arguments(**given: Any) -> tuple[str, ...]:
-    """Names of what is one value, not a list."""
+    """Names of the arguments that are one value, not a list."""
     return tuple(name for name, value in given.items() if not is_list(value))
 
 
 def _coordinate(values: Array) -> Array:
-    """An axis as a coordinate: numbers, or the names of what is on it."""
+    """Coordinate of an axis: numbers, or names of its values."""
     if values.dtype != object:
         return values
     return np.array([getattr(value, "name", value) for value in values.tolist()])

@@ -86,7 +86,7 @@ def best_bounds(
     quadrature_tol = tolerance(quadrature_tol)
     model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
 
-    def at(rate: float) -> Bounds:
+    def bounds_at(rate: float) -> Bounds:
         found = bounds_of_model(model.model_at(eta=rate), quadrature_tol)
         check_time()
         return found
@@ -95,11 +95,11 @@ def best_bounds(
         """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
         bounds there."""
         places = [logarithms("eta", eta, 2 * ETA_SCAN)]
-        local = minima(lambda x: np.array([getattr(at(e), name) for e in np.exp(x)]), places)
+        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), places)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
         rate = float(np.exp(local[0].place[0]))
-        return rate, bool(local[0].at_edge), at(rate)
+        return rate, bool(local[0].at_edge), bounds_at(rate)
 
     with deadline(limits(None, time_limit)[1]):
         (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")

@@ -10,6 +10,7 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..convex import ERRORS
 from ..given import FeatureSample, Given, ReadoutPoints, evaluate
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
@@ -35,8 +36,6 @@ SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
     "are that part's"
 )
-# what is scaled, beside standard errors of the same
-ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
 def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
 
 
 def _is_uncentred(model: Given) -> bool:
-    """Whether real labels of a sample have a mean above their spread, and no intercept."""
+    """True if real labels have a mean above their spread, and the readout no intercept."""
     if not isinstance(model, FeatureSample) or model.intercept or model.binary or model.classes:
         return False
     labels = np.asarray(model.labels, dtype=float)
@@ -79,13 +78,13 @@ def _is_uncentred(model: Given) -> bool:
 
 
 def beyond(model: Given, samples: Any) -> Any:
-    """Whether there are more ``samples`` than the rows of a model that has some."""
+    """True where ``samples`` exceed the rows of a model that has rows."""
     rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
     return samples > rows
 
 
 def takes_part(model: Given, samples: Any) -> Any:
-    """Whether fewer rows than all stand for a sample, at so many ``samples``."""
+    """True if fewer rows than all stand for a sample, at a number of ``samples``."""
     return isinstance(model, FeatureSample) and model.taken(samples) < len(model.labels)
 
 

@@ -27,7 +27,7 @@ class Fit(NamedTuple):
     special: Array
 
     @classmethod
-    def of(cls, table: Table, count: int) -> "Fit":
+    def best(cls, table: Table, count: int) -> "Fit":
         """The best with the first ``count`` regressors alone."""
         root, found = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
         columns = (root * table.regressors[:count]).T
@@ -55,7 +55,7 @@ class BoundFits(NamedTuple):
     def on(cls, tables: tuple[Table, Table]) -> "BoundFits":
         """Fits on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
         lower, upper = tables
-        return cls((Fit.of(lower, len(lower.regressors)), Fit.of(upper, len(upper.offsets))))
+        return cls((Fit.best(lower, len(lower.regressors)), Fit.best(upper, len(upper.offsets))))
 
     def errors(self) -> tuple[float, float]:
         """The lower and the upper bound; NaN unless they are known."""
@@ -72,7 +72,7 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
     power = LabelLaw(model.labels.mean).averages(model.inputs).power
 
     @cache
-    def at(bias: float) -> Array:
+    def errors(bias: float) -> Array:
         return np.array(_at_biases(model, (bias, bias), quadrature_tol).errors())
 
     def with_slopes(bias: float) -> Array:
@@ -80,7 +80,7 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
         # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
         # is flat to the square of both.
         h = 1e-4
-        return np.array([at(bias) + power, (at(bias + h) - at(bias - h)) / (2 * h)])
+        return np.array([errors(bias) + power, (errors(bias + h) - errors(bias - h)) / (2 * h)])
 
     scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
 
@@ -99,12 +99,12 @@ def _at_biases(
 ) -> BoundFits:
     """Functions that attain the bounds at given biases, on tables of growing size.
 
-    What attains a bound is fitted on the finer of two tables, and its error measured on both: the
+    A function is fitted on the finer of two tables, and its error measured on both: the
     difference, relative to E y^2, estimates the quadrature error.
     """
     check_time()
 
-    def change(coarse: BoundFits, fine: BoundFits) -> float:
+    def relative_change(coarse: BoundFits, fine: BoundFits) -> float:
         pairs = zip(coarse.each, fine.each, strict=True)
         changes = [f.error() - f.error(c.table) for c, f in pairs]
         power = fine.each[0].table.weights @ fine.each[0].table.power
@@ -112,7 +112,7 @@ def _at_biases(
 
     both = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
-    settled = settle(zip(*both, strict=False), BoundFits.on, change, quadrature_tol)
+    settled = settle(zip(*both, strict=False), BoundFits.on, relative_change, quadrature_tol)
     status = Status.CONVERGED if settled.converged else Status.QUADRATURE
     return settled.value._replace(biases=biases, change=settled.change, status=status)
 

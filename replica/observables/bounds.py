@@ -139,7 +139,7 @@ class BoundsOverEta(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether all of them did."""
+        """True if every bound did."""
         return all(bounds.converged for bounds in self.each)
 
     @property
@@ -249,7 +249,7 @@ def bounds_of_model(
         with deadline(time_limit):
             fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
-        table = tabulate(model, next(rules(model)), target=False)  # of which fits are NaN
+        table = tabulate(model, next(rules(model)), target=False)  # with fits that are NaN
         fits = BoundFits.on((table, table))._replace(status=given_up.status)
     (lower, upper), errors = fits.each, fits.errors()
     theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)

@@ -1,4 +1,5 @@
-"""Is a probability that the trained network states a frequency?  docs/theory.md 6, logistic loss.
+"""Calibration: frequency of a label against the probability that the trained network states for it.
+docs/theory.md 6, logistic loss.
 
 The network states P(y = 1) = 1 / (1 + exp(-f)).  Given the projection kappa of the input on the
 spike, f ~ N(C(kappa), S^2(kappa)), so that the mean stated probability there is a Gaussian

@@ -37,7 +37,7 @@ def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
 
 
 def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
-    """The network after the steps that made the sRF; what is none of a step, itself."""
+    """Network after the steps that made an sRF; a model that no step made, itself."""
     if model.step is None or model.rows is not None:
         return model
     return replace(model.step.network(beta=model.beta), dimension=model.dimension)

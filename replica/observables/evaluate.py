@@ -39,7 +39,7 @@ from ..convex import loss as as_loss
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
-from ..reuse import evaluate_reused
+from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
     Conjugates,
@@ -52,7 +52,6 @@ from ..saddle_point import (
 QUADRATURE_TOLERANCE = 1e-10
 RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
-LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
@@ -132,8 +131,8 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
 
 
 def solves_each_point(model: SpikedRandomFeatures) -> bool:
-    """Whether each point is left to ``evaluate``, which chooses its table: where a bias is trained,
-    or labels are +-1 at random, which ridge regression's equations do not cover."""
+    """True if ``evaluate`` chooses the table of each point: where a bias is trained, or labels are
+    +-1 at random, which ridge regression's equations do not cover."""
     return model.train_bias or model.labels.channel
 
 
@@ -186,9 +185,9 @@ def evaluate_at_bias(
     tol: float | None,
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
-    """The points (alpha[i], lam[i]), arrays (P,), to the quadrature tolerance ``tol`` or that of
-    the loss, in ``time_limit`` seconds a point; at the model's bias, whether or not one is
-    trained."""
+    """Solutions at the points (alpha[i], lam[i]), arrays (P,), and at the model's bias, whether or
+    not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, within
+    ``time_limit`` seconds a point."""
     square = is_ridge(model, loss)
     if tol is None:
         tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
@@ -221,11 +220,11 @@ def evaluate_at_bias(
 
 
 def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> Array:
-    """Whether errors are below the rounding of the terms that they are the difference of."""
+    """True where an error is below the rounding of the terms whose difference it is."""
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
-    return (test_error < LOST * power) | (train_error < 0)
+    return (test_error < IN_DOUBT * power) | (train_error < 0)
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:

@@ -65,7 +65,8 @@ def has_classes(model: Given) -> bool:
 
 
 def refuse_options(allowed: str, **options: Any) -> None:
-    """Refuse options that are changed, where what is ``allowed`` is to leave them out."""
+    """Refuse options with other values than their defaults; ``allowed`` says when they are left
+    out."""
     usual = dict(quadrature_tol=None, workers=1, notes=False)
     for name, value in options.items():
         if value != usual[name]:
@@ -73,15 +74,14 @@ def refuse_options(allowed: str, **options: Any) -> None:
 
 
 def refuse_limit_options(*grids: str, **options: Any) -> None:
-    """Refuse for a given layer what is changed of the options, and ``grids``, that limits alone
-    have."""
+    """Refuse for a given layer the ``options`` and ``grids`` of limits."""
     refuse_options("left out of given layers and features", **options)
     if grids:
         raise InvalidArgument("a grid", grids[0], "over samples (or alpha) and lam of given layers")
 
 
 def layer_columns(model: Given, loss: Loss) -> list[str]:
-    """The names of what tables show of a point."""
+    """Names of the columns of a point in tables."""
     binary = ["classification_error"] if has_classes(model) else []
     losses = [] if loss.is_square else ["loss_error", "train_loss"]
     rows = isinstance(model, FeatureSample) and model.strata is None

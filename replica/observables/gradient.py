@@ -272,8 +272,8 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
 
 
 def _same_structure(table: Table, other: Table) -> bool:
-    """Whether two tables have as many kinds of neurons, and whether of both the same mu_0 vanish:
-    the readout may multiply any by any number, and errors jump where one appears."""
+    """True if two tables have as many kinds of neurons, and the same mu_0 vanish in both: errors
+    jump where a mean feature appears, which the readout may multiply by any number."""
     alike = table.mu1.shape == other.mu1.shape
     return alike and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
 
@@ -281,10 +281,10 @@ def _same_structure(table: Table, other: Table) -> bool:
 def _stencils(
     name: str, value: float, unit: float, order: int, most: float
 ) -> Iterator[tuple[Array, float]]:
-    """Offsets (order + 1,) and spacing of values of a parameter whose errors make the derivative at
-    ``value``: on both sides of it; then, if a bound is close, on one, relative to its ``unit``.
-    None is more than ``most``.  Those of order 8 are tried closer and closer, as errors turn
-    steeply at interpolation.
+    """Offsets (order + 1,) and spacing of values of a parameter for finite differences at
+    ``value``: on both sides; then, if a bound is close, on one side, relative to its ``unit``.
+    No value is more than ``most``.  Differences of order 8 are tried closer and closer, as errors
+    turn steeply at interpolation.
     """
     step = 0.04 / order  # of order 8 it errs by rounding alone
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, most))

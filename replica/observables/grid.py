@@ -1,4 +1,4 @@
-"""The theory on a grid: all combinations of values of what a problem, its loss and a point have.
+"""Theory on a grid: all combinations of values of a problem's parameters, loss and point.
 
 A grid is solved in blocks, one for every model and loss: ``workers`` share them, and ``progress``
 is called after each.
@@ -65,8 +65,8 @@ class Grid:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The problem in plain values, and its loss, without what varies with an axis; of a model
-        that a step has made, those of the step, unless what the step makes is varied."""
+        """Problem and loss in plain values, without the axes of the grid; of a model made by a
+        step, the fields of the step, unless the model's own are varied."""
         problem, varied = self.problem, {*self.axes}
         described = (
             describe(problem) if varied & {"r", "c", "gamma"} else describe_with_step(problem)
@@ -78,7 +78,7 @@ class Grid:
 
     @property
     def converged(self) -> bool:
-        """Whether every point did."""
+        """True if every point did."""
         return bool(self.columns["converged"].all())
 
     def dataset(self) -> "xarray.Dataset":
@@ -102,10 +102,10 @@ class Grid:
     def with_changes(self, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._change(change, **settings) for name, change in CHANGES.items()}
+        changes = {name: self._changes(change, **settings) for name, change in CHANGES.items()}
         return replace(self, columns=self.columns | changes)
 
-    def _change(self, change: Change, **settings: Any) -> Array:
+    def _changes(self, change: Change, **settings: Any) -> Array:
         """Relative change of the headline error at every point, (points,)."""
         name, at = (
             headline_error(self.models[0]),

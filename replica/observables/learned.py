@@ -38,8 +38,8 @@ from .solution import solve, solve_layer
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TOLERANCE = 1e-5  # of averages along a direction, relative: finer than any line that is drawn
-BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
+AVERAGE_TOLERANCE = 1e-5  # relative: finer than any line that is drawn
+PLACES_PER_BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
 
 # Average over the components given kappa, and mean and variance in each of them, (M N,).
 Conditional = tuple[Callable[[Array], Array], Array, Array]
@@ -166,15 +166,15 @@ class LearnedAlong(LearnedFunction):
         (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
         spikes, parts = components.slope.shape[2], len(components.shares)
-        sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * BLOCK]
+        sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
         one, zero = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         found = np.full_like(of(one, zero, zero, zero), np.nan)
-        count = max(1, BLOCK // (parts * sizes[1] ** spikes))
+        count = max(1, PLACES_PER_BLOCK // (parts * sizes[1] ** spikes))
         with suppress(GivenUp), deadline(TIME_LIMIT):
             known = t.size if self.point.converged else 0
             for block in (slice(start, start + count) for start in range(0, known, count)):
                 on = partial(self._on, t[block], of, spikes)
-                settled = settle(sizes, on, largest_change, TOLERANCE)
+                settled = settle(sizes, on, largest_change, AVERAGE_TOLERANCE)
                 found[..., block] = settled.value if settled.converged else np.nan
         return found.reshape(found.shape[:-1] + shape)
 
@@ -207,8 +207,8 @@ def _mixture_moments(
 
 @dataclass(frozen=True, eq=False)
 class LearnedByReadout(LearnedFunction):
-    """Learned function of a given layer: of its mean readout, and with what its samples
-    change, given the projections kappa on the target's directions.
+    """Learned function of a given layer, given the projections kappa on the target's directions:
+    mean over inputs of its mean readout, and variance with that of the readout over samples.
 
     Attributes
     ----------

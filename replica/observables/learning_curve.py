@@ -170,8 +170,8 @@ def at_best(
     noted: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> "Grid | xarray.Dataset":
-    """:func:`learning_curve` with the best of what is ``searched``, lam, eta, or both, at every
-    point, and those of CHANGES that are ``noted``; of a problem as a grid."""
+    """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
+    both, at every point of a grid, and the ``noted`` of CHANGES."""
     of_square(loss)
     fixed = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]

@@ -95,7 +95,7 @@ class Optimum(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether the point at the optimum did."""
+        """True if the point at the optimum did."""
         return self.point.converged
 
     @property

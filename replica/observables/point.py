@@ -192,7 +192,7 @@ class Solution(Displayed):
 
     @property
     def _given(self) -> bool:
-        """Whether the layer, or its features, are given, and no limit."""
+        """True if the model is a given layer or given features, not a limit."""
         return isinstance(self.model, Given)
 
     @property

@@ -1,4 +1,4 @@
-"""How to spend N samples on the two layers: on both at once, or each on its own.
+"""Allocation of N samples to the two layers: all for both at once, or some for each.
 
 Samples that the step and the readout share are those of docs/theory.md 21, others those of 15-17.
 Test errors are the theory's at its best ridge penalty, unless one is given, and at the step's
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PARTS = (0.5,)  # shares of the samples that are tried for a layer
-SPLITS = (0.02, 0.98)  # shares of the step between which the best split is searched
-SPLIT = 1e-2  # to which it is known
+SPLIT_RANGE = (0.02, 0.98)  # shares of the step between which the best split is searched
+SPLIT_TOLERANCE = 1e-2  # to which it is known
 QUADRATURE = 1e-4  # of errors on reused samples
 SECONDS = 60.0  # for a use
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One use of the samples: ``alpha0`` for the step and ``alpha`` for the readout, over the input
-    dimension, of which a share ``reuse`` are the step's; the learning rate ``eta``, the penalty
-    ``lam``, names of those whose best value is ``at_edge`` of the range searched, and the errors
-    there, NaN where not solved."""
+    """Use of the samples: ``alpha0`` for the step and ``alpha`` for the readout, over the input
+    dimension, of which a share ``reuse`` are the step's; learning rate ``eta``, penalty ``lam``,
+    names of the parameters whose best value is ``at_edge`` of the range searched; errors, NaN where
+    not solved."""
 
     use: str
     alpha0: float
@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def solved(self) -> bool:
-        """Whether the errors are known."""
+        """True if the errors are known."""
         return bool(np.isfinite(self.test_error))
 
     @property
@@ -94,12 +94,12 @@ class SampleAllocation(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether every use could be solved."""
+        """True if every use could be solved."""
         return all(plan.solved for plan in self.plans)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is asked of, in plain values."""
+        """Question in plain values: the step, and the budget of samples."""
         return self.described | {"budget": self.budget}
 
     def document(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def sample_allocation(
     with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
     splits = [one for one in plans if one.use == "split"]
-    minimize_scalar(split, bounds=SPLITS, method="bounded", options={"xatol": SPLIT})
+    minimize_scalar(split, bounds=SPLIT_RANGE, method="bounded", options={"xatol": SPLIT_TOLERANCE})
     best = min(splits, key=lambda one: one.ranked)
     plans += [] if best in plans else [best]
     own = {"alpha0"} if eta is None else {"alpha0", "eta"}

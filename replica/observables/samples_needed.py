@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-FEWEST = 4.0  # samples that are tried
-A_DECADE = 6  # numbers of samples in each
+FEWEST_SAMPLES = 4.0  # samples that are tried
+IN_A_DECADE = 6  # numbers of samples in each
 NEAR_ALL = 0.85  # of all rows, where one is tried too
-FURTHEST = 100.0  # features' number to which a layer is tried
+PER_FEATURE = 100.0  # features' number to which a layer is tried
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ class SamplesNeeded(Displayed):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is asked of, in plain values."""
+        """Question in plain values: the curve, and the error that is to be reached."""
         return dict(self.curve.attrs) | {self.error: self.target}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -238,17 +238,17 @@ def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) ->
 
 
 def _tried(model: Given, most: float | None) -> Array:
-    """Numbers of samples, from FEWEST to the largest."""
-    usual = model.most_by_rows if isinstance(model, FeatureSample) else FURTHEST * model.width
-    allowed = f"{2 * FEWEST:g} or more samples"
-    last = number("most", usual if most is None else most, 2 * FEWEST, FINITE, allowed)
+    """Numbers of samples, from FEWEST_SAMPLES to the largest."""
+    usual = model.most_by_rows if isinstance(model, FeatureSample) else PER_FEATURE * model.width
+    allowed = f"{2 * FEWEST_SAMPLES:g} or more samples"
+    last = number("most", usual if most is None else most, 2 * FEWEST_SAMPLES, FINITE, allowed)
     if isinstance(model, FeatureSample) and last > usual:
         try:
             model.stratified(last)
         except InvalidArgument as error:
             raise InvalidArgument("most", last, error.allowed) from None
-    count = 2 + int(np.ceil(A_DECADE * np.log10(last / FEWEST)))
-    tried = np.geomspace(FEWEST, last, count)
+    count = 2 + int(np.ceil(IN_A_DECADE * np.log10(last / FEWEST_SAMPLES)))
+    tried = np.geomspace(FEWEST_SAMPLES, last, count)
     # next to all rows, which are few and given, errors may turn
     turn = [NEAR_ALL * usual] * (isinstance(model, FeatureSample) and last >= usual)
     return np.unique(np.rint([*tried, *turn]))

@@ -1,4 +1,4 @@
-"""Figures of results: functions that draw into a matplotlib Axes, or those of a new figure, and
+"""Figures of results: functions that draw into a matplotlib Axes, a new one unless given, and
 return it."""
 
 from .allocation import plot_allocation

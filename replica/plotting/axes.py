@@ -29,7 +29,7 @@ COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
 LIGHTEST = 0.85  # of the map, of what a line on white can be
 # Settings without a number that have a colour of their own.
 NAMED = {
-    "network": 0, "srf": 1, "gaussian": 2,  # what is drawn of a problem
+    "network": 0, "srf": 1, "gaussian": 2,  # theories and simulated models
     "square": 0, "logistic": 1, "hinge": 2, "huber": 3, "absolute": 4,  # losses
     "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
     "relu": 0, "tanh": 1, "sigmoid": 2, "erf": 3,  # students
@@ -116,7 +116,7 @@ def colours(values: Sequence[Any]) -> list[str]:
 
 
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
-    """Simulated means (N,) at ``x`` with two standard errors; returns what is drawn."""
+    """Draw simulated means (N,) at ``x`` with two standard errors; return the artist."""
     default: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
     default |= {"capsize": 2, "zorder": 3}
     return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
@@ -170,7 +170,7 @@ def smooth(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def from_zero(ax: "Axes") -> None:
-    """Let the ordinate begin at zero, with a little room above what is drawn."""
+    """Let the ordinate begin at zero, with a little room above the data."""
     top = float(ax.dataLim.y1)
     ax.set_ylim(0, 1.06 * top if np.isfinite(top) and top > 0 else None)
 
@@ -256,8 +256,8 @@ def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
 
 
 def add_legend(ax: "Axes") -> "Axes":
-    """``ax`` with a legend inside it that covers nothing: where there is no place, one is made
-    above what is drawn."""
+    """``ax`` with a legend inside it that covers nothing: where there is no place, the ordinate is
+    extended above the data."""
     if not any(ax.get_legend_handles_labels()):
         return ax
     options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
@@ -284,7 +284,7 @@ def add_legend(ax: "Axes") -> "Axes":
 
 
 def _covers(ax: "Axes", extent: "Bbox") -> bool:
-    """Whether a box on the canvas lies on a line, a point, an error bar or a text."""
+    """True if a box on the canvas lies on a line, a point, an error bar or a text."""
     drawn = [(line.get_transform(), line.get_path()) for line in ax.lines]
     drawn += [(one.get_transform(), path) for one in ax.collections for path in one.get_paths()]
     paths = [transform.transform_path(path) for transform, path in drawn if np.size(path.vertices)]

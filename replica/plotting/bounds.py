@@ -1,4 +1,4 @@
-"""Figures of what can be learned: bounds, the functions that attain them, the learned one."""
+"""Figures of bounds: errors between them, functions that attain them, the learned function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

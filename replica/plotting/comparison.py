@@ -102,7 +102,7 @@ def plot_comparison(
             for label, theory in theories.items():
                 style = styles.get(label, {})
                 label_shown = line.label if kind == name and not style else ""
-                few = theory.sizes[abscissa] < 3  # what a line does not show
+                few = theory.sizes[abscissa] < 3  # errors that a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
                 draw_line(ax, theory, abscissa, line, kind, label=label_shown, **mark, **style)
             at = points.sel(line.at)

@@ -24,10 +24,10 @@ from .axes import (
 )
 from .heat_map import is_map, plot_heat_map, with_all_axes
 from .names import (
+    BEST_OF,
     DRAWN,
     ERROR_LABELS,
     LABELS,
-    SEARCHED,
     error_drawn,
     setting,
     shared_settings,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MANY = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
+MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
 OF_ROWS = "±1 s.e. over other rows"
 STYLES = {"test_error": "-", "train_error": "--"}
 
@@ -107,7 +107,7 @@ def plot_curve(
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
     kinds = list(STYLES) if both else [name]
-    alone = "." if x.size < 3 else ""  # what a line does not show
+    alone = "." if x.size < 3 else ""  # errors that a line does not show
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
@@ -127,7 +127,7 @@ def plot_curve(
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
-    if name in SEARCHED:
+    if name in BEST_OF:
         set_scale(ax, curve[name].values.ravel(), "y")
     else:
         from_zero(ax)
@@ -218,15 +218,15 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     varying = [dim for dim, values in others.items() if len(values) > 1]
     places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
     count = len(places)
-    if count > MANY and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
+    if count > MOST_COLOURS and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
-            f"of at most {MANY} lines, or of lines over one parameter beside the abscissa",
+            f"of at most {MOST_COLOURS} lines, or of lines over one parameter beside the abscissa",
         )
     labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
     shades: Sequence[Any] = [hue(place) for place in range(count)]
-    if count > MANY:
+    if count > MOST_COLOURS:
         values, labels = curve[varying[0]].values, [""] * count
         shades = _shades(values).to_rgba(values)
     elif len(varying) == 1:
@@ -246,9 +246,9 @@ def label_kinds(
     drawn: str = "",
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Label the line style of each error in the legend, with the name of what is ``drawn``.
+    """Label the line style of each error in the legend, with the name of the theory ``drawn``.
 
-    A narrow legend has what is drawn of the first error, and other errors by their names alone,
+    A narrow legend has the theory's name for the first error, and the names of other errors alone,
     with the ``markers`` of their points.
     """
     colour = lines[0].colour if len(lines) == 1 else "0.3"
@@ -268,9 +268,9 @@ def finish_lines(
     kinds: Sequence[str],
     below: Sequence["Axes"] = (),
 ) -> "Axes":
-    """``ax`` with its labels, what tells the lines apart, beside the panels ``below`` it, too, and
-    the settings that all share."""
-    if len(lines) > MANY:  # a bar beside all panels: these stay of one width
+    """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
+    panels ``below`` too."""
+    if len(lines) > MOST_COLOURS:  # a bar beside all panels: these stay of one width
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]

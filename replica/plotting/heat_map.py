@@ -8,7 +8,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .axes import COLOUR_MAP, SMALL, axes, finish, set_scale
-from .names import DRAWN, LABELS, SEARCHED, error_drawn, number_text, setting, shared_settings
+from .names import BEST_OF, DRAWN, LABELS, error_drawn, number_text, setting, shared_settings
 
 if TYPE_CHECKING:
     import xarray
@@ -63,7 +63,7 @@ def plot_heat_map(
     values = grid.squeeze().transpose(y_name, x_name).values
     draw_heat_map(ax, x, y, values, DRAWN[error])
     notes = []
-    if np.isfinite(values).any() and error not in SEARCHED:
+    if np.isfinite(values).any() and error not in BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         mark_optimum(ax, x[i], y[j])
         places = setting(x_name, x[i]), setting(y_name, y[j])
@@ -73,7 +73,7 @@ def plot_heat_map(
 
 
 def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
-    """A data set in which every coordinate is a dimension, those of one value, too."""
+    """Data set in which every coordinate is a dimension, also of a single value."""
     if not hasattr(curve, "data_vars"):
         raise InvalidArgument("curve", type(curve).__name__, "a data set of replica.learning_curve")
     return curve.expand_dims([name for name, one in curve.coords.items() if one.ndim == 0])

@@ -34,8 +34,8 @@ ERROR_LABELS = {
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
 }
-SEARCHED = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
-DRAWN = ERROR_LABELS | SEARCHED  # what a figure has as its ordinate
+BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
+DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
@@ -103,7 +103,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     >>> settings({"student": "tanh", "target": "sin", "eta": 3.0, "noise": 0.0})
     ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
     """
-    # what a simulation is run again by, not what it is of
+    # attributes to run a simulation again, not its problem
     unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
     pieces = []
     first = {name: described[name] for name in ("student", "target") if name in described}

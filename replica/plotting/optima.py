@@ -7,7 +7,7 @@ import numpy as np
 from .axes import add_legend, axes, from_zero, panel_below, set_scale
 from .curve import abscissa_of, draw_line, finish_lines, lines_of
 from .heat_map import is_map, plot_heat_map, with_all_axes
-from .names import SEARCHED, error_drawn
+from .names import BEST_OF, error_drawn
 
 if TYPE_CHECKING:
     import xarray
@@ -59,7 +59,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
             below.plot(x[ends], at[one].values[ends], marker, **style)
     colour: Any = lines[0].colour if len(lines) == 1 else "0.3"
     for one in searched:
-        below.plot([], [], STYLES[one], color=colour, markersize=4, label=SEARCHED[one])
+        below.plot([], [], STYLES[one], color=colour, markersize=4, label=BEST_OF[one])
     if any(curve.at_edge.values.ravel().tolist()):
         style = {"color": colour, "markerfacecolor": "white", "markersize": 4}
         below.plot([], [], "o", label="at an end of the range searched", **style)

@@ -60,7 +60,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     figure: Any = ax.get_figure(root=True)
     width, height = (pixels / (figure.dpi / 72) / len(names) for pixels in ax.bbox.size)
     size = min(LARGEST, width / 2.2, height / 1.3)  # of "100", and what is between rows
-    for i, j in np.argwhere(shares >= 0.5):  # what is not 0 in percent
+    for i, j in np.argwhere(shares >= 0.5):  # shares that are not 0 in percent
         ink = "white" if shares[i, j] > 60 else "black"
         ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
     return finish(ax, "answer (% of the rows of a class)", "class", point.settings)

@@ -18,7 +18,8 @@ INCHES = 1.0, 100.0  # the smallest and the largest side of a figure
 
 
 class Style(NamedTuple):
-    """Whether figures have a title of settings, and colours of their own; their size in inches."""
+    """Style of figures: size in inches, with or without a title of settings, own colours or
+    matplotlib's."""
 
     title: bool = True
     colours: bool = True

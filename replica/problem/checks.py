@@ -17,7 +17,7 @@ from ..errors import InvalidArgument, install
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
-SQUARABLE = 1e150  # the same for numbers computed from them, such as lengths and variances
+SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
 def assign(made: Any, **values: Any) -> None:

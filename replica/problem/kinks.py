@@ -14,16 +14,16 @@ from solvers.results import Array
 Function = Callable[[Array], Array]
 
 # Grid over the range of Gaussian rules, in steps of 0.01; not at 0, where odd functions vanish.
-GRID = np.arange(-1300, 1300) * 0.01 + 1e-4
+SCAN_GRID = np.arange(-1300, 1300) * 0.01 + 1e-4
 LENGTHS = (1e-4, 1e-5)  # lengths of the third differences that confirm a kink
 ROUNDING = 1e-13  # of a third difference, relative to the function around it
 
 
 def crossings(function: Function, value: float = 0.0) -> list[float]:
     """Points at which a function crosses a ``value``, to rounding, by bisection."""
-    y = function(GRID) - value
+    y = function(SCAN_GRID) - value
     cells = np.flatnonzero(y[:-1] * y[1:] < 0)
-    low, high, above = GRID[cells], GRID[cells + 1], y[cells] > 0
+    low, high, above = SCAN_GRID[cells], SCAN_GRID[cells + 1], y[cells] > 0
     for _ in range(50):  # down to 1e-17
         middle = (low + high) / 2
         is_below = (function(middle) > value) == above
@@ -42,15 +42,15 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     ()
     """
     window, shift = 0.03, 6  # every point is in three windows; windows 6 points apart are disjoint
-    size = np.abs(_third_difference(function, GRID, window))
-    scale = np.abs(function(GRID)).max()
+    size = np.abs(_third_difference(function, SCAN_GRID, window))
+    scale = np.abs(function(SCAN_GRID)).max()
     neighbours = np.minimum(np.roll(size, shift), np.roll(size, -shift))
     suspects = np.flatnonzero((size > 4 * neighbours) & (size > ROUNDING * scale))
     found: list[float] = []
     for i in suspects:
-        place = _largest_difference(function, GRID[i], window)
+        place = _largest_difference(function, SCAN_GRID[i], window)
         is_new = not any(abs(place - other) < LENGTHS[0] for other in found)
-        if is_new and abs(place) < GRID[-1] and _is_kink(function, place):
+        if is_new and abs(place) < SCAN_GRID[-1] and _is_kink(function, place):
             found.append(place)
     return tuple(sorted(found)) if len(found) <= 32 else ()  # more are of no use
 

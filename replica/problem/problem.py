@@ -106,7 +106,7 @@ class Problem(ABC):
 
     @cached_property
     def follows_alpha(self) -> bool:
-        """Whether the step is trained on as many samples as the readout, alpha0 = "alpha"."""
+        """True if the step is trained on as many samples as the readout, alpha0 = "alpha"."""
         return self.step is not None and self.step.alpha0 == "alpha"
 
     @cached_property
@@ -131,7 +131,8 @@ class Problem(ABC):
 
 
 def check_readout(problem: Any) -> None:
-    """Check the label noise and what is trained; InvalidArgument for noise on labels +-1."""
+    """Check label noise and trained parts of the readout; InvalidArgument for noise on labels
+    +-1."""
     assign(
         problem,
         noise=number("noise", problem.noise, 0, FINITE, "0 or more (a variance)"),

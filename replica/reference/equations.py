@@ -36,7 +36,7 @@ class Unknowns:
 
 
 def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
-    """All numbers again, each from its own equation with the others as in ``u``, at A = 1."""
+    """Map of all unknowns at A = 1: each from its own equation, with the others as in ``u``."""
     c, beta = t.c, t.beta
     moments = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
     R = [1 / (1 + mu1**2 * u.V1 + mu2sq * u.V2) for _, _, mu1, mu2sq, *_ in moments]  # Eq. (4.1)

@@ -104,7 +104,7 @@ def solve(
 
 
 def _check(model: SpikedRandomFeatures) -> None:
-    """Refuse what this module has no formula for."""
+    """Refuse a model that the reference has no formula for."""
     fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
     plain = SpikedRandomFeatures(**{name: getattr(model, name) for name in fields})
     if model.rows is not None or replace(model, origin=None) != plain:

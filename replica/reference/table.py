@@ -94,7 +94,7 @@ CLOSED = {"relu": _relu_moments, "sign": _sign_moments}
 
 
 class ReferenceTable(NamedTuple):
-    """The moments of Eqs. (3.2)-(3.3) at the nodes kappa, and what else the model has."""
+    """Moments of Eqs. (3.2)-(3.3) at the nodes kappa, with c, beta and noise of the model."""
 
     weights: list[Any]
     kappa: list[Any]

@@ -12,12 +12,12 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .pencil import LINKS, Seen, cavity_jacobian, cavity_map, classes, seen
+from .pencil import LINKS, Forms, cavity_jacobian, cavity_map, classes, form_at
 from .strata import Strata
 
-STEP = 1e-20j  # imaginary: derivatives have no rounding from differences
-MOST_NEWTON, LONGEST = 60, 2.0  # iterations, and the longest step in log g
-NEAR, TOLERANCE = 0.1, 1e-10  # relative steps of G: below which g moves, too, and the last one
+TINY = 1e-20j  # imaginary: derivatives have no rounding from differences
+MOST_STEPS, LONGEST_LOG_STEP = 60, 2.0  # iterations, and the longest step in log g
+NEAR_STEP, STEP_TOLERANCE = 0.1, 1e-10  # relative, of G: below it g moves, too; the last one
 
 
 class Cavity(NamedTuple):
@@ -29,7 +29,7 @@ class Cavity(NamedTuple):
     iterations: int
 
 
-class Near(NamedTuple):
+class Derivatives(NamedTuple):
     """Derivatives at a point.
 
     Attributes
@@ -40,17 +40,17 @@ class Near(NamedTuple):
         Of the right-hand side in g.
     explicit, by_G : (A, A), (A, F, F)
         Of k_b in g at fixed G, and in G.
-    beside : list (A,) of lists
-        The samples a complex step of each g away, at fixed G.
+    shifted : list (A,) of lists
+        Forms a complex step of each g away, at fixed G.
     """
 
     jacobian: Array
     by_g: Array
     explicit: Array
     by_G: Array
-    beside: list[list[Seen]]
+    shifted: list[Forms]
 
-    def moved(self, steps: Array) -> Array:
+    def change_G(self, steps: Array) -> Array:
         """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
         found = np.linalg.solve(self.jacobian, -steps.reshape(-1, len(self.jacobian)).T)
         return np.asarray(found.T.reshape(steps.shape))
@@ -62,7 +62,7 @@ class Near(NamedTuple):
     @property
     def stability(self) -> Array:
         """Derivatives k_bc = d k_b / d g_c, (A, A)."""
-        return self.explicit + self.responses(self.moved(self.by_g))
+        return self.explicit + self.responses(self.change_G(self.by_g))
 
 
 @dataclass
@@ -82,36 +82,35 @@ class CavityEquations:
         self.kinds = len(self.strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
-    def seen(self, g: Array, G: Array, lam: Any = None) -> list[Seen]:
-        """Each class of samples at response factors ``g``, covariance ``G`` and a penalty."""
-        return [seen(one, g, self.lam if lam is None else lam, G) for one in self.samples]
+    def forms(self, g: Array, G: Array, lam: Any = None) -> Forms:
+        """Forms of the classes of samples at response factors ``g``, covariance ``G`` and penalty
+        ``lam``."""
+        return [form_at(one, g, self.lam if lam is None else lam, G) for one in self.samples]
 
-    def response(self, at: list[Seen]) -> Array:
+    def response(self, forms: Forms) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
-        return np.asarray(
-            sum(
-                np.tensordot(there.slopes / there.D, one.weights, 2)
-                for one, there in zip(self.samples, at, strict=True)
-            )
-        )
+        pairs = zip(self.samples, forms, strict=True)
+        traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in pairs]
+        return np.sum(traces, axis=0)
 
-    def near(self, g: Array, G: Array, at: list[Seen]) -> Near:
-        """How both equations change with g and G, from the samples there."""
-        mapped = cavity_map(self.samples, at, self.links)
-        jacobian = cavity_jacobian(self.samples, at, mapped)
-        beside = [self.seen(moved, G) for moved in g + STEP * np.eye(len(g))]
-        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in beside])
-        by_g /= STEP.imag
-        explicit = np.array([self.response(one).imag for one in beside]).T / STEP.imag
+    def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
+        """Derivatives of both equations in g and G, from the ``forms`` at that point."""
+        mapped = cavity_map(self.samples, forms, self.links)
+        jacobian = cavity_jacobian(self.samples, forms, mapped)
+        shifted = [self.forms(moved, G) for moved in g + TINY * np.eye(len(g))]
+        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in shifted])
+        by_g /= TINY.imag
+        explicit = np.array([self.response(one).imag for one in shifted]).T / TINY.imag
         inverse = np.linalg.inv(mapped)
-        return Near(jacobian, by_g, explicit, -inverse @ by_g @ inverse, beside)
+        return Derivatives(jacobian, by_g, explicit, -inverse @ by_g @ inverse, shifted)
 
-    def violations(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, float, float]:
-        """Of (21.7) and, in log g, of (21.10), and the largest of each, that of (21.7) relative;
-        NaN where a variance D is negative."""
-        of_G, total = cavity_map(self.samples, at, self.links) - G, self.response(at) + self.beta
+    def violations(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, float, float]:
+        """Violations of (21.7) and, in log g, of (21.10), and the largest of each, of (21.7)
+        relative; NaN where a variance D is negative."""
+        of_G = cavity_map(self.samples, forms, self.links) - G
+        total = self.response(forms) + self.beta
         ratio = total * g / (self.beta * self.strata.shares)
-        possible = all((there.D > 0).all() for there in at) and (ratio > 0).all()
+        possible = all((form.D > 0).all() for form in forms) and (ratio > 0).all()
         of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
         largest = float(np.abs(of_G).max() / np.abs(G).max())
         return of_G, of_g, largest, float(np.abs(of_g).max())
@@ -128,26 +127,26 @@ class CavityEquations:
         change: Array = np.zeros_like(g)
         step: Array = np.zeros_like(G)
         count = 0
-        while count < MOST_NEWTON:
+        while count < MOST_STEPS:
             check_time()
             tried, count = (g * np.exp(change), G + step), count + 1
-            at = self.seen(*tried)
-            of_G, of_g, *largest = self.violations(*tried, at)
+            forms = self.forms(*tried)
+            of_G, of_g, *largest = self.violations(*tried, forms)
             if not np.isfinite(largest).all():
                 change, step = change / 2, step / 2
                 continue
             g, G = tried
-            if max(largest) <= TOLERANCE:
+            if max(largest) <= STEP_TOLERANCE:
                 break
-            if largest[0] > NEAR:
-                jacobian = cavity_jacobian(self.samples, at, G + of_G)
+            if largest[0] > NEAR_STEP:
+                jacobian = cavity_jacobian(self.samples, forms, G + of_G)
                 step = np.linalg.solve(jacobian, -of_G.ravel()).reshape(G.shape)
                 change = np.zeros_like(g)
                 continue
-            near, total = self.near(g, G, at), self.response(at) + self.beta
-            step = near.moved(of_G)
-            slopes = np.eye(len(g)) + near.stability * g / total[:, None]
-            change = -np.linalg.solve(slopes, of_g + near.responses(step) / total)
-            change *= min(1.0, LONGEST / float(np.abs(change).max()))
-            step = step + np.tensordot(change * g, near.moved(near.by_g), 1)
+            local, total = self.derivatives(g, G, forms), self.response(forms) + self.beta
+            step = local.change_G(of_G)
+            slopes = np.eye(len(g)) + local.stability * g / total[:, None]
+            change = -np.linalg.solve(slopes, of_g + local.responses(step) / total)
+            change *= min(1.0, LONGEST_LOG_STEP / float(np.abs(change).max()))
+            step = step + np.tensordot(change * g, local.change_G(local.by_g), 1)
         return Cavity(g, G, count)

@@ -17,7 +17,7 @@ from .readout import Readout
 from .strata import LEVELS, Strata, strata
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
-LOST = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
+IN_DOUBT = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 
 
 def evaluate_reused(
@@ -75,7 +75,7 @@ def evaluate_reused(
             overlaps = found.overlaps
             overlaps.m[i], overlaps.theta[i, :, 0] = errors.m, errors.theta
             overlaps.psi[i, :, 0] = errors.psi
-            lost = errors.test < LOST * float(table.weights @ table.y**2) or errors.train < 0
+            lost = errors.test < IN_DOUBT * float(table.weights @ table.y**2) or errors.train < 0
             found.store(
                 i,
                 test_error=errors.test,
@@ -95,7 +95,7 @@ def evaluate_reused(
                 found.flag(i, Status.ROUNDING)
         return points[found.open[points] & found.converged[points]]
 
-    with deadline(time_limit * count), np.errstate(all="ignore"):  # what is not finite is flagged
+    with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
         solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
     found.close(RESIDUAL_TOLERANCE)
     for part in found.overlaps:

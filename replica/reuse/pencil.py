@@ -18,8 +18,8 @@ LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 o
 
 
 class Samples(NamedTuple):
-    """One class of samples at E residuals times Q nodes: of the step and the readout, of the step,
-    or of the readout.
+    """Class of samples at E residuals times Q nodes: used by the step and the readout, by the step
+    alone, or by the readout alone.
 
     There are M = 5 A fields, of which the first F = 3 A are averaged over, and K unknowns.
 
@@ -64,7 +64,7 @@ class Unknowns(NamedTuple):
     initial: slice
 
     @classmethod
-    def of(cls, D: int, A: int) -> "Unknowns":
+    def places(cls, D: int, A: int) -> "Unknowns":
         """Places for D directions of the target and A kinds of neurons."""
         ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
@@ -105,8 +105,8 @@ def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples
     return Samples(weights, form, residual, noise, constants, along, labels, read)
 
 
-class Seen(NamedTuple):
-    """A class of samples seen through the cavity covariance G of the first fields: Q of (21.7) is
+class Form(NamedTuple):
+    """Form of a class of samples given the cavity covariance G of the first fields: Q of (21.7) is
     S + w w^T / D.
 
     Attributes
@@ -127,38 +127,41 @@ class Seen(NamedTuple):
     slopes: Array
 
 
-def seen(one: Samples, g: Array, lam: Array | float, G: Array) -> Seen:
-    """The samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
+Forms = list[Form]  # of every class of samples
+
+
+def form_at(one: Samples, g: Array, lam: Array | float, G: Array) -> Form:
+    """Form of samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
     F, M = len(G), one.form.shape[-1]
     S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
     if not one.read:
         E, Q = one.weights.shape
-        return Seen(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
+        return Form(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
     u = np.tensordot(np.sqrt(g), one.residual, 1)
     w = u - (u[..., :F] @ G) @ S[:, :F]
     through = w[..., :F] @ G
     parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
     slopes = one.noise + parts / np.sqrt(g)[:, None, None]
-    return Seen(S, w, lam + np.tensordot(g, slopes, 1), slopes)
+    return Form(S, w, lam + np.tensordot(g, slopes, 1), slopes)
 
 
-def cavity_map(samples: list[Samples], at: list[Seen], links: Array) -> Array:
+def cavity_map(samples: list[Samples], forms: Forms, links: Array) -> Array:
     """Right-hand side (T_0 + <Q>)^-1 of (21.7)."""
     F, total = len(links), links
-    for one, there in zip(samples, at, strict=True):
-        total = total + np.tensordot(one.weights.sum(axis=1), there.S[:, :F, :F], 1)
-        w = there.w[..., :F].reshape(-1, F)
-        total = total + (w.T * (one.weights / there.D).ravel()) @ w
+    for one, form in zip(samples, forms, strict=True):
+        total = total + np.tensordot(one.weights.sum(axis=1), form.S[:, :F, :F], 1)
+        w = form.w[..., :F].reshape(-1, F)
+        total = total + (w.T * (one.weights / form.D).ravel()) @ w
     return np.linalg.inv(total)
 
 
-def cavity_jacobian(samples: list[Samples], at: list[Seen], mapped: Array) -> Array:
+def cavity_jacobian(samples: list[Samples], forms: Forms, mapped: Array) -> Array:
     """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
     F = len(mapped)
     total = np.zeros((F * F, F * F))
-    for one, there in zip(samples, at, strict=True):
-        w = there.w[..., :F]
-        Q = there.S[:, None, :F, :F] + w[..., None] * (w / there.D[..., None])[..., None, :]
+    for one, form in zip(samples, forms, strict=True):
+        w = form.w[..., :F]
+        Q = form.S[:, None, :F, :F] + w[..., None] * (w / form.D[..., None])[..., None, :]
         flat = Q.reshape(-1, F * F)
         product = (flat.T * one.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
         total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 
 from solvers.results import Array
 
-from .cavity import STEP, Cavity, CavityEquations
-from .pencil import Samples, Seen, Unknowns, cavity_map
+from .cavity import TINY, Cavity, CavityEquations
+from .pencil import Form, Forms, Samples, Unknowns, cavity_map
 from .strata import Features
 
 
@@ -59,13 +59,13 @@ class Readout(CavityEquations):
     @property
     def places(self) -> Unknowns:
         """Places of the unknowns of (21.8)."""
-        return Unknowns.of(len(self.strata.s), self.kinds)
+        return Unknowns.places(len(self.strata.s), self.kinds)
 
-    def quadratic(self, g: Array, G: Array, at: list[Seen]) -> tuple[Array, Array, Array]:
+    def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
         A, F, places = self.kinds, len(G), self.places
         K = places.initial.stop
-        kind = np.result_type(g, *(there.D for there in at))
+        kind = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, kind)  # the last for the rest of the field
         M[places.fields, places.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
         along, own = (slice(end - F, end) for end in (places.m.start - F, places.m.start))
@@ -76,7 +76,7 @@ class Readout(CavityEquations):
         M[places.multipliers, places.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
         M[places.multipliers, places.multipliers] = -scalar_noise
-        for one, there in zip(self.samples, at, strict=True):
+        for one, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
             w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
             start[-2] = start[-1]
@@ -84,42 +84,42 @@ class Readout(CavityEquations):
             fields = np.einsum("ke,fg->efkg", start, np.eye(F))
             linear[:, :F, places.fields] = fields.reshape(len(w), F, -1)
             linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
-            image = there.S @ linear
+            image = form.S @ linear
             M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
-            M[along, along] += np.tensordot(w, there.S[:, :F, :F], 1)
+            M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)
             if one.read:
-                X = self.read(one, there, g)
-                flat = (X * (one.weights / there.D)[..., None]).reshape(-1, K + 1)
+                X = self.read(one, form, g)
+                flat = (X * (one.weights / form.D)[..., None]).reshape(-1, K + 1)
                 M += flat.T @ X.reshape(-1, K + 1)
         return M[:K, :K], M[:K, K], M[K, K]
 
-    def read(self, one: Samples, there: Seen, g: Array) -> Array:
+    def read(self, one: Samples, form: Form, g: Array) -> Array:
         """Coefficients (E, Q, K + 1) of w f + y' in the unknowns, and the label."""
         places, F = self.places, 3 * self.kinds
         E, Q = one.weights.shape
         X = np.zeros((E, Q, places.initial.stop + 1), g.dtype)
-        fields = one.along[..., None] * there.w[..., :F]
+        fields = one.along[..., None] * form.w[..., :F]
         X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
         roots = np.sqrt(g)[:, None, None, None]
         constants = -np.moveaxis(roots * one.constants, 0, 2)
         X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
         X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
-        X[..., places.multipliers] = there.w[..., F:] / -self.strata.alpha0
+        X[..., places.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = one.labels
         return X
 
-    def slope_in_covariance(self, theta: Array, g: Array, G: Array, at: list[Seen]) -> Array:
+    def slope_in_covariance(self, theta: Array, g: Array, G: Array, forms: Forms) -> Array:
         """Derivative (F, F) of 2 S in G where the unknowns ``theta`` are held: dQ = -Q dG Q."""
         F, places = len(G), self.places
         fields, zeta = theta[places.fields].reshape(-1, F), theta[places.multipliers]
         own = np.linalg.solve(G, fields[-1])
         total = np.outer(own, own)
-        for one, there in zip(self.samples, at, strict=True):
-            image = np.tensordot(one.along, fields, (0, 0)) @ there.S[:, :F, :F]
-            image += (zeta @ there.S[:, F:, :F] / -self.strata.alpha0)[:, None]
+        for one, form in zip(self.samples, forms, strict=True):
+            image = np.tensordot(one.along, fields, (0, 0)) @ form.S[:, :F, :F]
+            image += (zeta @ form.S[:, F:, :F] / -self.strata.alpha0)[:, None]
             if one.read:
-                read = self.read(one, there, g) @ np.append(theta, 1)
-                image += there.w[..., :F] * (read / there.D)[..., None]
+                read = self.read(one, form, g) @ np.append(theta, 1)
+                image += form.w[..., :F] * (read / form.D)[..., None]
             flat = image.reshape(-1, F)
             total -= (flat.T * one.weights.ravel()) @ flat
         return total
@@ -128,7 +128,7 @@ class Readout(CavityEquations):
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
         s, (g, G, *_), A, places = self.strata, cavity, self.kinds, self.places
         D = len(s.s)
-        here = self.seen(g, G)
+        here = self.forms(g, G)
         M, v, c = self.quadratic(g, G, here)
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
         value = float(c + v @ theta)
@@ -136,23 +136,23 @@ class Readout(CavityEquations):
         # an equation whose terms all vanish, as of an even target, is one of rounding
         terms = np.maximum(terms, 1e-6 * terms.max())
         violation = float(np.max(np.abs(M @ theta + v) / terms))
-        near = self.near(g, G, here)
+        local = self.derivatives(g, G, here)
         in_G = self.slope_in_covariance(theta, g, G, here)
-        through_G = -np.linalg.solve(near.jacobian.T, in_G.ravel()).reshape(G.shape)
+        through_G = -np.linalg.solve(local.jacobian.T, in_G.ravel()).reshape(G.shape)
 
-        def slope(g: Array, at: list[Seen], step: Array) -> float:
+        def slope(g: Array, forms: Forms, step: Array) -> float:
             """Derivative of 2 S at its stationary point, along a complex step of g or the penalty
             and the ``step`` of the right-hand side of (21.7) that it makes."""
-            M, v, c = self.quadratic(g, G, at)
-            held = (theta @ M @ theta + 2 * v @ theta + c).imag / STEP.imag
+            M, v, c = self.quadratic(g, G, forms)
+            held = (theta @ M @ theta + 2 * v @ theta + c).imag / TINY.imag
             return float(held + np.sum(through_G * step))
 
-        every = zip(g + STEP * np.eye(A), near.beside, near.by_g, strict=True)
+        every = zip(g + TINY * np.eye(A), local.shifted, local.by_g, strict=True)
         by_g = -np.array([slope(*one) for one in every])
-        after = self.seen(g, G, self.lam + STEP)
-        mapped = cavity_map(self.samples, after, self.links).imag / STEP.imag
-        responses = self.response(after).imag / STEP.imag + near.responses(near.moved(mapped))
-        curvature = self.beta * np.diag(s.shares / g**2) + near.stability
+        after = self.forms(g, G, self.lam + TINY)
+        mapped = cavity_map(self.samples, after, self.links).imag / TINY.imag
+        responses = self.response(after).imag / TINY.imag + local.responses(local.change_G(mapped))
+        curvature = self.beta * np.diag(s.shares / g**2) + local.stability
         spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
         squared = value + self.lam * slope(g, after, mapped) + self.lam * float(spread @ responses)
 
@@ -161,7 +161,7 @@ class Readout(CavityEquations):
         pairs, half = np.outer(roots, roots), spread / g / 2
         of_mean = -pairs * (G @ through_G @ G)[V]
         of_rows = (
-            np.tensordot(spread, near.moved(near.by_g), 1)[V] + np.add.outer(half, half) * G[V]
+            np.tensordot(spread, local.change_G(local.by_g), 1)[V] + np.add.outer(half, half) * G[V]
         )
         of_rows *= pairs
 
@@ -190,6 +190,6 @@ class Readout(CavityEquations):
             theta=roots * overlap,
             psi=roots * rest,
             chi=chi,
-            stability=near.stability,
+            stability=local.stability,
             residual=max(violation, *self.violations(g, G, here)[2:]),
         )

@@ -31,8 +31,8 @@ LEVELS = (
     (120, 40, 200, 18),
     (180, 56, 280, 24),
 )
-BLOCK = 2**9  # nodes at once: .5 MB for every function of z
-MOST = 1e6  # nodes, of all kinds of neurons: 1 GB
+AT_ONCE = 2**9  # nodes at once: .5 MB for every function of z
+NODES_IN_ALL = 1e6  # nodes, of all kinds of neurons: 1 GB
 SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
 
@@ -69,7 +69,7 @@ class Features(NamedTuple):
 
 
 class Neurons(NamedTuple):
-    """One kind of neurons.  Eqs. (21.5), (16.1)
+    """Neurons of one kind.  Eqs. (21.5), (16.1)
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def strata(
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = LEVELS[level]
-    most = MOST / along_q / len(shares)
+    most = NODES_IN_ALL / along_q / len(shares)
     inputs, y, weights = sample_nodes(step, along_s, along_noise, most)
     q, q_weights = gauss_hermite(along_q)
     count = len(q)
@@ -203,7 +203,7 @@ def _neurons(
         S0, S1, S2, dS1 = smoothed(at)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
-    blocks = [averages(slice(i, i + BLOCK)) for i in range(0, len(kappa), BLOCK)]
+    blocks = [averages(slice(i, i + AT_ONCE)) for i in range(0, len(kappa), AT_ONCE)]
     mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F, F_oo = np.hstack(
         blocks
     )

@@ -20,12 +20,12 @@ is one more linear system with the same matrix.
 
 import numpy as np
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import COMBINED, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Rows
 
 from .pencil import GroupResolvent, PencilEquations
-from .responses import LARGEST_MATRIX, MEMORY, Responses
+from .responses import LARGEST_MATRIX, Responses
 
 
 class Groups(Responses):
@@ -199,7 +199,7 @@ class Groups(Responses):
         def scale(Q: Array) -> Array:
             return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
 
-        past = np.zeros((len(V), 2 * MEMORY, 2, V.shape[1]))
+        past = np.zeros((len(V), 2 * COMBINED, 2, V.shape[1]))
         return size * fixed_point(image, source, size=scale, history=past).value
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:

@@ -60,8 +60,8 @@ class Isotropic(Responses):
         return left - right, (d_left - d_right) / U[:, None, :]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
-        """(Q1, q2) as minus the derivative of V in s: V_hat + s X adds s X.V to the left side of
-        (i), and s beta X1 V1 to that of (ii)."""
+        """(Q1, q2), minus the derivative of V in s: V_hat + s X adds s X.V to the left side of (i),
+        and s beta X1 V1 to the left side of (ii)."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
         source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
         return solve_rows(d_left - d_right, source) * V

@@ -234,8 +234,8 @@ class Rows:
         return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
 
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
-        """Whether a real trace G is on the right branch, (P,): positive semidefinite on the first
-        layer of every step, and negative semidefinite on the second."""
+        """True where a real trace G (P, k, k) is on the right branch: positive semidefinite on the
+        first layer of every step, negative semidefinite on the second."""
         admissible = np.asarray(np.isfinite(G).all(axis=(1, 2)))
         G, layer = np.where(admissible[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
         is_first, is_second = layer % 2 == 0, layer % 2 == 1

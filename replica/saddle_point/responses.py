@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.fixed_point import fixed_point
+from solvers.fixed_point import COMBINED, fixed_point
 from solvers.linear import solve_rows
 from solvers.newton import newton
 from solvers.results import Array, Result, largest_modulus
@@ -31,7 +31,6 @@ from solvers.results import Array, Result, largest_modulus
 from ..equivalence import Table
 
 LARGEST_MATRIX = 600  # unknowns (34 groups): larger linear systems are solved by iteration
-MEMORY = 10  # steps that Anderson's method combines
 
 # cached, as computing the indices takes as long as several points of one group
 _upper = lru_cache(maxsize=64)(np.triu_indices)
@@ -276,7 +275,7 @@ class Responses(ABC):
         # a matrix for Newton would take as long as 100 steps
         is_large = len(self.signed) > LARGEST_MATRIX
         if is_large:
-            history = np.zeros((*start.shape[:1], MEMORY, 2, start.shape[1]))
+            history = np.zeros((*start.shape[:1], COMBINED, 2, start.shape[1]))
             limits = dict(history=history, linear_below=0.3, longest_step=4.0, max_iterations=100)
         found = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # the averages x, which ``Groups`` has before V, may have either sign

@@ -53,7 +53,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     solver's last values; callers mask them.
     """
     if len(table.mu1) == 1:
-        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS
+        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS_PER_CALL
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
@@ -100,8 +100,8 @@ def unpacked(
     X: tuple[Array, Array],
     Q: Array,
 ) -> tuple[Overlaps, Conjugates]:
-    """All overlaps and conjugates from packed ones, with the contributions of the
-    ``signal`` to Q1.  Eq. (4.9)"""
+    """Overlaps and conjugates from their packed arrays, with the contributions of the ``signal`` to
+    Q1.  Eq. (4.9)"""
     spikes = responses.table.loadings.shape[1]
     theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
     Q1, q2 = responses.unpack(Q)
@@ -113,8 +113,8 @@ def unpacked(
 def sources(
     responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
 ) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and from what the signal
-    adds to X2.  Eqs. (4.8), (6.3)
+    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and the contribution of
+    the signal to X2.  Eqs. (4.8), (6.3)
 
     At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
     share it.
@@ -129,7 +129,7 @@ def sources(
 
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    enough = one_group.solved[0] > one_group.WORTHWHILE
+    enough = one_group.solved[0] > one_group.CALLS_BEFORE_CORE
     compiled = enough and len(table.mu1) == 1 and one_group.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
@@ -164,7 +164,8 @@ def expand_kinds(table: Table, points: Points) -> Points:
         return first[:, kinds][:, :, kinds]
 
     def divide(first: Array, second: Array) -> Array:
-        """V1 or Q1 of groups, (P, G, G), from those of kinds (P, A, A) and V2 or q2 (P, A)."""
+        """V1 or Q1 of groups (P, G, G) from the V1 or Q1 of kinds (P, A, A), and their V2 or q2 (P,
+        A)."""
         diagonal = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
         own_terms = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
         return own_terms - repeat(diagonal - first) * shares[:, None] * shares

@@ -16,7 +16,7 @@ from solvers.results import Array
 from .pencil import Rows
 from .special_directions import Special
 
-POINTS = 14  # Chebyshev points in each panel of the tables
+CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class TabulatedRows:
     @cached_property
     def _nodes(self) -> tuple[Array, Array]:
         """Values of q at the Chebyshev points of panels, (panels, points), and at their middles."""
-        return HalfLine.panel_points(11, POINTS, *self._near_and_far)
+        return HalfLine.panel_points(11, CHEBYSHEV_POINTS, *self._near_and_far)
 
     @cached_property
     def _node_values(self) -> Array:
@@ -61,7 +61,7 @@ class TabulatedRows:
         x_before, values = self.rows.start, []
         for q in np.column_stack(self._nodes):  # panel by panel, to fit into the caches
             x = self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1)))
-            x_before = x[POINTS - 1]
+            x_before = x[CHEBYSHEV_POINTS - 1]
             values.append(self._covariances(x, q[:, None, None]))
         return np.stack(values, axis=1)
 
@@ -80,7 +80,7 @@ class TabulatedRows:
     @cached_property
     def table(self) -> HalfLine:
         """Chebyshev series of c_e and C, k functions."""
-        series = self._node_values[..., :POINTS] @ coefficient_matrix(POINTS).T
+        series = self._node_values[..., :CHEBYSHEV_POINTS] @ coefficient_matrix(CHEBYSHEV_POINTS).T
         return HalfLine(series, *self._near_and_far)
 
     @cached_property
@@ -90,7 +90,7 @@ class TabulatedRows:
         It is relative for c_e.  Entries of C may vanish: their error is relative to the geometric
         mean of the diagonal entries.
         """
-        expected, (i, j) = self._node_values[..., POINTS], self.upper
+        expected, (i, j) = self._node_values[..., CHEBYSHEV_POINTS], self.upper
         root = np.sqrt(np.abs(expected[1:][i == j]))
         size = np.concatenate([expected[:1], root[i] * root[j]])
         error = np.abs(self.table.evaluate(self._nodes[1])[0] - expected)

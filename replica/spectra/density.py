@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EDGE_WIDTH = 4.0  # by which largest eigenvalues fluctuate, times edge over number^(2/3)
-SAME_POWER = 0.02  # what two powers may differ by
+SAME_POWER = 0.02  # difference that two powers may have
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -112,7 +112,7 @@ class SpectralDensity(Displayed):
 
     @property
     def diverges(self) -> bool:
-        """Whether the density grows beyond all bounds towards 0."""
+        """True if the density grows beyond all bounds towards 0."""
         return any(self._towards_zero(k)[2] < 0 for k in range(len(self.edges)))
 
     def _density(self, x: Array, interval: int) -> Array:

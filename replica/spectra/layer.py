@@ -26,10 +26,10 @@ from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, even_angles
 from .edges import angle_of, x_at_angle
 
-TOLERANCE = 1e-5  # on log V
+LOG_V_TOLERANCE = 1e-5  # on log V
 LOWEST = 1e-8  # lower end of the grid of x, relative to its upper end
 PER_DECADE, PER_INTERVAL = 10, 32  # grid points
-NEGLIGIBLE = 1e-4  # x times the density that counts as zero: V is known to TOLERANCE only
+NEGLIGIBLE_DENSITY = 1e-4  # x times the density that counts as zero: V is not exact
 MOST_OUTLIERS = 12
 APPROACH_ANGLES = 0.3, 0.05, 0.01, 0.0  # arguments of z from which a point of the line is reached
 LAYER_TOLERANCE = 3e-3  # on x times the density, and on the mass
@@ -113,7 +113,7 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
     from scipy.interpolate import CubicSpline
 
     x, mass, V = _scan_downwards(solver)
-    inside = mass > NEGLIGIBLE
+    inside = mass > NEGLIGIBLE_DENSITY
     if not inside.any():
         raise ConvergenceError("no density was found anywhere", None)
     ends = [x[0]] if inside[0] else []
@@ -123,7 +123,7 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
         for _ in range(8):
             middle = np.sqrt(outer * inner)
             (mass_at_middle,), (V_at_middle,) = solver.density_along(np.array([middle]), start)
-            if mass_at_middle > NEGLIGIBLE:
+            if mass_at_middle > NEGLIGIBLE_DENSITY:
                 inner, start = middle, V_at_middle
             else:
                 outer = middle
@@ -163,7 +163,7 @@ def _scan_downwards(solver: "_BulkSolver") -> tuple[Array, Array, list[Array]]:
         mass, V_of_block = solver.density_along(block, V[-1])
         masses, V = np.append(masses, mass), V + V_of_block
         total = np.nansum(masses) * np.log(x[0] / x[1])
-        if not masses[-1] > NEGLIGIBLE and total > 0.98 * solver.mass:
+        if not masses[-1] > NEGLIGIBLE_DENSITY and total > 0.98 * solver.mass:
             break
     return x[: masses.size], masses, V[1:]
 
@@ -217,7 +217,7 @@ class _BulkSolver:
             p, previous = len(weighted), position
             (position, *_), self._modes = eigh(weighted, subset_by_index=[p - count, p - 1])
             V = self.response_map(V, position)[1].real
-            if abs(position / previous - 1) <= TOLERANCE:
+            if abs(position / previous - 1) <= LOG_V_TOLERANCE:
                 return float(position)
         return np.nan
 
@@ -253,7 +253,7 @@ class _BulkSolver:
             found = fixed_point(
                 image,
                 _log_parts(start),
-                tol=TOLERANCE,
+                tol=LOG_V_TOLERANCE,
                 size=np.ones_like,
                 history=np.zeros((1, 8, 2, 2 * N)),
                 linear_below=1.0,

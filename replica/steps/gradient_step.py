@@ -164,7 +164,8 @@ class GradientStep(Step):
 
 
 def model_of(problem: Any, beta: float | None = None, theory: str | None = None) -> Any:
-    """The model that a function solves: that of a GradientStep, or ``problem`` itself.
+    """Model that a function solves: of a GradientStep, the sRF or the network; else ``problem``
+    itself.
 
     Parameters
     ----------

@@ -33,10 +33,10 @@ def features_after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFe
         return _discretised_features(step, 1)
     refinements = (_discretised_features(step, count) for count in GROUPS if count <= most)
 
-    def change(before: Array, after: Array) -> float:
+    def relative_change(before: Array, after: Array) -> float:
         return float(np.linalg.norm(after - before) / np.linalg.norm(after))
 
-    settled = settle(refinements, _feature_kernels, change, tol)
+    settled = settle(refinements, _feature_kernels, relative_change, tol)
     return replace(settled.candidate, law_error=settled.change)
 
 

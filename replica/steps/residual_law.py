@@ -20,9 +20,9 @@ from solvers.rules import Rule, trapezoid_tensor
 from ..problem import Components, GaussianMixture, LabelLaw
 from .residual_nodes import Block, on_few_nodes
 from .step import Step
-from .tau_panels import NEGLIGIBLE, NestedPanels, TauNodes
+from .tau_panels import SHORT, NestedPanels, TauNodes
 
-AT_ONCE = 2**14  # nodes of tau in a block, which fits in the processor's cache
+TAU_BLOCK = 2**14  # nodes of tau in a block, which fits in the processor's cache
 
 
 class ResidualLaw(NamedTuple):
@@ -65,7 +65,7 @@ def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
     gamma = unit[:D, None]
     components = Components.from_law(step.inputs, gamma, step.labels_at(t).combinations)
     known = components.basis
-    if length > NEGLIGIBLE:  # u has a part outside the D coordinates
+    if length > SHORT:  # u has a part outside the D coordinates
         u_outside = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
         known = np.vstack([known, u_outside])
     return KnownInputs(step.inputs, components, known)
@@ -198,14 +198,14 @@ def _tau_integral(at_places: LabelsAtPlaces, level: int) -> TauIntegral:
 def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauIntegral:
     """Nodes of tau by the rule ``rule_at`` of every place, which may be the same for all."""
     N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
-    block = max(1, AT_ONCE // M)
+    block = max(1, TAU_BLOCK // M)
 
     def nodes() -> Iterator[TauNodes]:
         for index in np.split(np.arange(N), range(block, N, block)):
             tau, weights = rule_at(at_places.centre[:, index])
             tau = np.broadcast_to(tau, (len(index), *tau.shape[-2:]))
             weights = np.broadcast_to(weights, (len(index), M))
-            for columns in (slice(k, k + AT_ONCE) for k in range(0, M, AT_ONCE)):
+            for columns in (slice(k, k + TAU_BLOCK) for k in range(0, M, TAU_BLOCK)):
                 block_weights = weights[:, columns]
                 block_tau = tau[:, columns].reshape(block_weights.size, tau.shape[2]).T
                 yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()

@@ -37,7 +37,7 @@ class Nodes(NamedTuple):
 
     @property
     def rho(self) -> Array:
-        """All nodes, (m,)."""
+        """Nodes of all panels, (m,)."""
         place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
         return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
 

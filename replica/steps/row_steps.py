@@ -28,9 +28,9 @@ from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
 from .step import Step
 
-LONGEST = 60.0  # seconds for the batches of a model
+BATCH_TIME = 60.0  # seconds for the batches of a model
 SLOWER, SOON = (10, 100), 5.0  # factors of smaller rates that are tried, and seconds for each
-SMALL = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
+SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 
@@ -57,7 +57,7 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
         if some are soon found.
     """
     try:
-        return _row_steps(step, kinds, LONGEST)
+        return _row_steps(step, kinds, BATCH_TIME)
     except QuadratureError as error:
         slower = _slower_steps(step, kinds)
         raise QuadratureError(f"{error}{slower}; the sRF (--theory srf) needs none") from None
@@ -69,7 +69,7 @@ def _slower_steps(step: Step, kinds: Kinds) -> str:
         pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
         changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
         with suppress(QuadratureError):
-            _row_steps(replace(step, **changed), kinds, min(SOON, LONGEST))
+            _row_steps(replace(step, **changed), kinds, min(SOON, BATCH_TIME))
             return f" (they do at eta = {', '.join(f'{eta:.3g}' for _, eta in pairs)})"
     return ""
 
@@ -160,7 +160,7 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
     The rule ``guess`` gives the sums of the contributions roughly, as the scale of errors.
     """
-    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL**2
+    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
 
     def values(panels: Panels) -> Array:
         nodes = panels.nodes
@@ -220,7 +220,7 @@ def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
     pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
     values = pairs @ pencil_functions
     root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), pencil_functions))
-    root = np.maximum(root, SMALL)
+    root = np.maximum(root, SMALL_WEIGHT)
     sizes = root[:, None] * root  # scales of products that may vanish
     (g,), (v,) = batch.g, batch.v
     numbers = np.array([g, v, *after.c, *after.spike])

@@ -122,8 +122,8 @@ class Step(Problem):
 
     @property
     def placed(self) -> Self:
-        """This step or, where its alpha0 follows the readout's, one that stands in for it until
-        alpha is known."""
+        """The step with a number for alpha0: 1 where it follows the readout's alpha, which is not
+        known yet."""
         return replace(self, alpha0=1.0) if self.alpha0 == "alpha" else self
 
     def decay_factor(self, t: int) -> float:

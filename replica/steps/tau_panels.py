@@ -17,7 +17,7 @@ from solvers.rules import gaussian_density
 
 from ..problem import LabelLaw
 
-NEGLIGIBLE = 1e-7  # shorter projections of unit vectors are rounding
+SHORT = 1e-7  # shorter projections of unit vectors are rounding
 FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels
 MOST_PANELS = 2**20  # in one coordinate of tau, at all places together: 100 MB
 # Panels in a block: of the innermost coordinate, to fit in the processor's cache, and of others.
@@ -71,8 +71,8 @@ class NestedPanels(NamedTuple):
         breaks = np.broadcast_to(FIRST_ENDS, (centre.shape[1], len(FIRST_ENDS)))
         # planes whose position does not depend on the other coordinates
         planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
-        crossed = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > NEGLIGIBLE).any()]
-        crossed = [(v, t) for v, t in crossed if abs(v @ slope) > NEGLIGIBLE]
+        crossed = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > SHORT).any()]
+        crossed = [(v, t) for v, t in crossed if abs(v @ slope) > SHORT]
         places = [((t - v @ centre) / (v @ slope))[:, None] for v, t in crossed]
         breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
         initial = panels_between(np.sort(breaks, axis=1))

@@ -37,7 +37,7 @@ STATES = {
 @pytest.fixture(autouse=True)
 def all_points(monkeypatch):
     """Everything is found, and lines have all of their points, however busy the machine is."""
-    for name in ("DRAWN", "WAIT"):
+    for name in ("LINE_TIME", "WAIT"):
         monkeypatch.setattr(computed, name, 1e3)
 
 
@@ -275,7 +275,7 @@ MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "theory": "srf"}
     ("name", "texts"), [("learning curve", "points of the curve"), ("bounds", "learning rates")]
 )
 def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
-    monkeypatch.setattr(computed, "DRAWN", 0.5)
+    monkeypatch.setattr(computed, "LINE_TIME", 0.5)
     view = VIEWS[name](MANY_GROUPS)
     line = view.figure.axes[0].lines[0]
     every = {"learning curve": 40, "bounds": 19}[name]

@@ -9,7 +9,7 @@ import pytest
 from replica import Activation, InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures
 from tests.processes import python
 from validation import simulate
-from validation.run.cells import METHOD
+from validation.run.cells import CELL_METHOD
 from validation.run.store import describe_cells, fingerprint
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8)
@@ -117,15 +117,15 @@ def test_an_edited_file_is_computed_again(tmp_path):
 
 
 def test_the_method_has_the_numbers_of_its_version():
-    """Cells of some problems to 9 digits.  Where these move, raise METHOD, and freeze them again:
-    stores of users have numbers of the old one under its number."""
+    """Cells of some problems to 9 digits.  Where these move, raise CELL_METHOD, and freeze them
+    again: stores of users have numbers of the old one under its number."""
     cells = {
         "srf": simulate(MODEL, **OPTIONS),
         "gaussian": simulate(MODEL, simulated="gaussian", **OPTIONS),
         "huber": simulate(MODEL, loss="huber:0.5", **OPTIONS),
     }
     found = {name: one.errors["test_error"][1, 1, 1] for name, one in cells.items()}
-    assert describe_cells(cells["srf"].experiment, [0])[0]["method"] == METHOD == 2
+    assert describe_cells(cells["srf"].experiment, [0])[0]["method"] == CELL_METHOD == 2
     assert found == pytest.approx(FROZEN, rel=1e-9)  # the last digits differ between libraries
 
 

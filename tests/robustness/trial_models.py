@@ -17,7 +17,7 @@ import numpy as np
 import replica
 from benchmarks.random_points import BIASES, READOUTS, STUDENTS, TARGETS
 from replica.errors import InvalidArgument
-from replica.steps.row_steps import LONGEST, SLOWER, SOON
+from replica.steps.row_steps import BATCH_TIME, SLOWER, SOON
 from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError, Status
 from tests.given.drawn import drawn_layer
@@ -265,7 +265,7 @@ def allowed(number):
     for, what it needs before it can look at the clock, and an import; a network's batches have a
     limit of their own, before it."""
     question = drawn(number)
-    extra = 15 + (LONGEST + len(SLOWER) * SOON) * (question.kind == "network")
+    extra = 15 + (BATCH_TIME + len(SLOWER) * SOON) * (question.kind == "network")
     each = question.kind in ("layer", "features") or question.fields.get("train_bias")
     if each and question.action == "curve":
         return 10 * 20 + extra  # each of its points has the limit

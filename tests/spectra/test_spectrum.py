@@ -250,6 +250,6 @@ def test_blocks_of_many_groups_are_solved_alike(monkeypatch):
     )
     z = np.linspace(0.05, 2, 40).astype(complex)
     whole = resolvent.solutions(z)
-    monkeypatch.setattr("replica.spectra.resolvent.AT_ONCE", 200)
+    monkeypatch.setattr("replica.spectra.resolvent.BLOCK_NUMBERS", 200)
     assert resolvent.solutions(z) == pytest.approx(whole, rel=1e-9, nan_ok=True)
     assert np.isfinite(whole).all()

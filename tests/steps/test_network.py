@@ -127,7 +127,7 @@ def test_millions_of_nodes_take_little_memory():
 
 def test_batches_that_take_long_are_refused(monkeypatch):
     """A model is made before it is solved, and has no limit of its own: it took minutes."""
-    monkeypatch.setattr("replica.steps.row_steps.LONGEST", 0.01)
+    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.01)
     step = GradientStep(student="relu", target="z1 + z1*z2*z3", alpha0=0.3, eta=0.6)
     with pytest.raises(QuadratureError, match=r"do not settle within 0\.01 s; the sRF"):
         step.network(beta=1.0)

@@ -8,6 +8,7 @@ import pytest
 import xarray
 from matplotlib.figure import Figure
 
+import replica
 from replica import (
     GradientStep,
     InvalidArgument,
@@ -122,7 +123,7 @@ def test_dataset_says_what_it_holds(tmp_path):
         assert (found.attrs["dimension"], found.attrs["beta"]) == (30, 0.5)
         assert (found.attrs["simulated"], found.attrs["rng"]) == ("network", "7")
         assert (found.attrs["seeds"], found.attrs["test_samples"]) == (4, 240)
-        assert "replica-srf 0.1.0, numpy" in found.attrs["versions"]
+        assert f"replica-srf {replica.__version__}, numpy" in found.attrs["versions"]
 
 
 def test_a_comparison_can_be_run_again_from_its_attributes():

@@ -1,4 +1,4 @@
-"""The commands of ``replica-validate`` that simulate, and what they share."""
+"""Simulating commands of ``replica-validate``, and their shared options and output."""
 
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -87,7 +87,7 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
-    """A callback (done, total) that shows progress; an interruption says what is kept."""
+    """Callback (done, total) that shows progress; an interruption says how many draws are kept."""
     done = total = 0
     with cli.progress(what) as advance:
 
@@ -109,9 +109,8 @@ def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None
 
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
-    """Write the points of a document to standard output as a table: first what tells most of
-    each, the classification error where labels are +-1, the test error and the scores, these to two
-    digits."""
+    """Write the points of a document to standard output as a table: first the classification error
+    where labels are +-1, then the test error and the scores, these to two digits."""
     names = list(document["points"][0])
     first = names.index("source") + 1 if "source" in names else names.index("test_error")
 
@@ -135,7 +134,7 @@ def first_problem(
     problem = asked.problem
     if problem.reuse:
         return problem, None
-    if problem.rows is not None:  # what is drawn is the network of its step
+    if problem.rows is not None:  # the network of its step is drawn
         return problem.step, problem.model_at().beta
     return problem, float(asked.grids["beta"][0]) if problem.schedule else None
 
@@ -209,7 +208,7 @@ def compare(
 
 
 def dimensions(ladder: str) -> list[int]:
-    """The sizes of ``--ladder``; what are none is refused."""
+    """Dimensions of ``--ladder``; text that is no number is refused."""
     try:
         return [int(part) for part in ladder.split(",")]
     except ValueError:

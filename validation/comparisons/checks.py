@@ -1,4 +1,4 @@
-"""Whether theory and simulation agree: a z score and a verdict for every error.
+"""Agreement of theory and simulation: a z score and a verdict for every error.
 
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
@@ -18,7 +18,7 @@ large what is allowed: more draws, or a larger size, can tell.
 Means at several dimensions are extrapolated to infinity.  Mean errors of a problem approach their
 limit like e(d) = e + s / d.  The limit is fitted by weighted least squares.  Variances between
 seeds fall like 1/d, so a mean of S seeds weighs S d; the error bar of e comes from the variances as
-they were found at each size, not from the weights.  What is left of the bias is of order 1/d^2, and
+they were found at each size, not from the weights.  The rest of the bias is of order 1/d^2, and
 no part of the error bar: take sizes at which the correction is below a tenth or so.  (The
 conditional Gaussian model of tanh/sin, alpha0 = 20, eta = 3, beta = .5, is 14 % above the theory at
 d = 125, but 5 % at 250 and 2.3 % at 500: a line through the first falls 2 % short.)
@@ -93,7 +93,7 @@ SOURCES = np.array(["theory", "simulation"])
 
 
 class Check(NamedTuple):
-    """One kind of error, theory beside simulation; arrays of one shape.
+    """Error of one kind, theory beside simulation; arrays of one shape.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Check(NamedTuple):
             return np.asarray((self.simulated - self.theory) / self.stderr)
 
     @property
-    def apart(self) -> Array:
+    def is_far(self) -> Array:
         """Boolean array: whether theory and simulation differ by more than a quarter of the
         latter."""
         off = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
@@ -123,7 +123,7 @@ class Check(NamedTuple):
     def agrees(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
         ``apart`` that this tells nothing."""
-        return np.asarray(self.within(allowance, seeds) & ~self.apart)
+        return np.asarray(self.within(allowance, seeds) & ~self.is_far)
 
     def within(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
@@ -163,8 +163,8 @@ def verdict(
     size: str,
     seeds: int,
 ) -> tuple[bool, str]:
-    """Whether theory and simulation are equal but for chance, and a sentence on their agreement
-    that names where they differ most.
+    """True if theory and simulation are equal but for chance, and a sentence that names the largest
+    difference.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def verdict(
         )
     z = np.array([check.z for check in each])
     far = np.array([~check.within(allowance, seeds) for check in each])
-    distant = np.array([check.apart for check in each])
+    distant = np.array([check.is_far for check in each])
     # elsewhere rounding over a standard error of 0
     known = next((some for some in (far, distant) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
@@ -226,7 +226,7 @@ def verdict(
 
 
 def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str, Array]) -> str:
-    """One error in theory and simulation, and how far they are apart, in words."""
+    """Sentence on the difference of one error between theory and simulation."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
@@ -247,8 +247,8 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
 
 
 def differ(z: Array, seeds: int) -> bool:
-    """Whether the scores (checks, N_a, N_l) of means over so many seeds are no chance: where they
-    lie to one side, or one of so many is too large."""
+    """True if the scores (checks, N_a, N_l) of means over ``seeds`` draws are no chance: if they
+    lie to one side, or one of them is too large."""
     return bool(leaning(z, seeds)) or too_large(z, seeds) > 0
 
 

@@ -65,12 +65,12 @@ class Comparison(Displayed):
 
     @property
     def simulation(self) -> Simulation:
-        """At the first setting, that of the largest dimension."""
+        """Simulation of the first setting, at the largest dimension."""
         return self._sizes[-1]
 
     @property
     def agrees(self) -> bool:
-        """Whether every error is within 4 standard errors, more of few seeds, and the allowance of
+        """True if every error is within 4 standard errors, more of few seeds, and the allowance of
         the theory, and no more than a quarter of the simulated one off.
 
         False if the theory did not converge somewhere.
@@ -79,20 +79,20 @@ class Comparison(Displayed):
 
     @property
     def disagrees(self) -> bool:
-        """Whether an error is further off than is allowed, or the theory did not converge
+        """True if an error is further off than is allowed, or the theory did not converge
         somewhere; of few draws theory and simulation may neither agree nor disagree."""
         return not self._all(Check.within)
 
     def _all(self, holds: Callable[[Check, Any, int], Array]) -> bool:
-        """Whether a condition ``holds`` for every error."""
+        """True if a condition ``holds`` for every error."""
         each = [check for _, checks, _ in self._settings() for check in checks.values()]
         seeds = self.simulation.seeds
         return all(bool(holds(check, self.allowance, seeds).all()) for check in each)
 
     @property
     def verdict(self) -> str:
-        """Whether theory and simulation agree, in one sentence; of several settings, at how many
-        they do, and a sentence for each of the others."""
+        """Sentence on the agreement of theory and simulation; of several settings, the number that
+        agree, and a sentence for each of the others."""
         verdicts = [self._verdict(checks, lines) for _, checks, lines in self._settings()]
         if not self._varied:
             return verdicts[0][1]
@@ -108,7 +108,7 @@ class Comparison(Displayed):
     def _verdict(
         self, checks: dict[str, Check], lines: dict[str, Extrapolation]
     ) -> tuple[bool, str]:
-        """Whether theory and simulation are equal at one setting, and a sentence; a second one
+        """True if theory and simulation are equal at one setting, and a sentence; a second sentence
         where the means are too far from lines in 1/d for a limit to be known."""
         sizes = ", ".join(str(one.dimension) for one in self._sizes)
         size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
@@ -173,8 +173,8 @@ class Comparison(Displayed):
         return dict(plain(document))
 
     def dataset(self) -> "xarray.Dataset":
-        """The columns as an xarray.Dataset over the axes and ``source``, theory or simulation; its
-        attributes are what it takes to run the comparison again."""
+        """Columns as an xarray.Dataset over the axes and ``source``, theory or simulation, with the
+        settings to run the comparison again as attributes."""
         known = self.settings | self.simulation.origin | {"theory": self.note}
         made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
         known = {name: value for name, value in known.items() if name not in made}
@@ -205,7 +205,7 @@ class Comparison(Displayed):
 
     @property
     def _points(self) -> dict[str, Array]:
-        """The other axes: alpha, or the samples of what is given, and lam."""
+        """Axes of a single simulation: alpha or samples, and lam."""
         return {name: self.axes[name] for name in self.simulations[0].axes}
 
     @property
@@ -215,23 +215,24 @@ class Comparison(Displayed):
 
     @property
     def _ladder(self) -> dict[str, list[int]]:
-        """The sizes of a ladder, in place of those of a single simulation."""
+        """Dimensions and widths of a ladder, in the place of a single simulation's."""
         return {name: [getattr(one, name) for one in self._sizes] for name in SIZES if self.lines}
 
     def _settings(
         self,
     ) -> Iterator[tuple[dict[str, Any], dict[str, Check], dict[str, Extrapolation]]]:
-        """The parameters of every setting, its checks and its lines, (N_a, N_l) each; without what
-        is not measured there."""
+        """Parameters of every setting, its checks and its lines, (N_a, N_l) each, without errors
+        that are not measured there."""
         inner = (-1, *(axis.size for axis in self._points.values()))
 
-        def at(i: int, of: Any) -> Any:
+        def entry(i: int, of: Any) -> Any:
             return type(of)(*(part.reshape(inner)[i] for part in of))
 
         for i, place in enumerate(places_on_grid(self._varied)):
-            checks = {name: at(i, check) for name, check in self.checks.items()}
+            checks = {name: entry(i, check) for name, check in self.checks.items()}
             known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
-            yield place, known or checks, {name: at(i, line) for name, line in self.lines.items()}
+            lines = {name: entry(i, line) for name, line in self.lines.items()}
+            yield place, known or checks, lines
 
     @property
     def _shown(self) -> int:

@@ -54,7 +54,8 @@ class Theory:
     reason: str = ""
 
     def at(self, dimension: float) -> "Theory":
-        """This theory at a finite ``dimension``, where m has its price, unless it has its own."""
+        """Theory at a finite ``dimension``, which prices m; itself if it has a dimension of its
+        own."""
         if isinstance(self.model, Given):
             return self
         if np.isfinite(self.model.dimension) or np.isinf(dimension):
@@ -83,7 +84,7 @@ def theory_of(
     theory: str | None = None,
     simulated: str = "network",
 ) -> Theory:
-    """The network's own theory where ``problem`` is a step that it covers, else that of the sRF.
+    """Theory of the network where ``problem`` is a step that it covers, else of the sRF.
 
     Parameters
     ----------
@@ -141,15 +142,16 @@ def theory_of(
 
 
 def exact(simulation: Simulation, theory: Theory) -> bool:
-    """Whether the theory is that of the first layers or features at hand, up to terms in 1 / n."""
+    """True if the theory is exact up to terms in 1 / n: of the drawn first layers, or of given
+    ones."""
     return bool(simulation.experiment.samples) or theory.of_draws
 
 
 def solved(
     model: Solvable, axes: Mapping[str, Array], loss: Loss
 ) -> tuple[dict[str, Array], list[str]]:
-    """The theory on a grid of alpha, or the samples of what is given, and lam: columns (P,), and
-    the notes on what is given."""
+    """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given
+    layers."""
     if not isinstance(model, Given):
         grid = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
         return dict(grid.columns), []

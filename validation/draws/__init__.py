@@ -1,6 +1,6 @@
 """First layers, inputs and labels of finite size, drawn at random."""
 
-from .arguments import MOST, check_array, seed_count, seed_sequence, size, streams, whole_number
+from .arguments import HUGE, check_array, seed_count, seed_sequence, size, streams, whole_number
 from .features import (
     INPUT_BLOCK,
     Instance,

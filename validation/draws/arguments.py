@@ -9,11 +9,11 @@ from numpy.random import Generator, SeedSequence
 from replica.errors import InvalidArgument
 from replica.problem import check_bytes, number
 
-MOST = 10**12  # samples or neurons: more than any memory or patience has room for
+HUGE = 10**12  # samples or neurons: more than any memory or patience has room for
 MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
 
 
-def whole_number(name: str, value: Any, low: int, meaning: str, high: int = MOST) -> int:
+def whole_number(name: str, value: Any, low: int, meaning: str, high: int = HUGE) -> int:
     """``value`` as an int from ``low`` to ``high``, or InvalidArgument.
 
     Examples
@@ -50,8 +50,8 @@ def size(name: str, ratio: float, dimension: int) -> int:
     """
     number(name, ratio, 0, np.inf, "a number of 0 or more", open_high=True)
     count = round(ratio * dimension)
-    if count > MOST:
-        allowed = f"at most {MOST / dimension:.2g} at dimension d = {dimension}"
+    if count > HUGE:
+        allowed = f"at most {HUGE / dimension:.2g} at dimension d = {dimension}"
         raise InvalidArgument(name, ratio, allowed)
     if count < 1:
         allowed = f"at least 1/d, to mean one or more at dimension d = {dimension}"

@@ -97,7 +97,7 @@ def mixed_inputs(
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One drawn first layer, of :func:`validation.draw`, and the target to learn on it.
+    """First layer drawn by :func:`validation.draw`, and the target to learn on it.
 
     Attributes
     ----------
@@ -354,8 +354,8 @@ def gradient_step(
     bias: Array | float = 0.0,
     decay_factor: float = 1.0,
 ) -> Array:
-    """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i, of which weight
-    decay leaves what is ``kept``.  Eq. (1.1)
+    """Rows (p, d) after one step of rate eta p, for ``readout`` a~_i = sqrt(p) a_i; weight decay
+    leaves a factor ``kept`` of the rows.  Eq. (1.1)
 
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """

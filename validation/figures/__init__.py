@@ -17,8 +17,8 @@ from replica.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class Entry:
-    """Module of a figure, a line on what it shows, and the seconds that its quick version takes on
-    two ordinary cores; some times that on busy ones."""
+    """Module of a figure, a line on its content, and the seconds of its quick version on two
+    ordinary cores, some times as many on busy ones."""
 
     module: str
     text: str

@@ -15,7 +15,7 @@ from solvers.results import Array
 from ..run import simulate
 from ..run import store as cells
 
-METHOD = 1  # to be raised with every change that moves the numbers of a cell
+FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
 Progress = Callable[[int, int], None] | None
 One = TypeVar("One")
 
@@ -32,7 +32,8 @@ def tracked(
 
 
 def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.inf) -> Any:
-    """One of THEORIES of a step, or an sRF, at a ``dimension`` or in the limit, as "limit" is."""
+    """Model of a step for a theory of THEORIES, or an sRF, at a ``dimension``; in the limit for the
+    kind "limit"."""
     model = problem
     if isinstance(problem, GradientStep):
         of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
@@ -54,7 +55,7 @@ def stored(
     computed and written there; only computed without a folder."""
     if store is None:
         return compute()
-    cell = {"version": replica.__version__, "method": METHOD} | cell
+    cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
     found = cells.read(store, {0: cell}, shape)
     if not found:
         store.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Figures of curves: errors over one quantity, theories as lines and simulations as points, and
-below what they are off by.
+"""Figures of curves: errors over one quantity, theories as lines and simulations as points, with
+relative differences below.
 
 Of the papers' figures the text leaves some settings open, which are chosen here: of figures 2, 4
 and 5 of [C] lam, the sizes of the batch, the widths and the second pair of student and target; of
@@ -31,7 +31,7 @@ from .panels import Curve, Panel, compute, draw_panels
 Fields = dict[str, Any]
 FIT = {"lam": 0.1}
 SINE: Fields = {"student": "tanh", "target": "sin"}
-STEP = SINE | {"alpha0": 20, "eta": 3.0}
+SINE_STEP = SINE | {"alpha0": 20, "eta": 3.0}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
 
 
@@ -86,8 +86,8 @@ def widths(quick: bool) -> list[Panel]:
     for title, power in ((same_step, 1), (same_rate, 0)):
         curves = [
             Curve(
-                GradientStep(**STEP | {"eta": 3 / beta**power}), FIT, setting("beta", beta), color,
-                beta,
+                GradientStep(**SINE_STEP | {"eta": 3 / beta**power}), FIT,
+                setting("beta", beta), color, beta,
             )
             for beta, color in coloured((0.5, 1.0, 2.0, 4.0))
         ]  # fmt: skip
@@ -97,9 +97,9 @@ def widths(quick: bool) -> list[Panel]:
 
 
 def spike_lengths(quick: bool) -> list[Panel]:
-    """Figure 4 of [C], what the spike does: the network, and its sRF with r = 0; and sRFs of one c
-    and gamma against the length r of the spike, at the simulated d and in the limit."""
-    step = GradientStep(**STEP)
+    """Figure 4 of [C], the effect of the spike: the network, and its sRF with r = 0; and sRFs of
+    one c and gamma against the length r of the spike, at the simulated d and in the limit."""
+    step = GradientStep(**SINE_STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
     without = Curve(
         replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
@@ -118,7 +118,7 @@ def spike_lengths(quick: bool) -> list[Panel]:
     return [
         linear_panel(
             quick, [without, Curve(step, FIT, f"network, {setting('r', srf.r)}")],
-            STEP | {"beta": 1.0},
+            SINE_STEP | {"beta": 1.0},
         ),
         linear_panel(quick, of_lengths, shared, at_dimension=True, **how),
     ]  # fmt: skip
@@ -376,7 +376,7 @@ def robust_losses(quick: bool) -> list[Panel]:
 
 
 def calibrated() -> Fields:
-    """The logistic output and what is true, given the projection on the spike."""
+    """Logistic output, and probability of the label +1, given the projection on the spike."""
     kappa = np.linspace(-3, 3, 61)
     each = [
         replica.calibration(
@@ -458,7 +458,7 @@ def draw_spikes(picture: Any, data: Fields) -> None:
 
 
 # By the figure's name, without the paper: its panels, and how they are drawn.
-PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
+FIGURE_PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
     "2": (batches, {}),
     "4": (spike_lengths, {"simulated": "what is simulated"}),
     "5": (widths, {}),
@@ -471,7 +471,7 @@ PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
     "robust-losses": (robust_losses, {"simulated": "the sRF"}),
     "steps": (steps, {"simulated": "the sRF"}),
 }
-# What stands above all panels.
+# Title above all panels.
 TITLES = {
     "inputs": STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT,
     "classification": describe(CLASSIFIED),
@@ -485,7 +485,7 @@ BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (
 def data(name: str, quick: bool, progress: Progress = None, *, store: Path | None = None) -> Fields:
     """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
     spike that steps build."""
-    found = compute(PANELS[name][0](quick), progress, store)
+    found = compute(FIGURE_PANELS[name][0](quick), progress, store)
     also: Fields = {"figure": name}
     if name == "classification":
         also |= calibrated()
@@ -497,7 +497,7 @@ def data(name: str, quick: bool, progress: Progress = None, *, store: Path | Non
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
     name = data["figure"]
-    panels, how = PANELS[name]
+    panels, how = FIGURE_PANELS[name]
     picture: Any = Figure(figsize=(12 if name in BESIDE else 10, 5.4), layout="constrained")
     picture.suptitle(stated(TITLES.get(name, {})), fontsize="small")
     columns, right = picture, None

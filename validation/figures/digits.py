@@ -24,7 +24,7 @@ from .computing import Progress, tracked
 
 LAM = 0.1
 IN_HAND = 300  # first rows, which the power law is taken from
-SPLITS = 20  # of learning_curve
+DRAWN_SPLITS = 20  # of learning_curve
 ERROR = "classification_error"
 
 
@@ -48,7 +48,7 @@ def power_law(estimator: Any, features: Array, labels: Array, scoring: str | Non
     from sklearn.model_selection import ShuffleSplit, learning_curve
 
     sizes = np.geomspace(15, 0.8 * len(labels), 8).astype(int)
-    splits = ShuffleSplit(SPLITS, test_size=0.2, random_state=0)
+    splits = ShuffleSplit(DRAWN_SPLITS, test_size=0.2, random_state=0)
     how: dict[str, Any] = {"train_sizes": sizes, "cv": splits, "scoring": scoring}
     samples, _, scores = learning_curve(estimator, features, labels, **how)
     errors = (0 if scoring else 1) - scores.mean(axis=1)
@@ -67,7 +67,7 @@ def along(law: Any, samples: Any) -> Array:
 
 
 def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
-    """Both curves of the theory, the errors of fitted readouts, and the power law."""
+    """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
     features, digits = rows_of_digits()
     if quick:
         features, digits = features[:600], digits[:600]

@@ -30,7 +30,8 @@ def add_legend_entry(
 
 
 def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
-    """One legend under all panels of a figure; its ``handles`` stand in no panel's own."""
+    """Put a legend of the ``handles`` below all panels of a figure, and take their labels from the
+    panels'."""
     shown = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
     labels = [handle.get_label() for handle in handles]
     columns = len(handles) if figure.get_figwidth() > 8 else 2
@@ -40,7 +41,7 @@ def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
 
 
 # The theory of what is simulated, what it is compared with, and how each is drawn.
-THEORIES: dict[str, dict[str, Any]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "theory": {"linewidth": 1.8},
     "equal": {"label": "equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
     "srf": {"label": "theory of the sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
@@ -61,15 +62,15 @@ def draw_theories(
     label: str = "",
     places: float = 0.0,
 ) -> None:
-    """Theories of one curve and its simulated points: errors in the upper of two Axes, in the
-    lower what they differ by from the first theory, in per cent of it, the points
-    ``nudged`` by ``places``."""
-    x, kinds = np.array(data["x"]), [kind for kind in THEORIES if kind in curve]
+    """Draw theories of one curve and its simulated points: errors in the upper of two Axes, in the
+    lower their differences from the first theory in per cent, the points ``nudged`` by
+    ``places``."""
+    x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
     first = np.array(curve[kinds[0]])
     for kind in kinds:
-        shown = THEORIES[kind] | {"color": color, "label": ""}
+        shown = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
-            shown = THEORIES["theory"] | {"color": color, "label": label}
+            shown = KINDS["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)
         column[1].plot(x, 100 * (np.array(curve[kind]) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
@@ -88,14 +89,14 @@ def theory_legend(
     simulated: str = "the network",
     draws: int | None = None,
 ) -> None:
-    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels one
-    of what ``kinds`` of lines and points are, if all points are of ``simulated``."""
+    """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels a
+    legend of the ``kinds`` of lines and points, if all points are of ``simulated``."""
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
-        line = THEORIES[kind]
+        line = KINDS[kind]
         if kind == kinds[0]:
-            line = THEORIES["theory"] | {"label": f"theory of {simulated}"}
+            line = KINDS["theory"] | {"label": f"theory of {simulated}"}
         handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
     legend_below(axes[0, 0].get_figure(root=True), handles)

@@ -33,7 +33,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     for i, model in enumerate(DRAWN_MODELS):
 
         def advance(done: int, total: int, i: int = i) -> None:
-            """The progress of one model as that of all."""
+            """Report the progress of one model as progress of all."""
             if progress is not None:
                 progress(i * total + done, len(DRAWN_MODELS) * total)
 

@@ -1,4 +1,4 @@
-"""Figures 1, 3 and 7 of [C]: what can be learned at each learning rate, and what is.
+"""Figures 1, 3 and 7 of [C]: learned functions, and bounds at each learning rate.
 
 tanh network of width p = d, sin target, one step on 20 d samples.
 
@@ -9,7 +9,7 @@ tanh network of width p = d, sin target, one step on 20 d samples.
 7: the functions of that projection which attain the bounds, beside what networks learn at a large
    penalty; and those of the upper bound as the rate varies.
 
-What the text leaves open is chosen here: alpha and lam of 1, both alpha of 3, the rates of 7.
+Settings that are open in the text: alpha and lam of 1, both alpha of 3, the rates of 7.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from .drawing import draw_theories, panels_with_differences, theory_legend
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
 # Random features and their projection on the target; the network and that on its spike.
-LEARNERS: dict[str, Problem] = {
+LEARNED: dict[str, Problem] = {
     "before the step": SpikedRandomFeatures(student="tanh", target="sin", r=0.0, c=1.0, gamma=1.0),
     "after one step": STEP,
 }
@@ -41,13 +41,13 @@ READOUT: dict[str, Any] = {"alpha": 1.0, "lam": 0.1}
 LARGE_PENALTY: dict[str, Any] = {"alpha": 4.0, "lam": 10.0}  # where the upper bound is near
 ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
-KAPPA = np.linspace(-2.5, 2.5, 11)
+PLACES = np.linspace(-2.5, 2.5, 11)
 
 
 def data(
     panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
 ) -> dict[str, Any]:
-    """Plain values of figure ``panel``; what is simulated is kept in ``store``."""
+    """Plain values of figure ``panel``, with simulations kept in ``store``."""
     size = {"dimension": 150, "seeds": 3} if quick else {"dimension": 500, "seeds": 6}
     if panel == "3":
         found = bounds_values(quick, size, progress, store)
@@ -59,33 +59,33 @@ def data(
 def learned_values(
     panel: str, size: dict[str, int], progress: Progress, store: Path | None
 ) -> dict[str, Any]:
-    """Mean outputs of simulated networks at KAPPA and their standard deviations over inputs, with
+    """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNERS.values()], READOUT)
+    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNED.values()], READOUT)
     learners = []
     for problem in tracked(problems, progress):
         mean, stderr, spread = measured(problem, fit, size, store)
         learned = replica.learned_function(srf_of(problem), **fit)
-        theory = {"theory": learned.mean(KAPPA), "theory_spread": learned.variance(KAPPA) ** 0.5}
+        theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
         learners.append({"mean": mean, "stderr": stderr, "spread": spread, **theory, **fit})
-    return {"kappa": KAPPA, "learners": learners}
+    return {"kappa": PLACES, "learners": learners}
 
 
 def measured(
     problem: Problem, fit: dict[str, float], size: dict[str, int], store: Path | None
 ) -> Array:
-    """Mean output of simulated networks at KAPPA, its standard error, and the standard deviation
+    """Mean output of simulated networks at PLACES, its standard error, and the standard deviation
     over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
     options: dict[str, Any] = {**fit, **size}
-    cell = {"learned": describe(problem), **options, "kappa": KAPPA}
+    cell = {"learned": describe(problem), **options, "kappa": PLACES}
 
     def compute() -> Array:
-        drawn = measured_function(problem, kappa=KAPPA, rng=0, beta=beta, **options)
+        drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
         spread = np.sqrt(drawn.variance.mean(axis=0))
         return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
-    return stored(store, cell, compute, (3, KAPPA.size))
+    return stored(store, cell, compute, (3, PLACES.size))
 
 
 def srf_of(problem: Any) -> Any:
@@ -133,9 +133,9 @@ def draw(data: dict[str, Any]) -> Figure:
 def draw_learned(data: dict[str, Any]) -> Figure:
     """A panel before the step and one after it."""
     picture = Figure(figsize=(10, 4), layout="constrained")
-    panels = picture.subplots(1, len(LEARNERS), sharey=True)
+    panels = picture.subplots(1, len(LEARNED), sharey=True)
     label = f"networks, $d = {data['dimension']}$, ± one s.d."
-    for ax, (name, problem), values in zip(panels, LEARNERS.items(), data["learners"], strict=True):
+    for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
         bars = np.array(values["spread"]) / plotting.BARS
@@ -153,7 +153,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
 
 
 def draw_bounds(data: dict[str, Any]) -> Figure:
-    """Bounds and errors between them; below, what the errors are off by."""
+    """Draw bounds and the errors between them; below, relative differences of the errors."""
     picture = Figure(figsize=(7, 5.6), layout="constrained")
     axes = panels_with_differences(picture, 1)
     (ax,), (below,) = axes

@@ -10,7 +10,7 @@ Lines are the theory of the readout given the first layers of the first ``LAYERS
 size thin lines are the closed form, of the same tasks, in which no layer is drawn (docs/theory.md
 19); in 4, whose tasks are all alike, the contours are.
 
-What the text leaves open is chosen thus: every draw is fresh in everything; 2c draws its
+Settings that the text leaves open are chosen thus: every draw is fresh in everything; 2c draws its
 eigenvalues uniformly below theta and rescales the second component's to the same trace; 5 are
 slices of 4 in all (n, m, xi along the spikes) with three activations; Hermite models have the
 order that the data spread needs, at most 5, and where the equivalence is not proved (beta_s on a
@@ -62,7 +62,7 @@ SYMBOLS = {  # of the settings in a title
 # Of the network and of the Hermite model: the theory given the first layers that were drawn, known
 # where points are and no line between them, and the closed form, which knows of no draw.
 LEARNERS = "network", "Hermite model"
-THEORIES: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+THEORY_MARKS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "theory": (
         "given its first layer",
         (
@@ -86,7 +86,7 @@ WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """All that a cell depends on, but its seed."""
+    """Parameters of a cell, all but its seed."""
 
     dimension: int = 1000
     samples: int = 1000
@@ -108,7 +108,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One axis: ``x`` takes ``values``, or the ``few`` when quick; for each of the ``others``."""
+    """Axis of a figure: ``x`` takes ``values``, or the ``few`` when quick; for each of the
+    ``others``."""
 
     x: str
     values: tuple[float, ...]
@@ -119,7 +120,7 @@ class Sweep:
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
     draws: int = 20
     layers: int = LAYERS
-    tasks: int = LAYERS  # of these that have a closed form
+    tasks: int = LAYERS  # layers of these that have a closed form
     every: int = 1  # of the others, when quick
 
 
@@ -344,7 +345,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
     size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * len(errors)
     picture = Figure(figsize=size, layout="constrained")
-    shared = "split" in plan.others[0]  # the same data but for that: one scale
+    shared = "split" in plan.others[0]  # data that differ in that alone: one scale
     axes = picture.subplots(
         len(errors), columns, squeeze=False, sharey="row" if shared else "none"
     ).ravel()
@@ -357,7 +358,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
         for i, colour in enumerate(shades):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
             ax.errorbar(values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, **style)
-            for name, (_, styles) in THEORIES.items():
+            for name, (_, styles) in THEORY_MARKS.items():
                 lines = of_points(points, name, error)[:, i].T
                 for line, look in zip(lines, styles, strict=True):
                     ax.plot(values, line, color=colour, **look)
@@ -386,7 +387,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     ]
     handles.append(entry(f"network (±{BARS} s.e.)", marker="o", markerfacecolor="white"))
     handles.append(entry("Hermite model", marker="x", markersize=9))
-    for name, (of, styles) in THEORIES.items():
+    for name, (of, styles) in THEORY_MARKS.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
             texts = [f"theory of the {learner}, {of}" for learner in LEARNERS]
             handles += [entry(text, **look) for text, look in zip(texts, styles, strict=True)]
@@ -418,7 +419,7 @@ def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
 
 
 def _title(other: dict[str, Any]) -> str:
-    """The title of a column: its classes and what is drawn of them, or its split."""
+    """Title of a column: its classes, and the images drawn of them, or its split."""
     if "classes" in other:
         drawn = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
         return "classes {} and {}, {}".format(*other["classes"], drawn)

@@ -1,5 +1,5 @@
-"""Panels of errors over one parameter: theories as lines, simulated points on them, and below what
-they are off by."""
+"""Panels of errors over one parameter: theories as lines, simulated points on them, with relative
+differences below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from solvers.results import Array
 
 from ..run import simulate
 from .computing import Progress, model_of, tracked
-from .drawing import THEORIES, draw_theories, panels_with_differences, theory_legend
+from .drawing import KINDS, draw_theories, panels_with_differences, theory_legend
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Curve:
     """Errors of ``problem`` at one ``fit`` of the readout; where this has no alpha, or no lam, that
     is the abscissa, of which the problem is a function elsewhere.
 
-    ``kinds`` are those of THEORIES.  A curve with a ``style`` of its own is a line of the first,
+    ``kinds`` are those of KINDS.  A curve with a ``style`` of its own is a line of the first,
     and not simulated.  ``fresh`` draws are others at every value.
     """
 
@@ -65,7 +65,7 @@ class Panel:
 def compute(
     panels: Sequence[Panel], progress: Progress, store: Path | None, **also: Any
 ) -> dict[str, Any]:
-    """Plain values of all curves, panel by panel, and what else is known."""
+    """Plain values of all curves, panel by panel, with the settings of the figure."""
     found: list[list[dict[str, Any]]] = [[] for _ in panels]
     every = [(i, curve) for i, panel in enumerate(panels) for curve in panel.curves]
     for i, curve in tracked(every, progress):
@@ -111,8 +111,8 @@ def draw_panels(
     simulated: str = "the network",
     fontsize: str | None = None,
 ) -> Any:
-    """A column for each error of each panel, of which the legend says what is ``simulated``, at
-    which size, where that is the same for all.  Returns the upper Axes."""
+    """Draw a column for each error of each panel; the legend names the ``simulated`` model, and its
+    size where all are of one. Returns the upper Axes."""
     columns = [
         (panel, curves, error)
         for panel, curves in zip(panels, data["panels"], strict=True)
@@ -139,7 +139,7 @@ def draw_panels(
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    kinds = [kind for kind in THEORIES if any(kind in curve[error] for curve in every)]
+    kinds = [kind for kind in KINDS if any(kind in curve[error] for curve in every)]
     size = (data["dimension"], data["seeds"]) if one_size else (None, None)
     theory_legend(axes, size[0], kinds, simulated, size[1])
     return axes[0]

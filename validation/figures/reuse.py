@@ -1,4 +1,4 @@
-"""Both layers trained on the same samples: what that costs, and how to spend samples on them.
+"""Both layers trained on the same samples: its cost, and the uses of a number of samples.
 
 The first figure has errors against alpha = alpha0 of a readout on the samples of its step, and on
 as many fresh ones; the second the smallest test error of each use of N samples, at its own best
@@ -36,9 +36,9 @@ PENALTY = 0.1
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
 WIDTH = 1e-3  # of a line, in errors
 TESTS = 4  # test inputs over dimension
-ERRORS = ("test_error", "train_error")
+BOTH_ERRORS = ("test_error", "train_error")
 USES = ("all for both", "part for the readout", "part for the step", "split")
-LABELS = ("all for both", "half for the readout, all for the step",
+USE_TITLES = ("all for both", "half for the readout, all for the step",
           "half for the step, all for the readout", "the best split")  # fmt: skip
 SAMPLES = r"samples per dimension $N/d$"
 
@@ -67,8 +67,8 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
         theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
         found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
         curves.append(
-            {error: theory[error].values for error in ERRORS}
-            | {f"{error}_simulated": [_mean(one, error) for one in found] for error in ERRORS}
+            {error: theory[error].values for error in BOTH_ERRORS}
+            | {f"{error}_simulated": [_mean(one, error) for one in found] for error in BOTH_ERRORS}
         )
     return {"step": of, "x": x, "simulated_at": at, "curves": curves}
 
@@ -101,7 +101,7 @@ def _mean(found: Any, error: str) -> list[float]:
 def draw(data: dict[str, Any]) -> Figure:
     """A column for each step; rows of test errors and, of reuse, of training errors."""
     reuse = data["name"] == "reuse"
-    errors, labels = (ERRORS, list(READOUTS)) if reuse else (ERRORS[:1], list(LABELS))
+    errors, labels = (BOTH_ERRORS, list(READOUTS)) if reuse else (BOTH_ERRORS[:1], list(USE_TITLES))
     columns = len(data["panels"])
     figure = Figure(
         figsize=(max(3.4 * columns + 0.8, 8.0), 2.6 * len(errors) + 1.6), layout="constrained"

@@ -1,4 +1,4 @@
-"""One giant step on n = d^x samples: what it learns against the sample exponent x.
+"""Giant step on n = d^x samples: errors and directions learned against the sample exponent x.
 
 The published single-step experiment of [D]: relu student of p = 2 d neurons, two teachers
 He_1 + He_2/2 + He_4/24, rate 10 sqrt(n p), the readout fitted on the same samples with lam = 1.
@@ -58,8 +58,9 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
 
 
 def _one_draw(d: int, seed: int, **how: Any) -> Array:
-    """Both test errors of one step, and the mean squares of the neurons' cosines with (w1 - w2) /
-    sqrt(2), which C_1 does not give, and with (w1 + w2) / sqrt(2)."""
+    """Test errors of one step, of A and B as estimated on test and on training samples, and mean
+    squares of the neurons' cosines with (w1 - w2) / sqrt(2), which C_1 does not give, and with
+    (w1 + w2) / sqrt(2)."""
     of: dict[str, Any] = {"student": "relu", "target": TWO_TEACHERS}
     one = single_step(*initial_layer(**of, dimension=d, width=2 * d, rng=0), rng=seed, **how)
     beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))

@@ -25,7 +25,7 @@ THREE_GROUPS = replica.GradientStep(
     student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5]
 )
 NOISY_STEP = replica.GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
-LONGEST = 600.0  # seconds that a spectrum may take
+SPECTRUM_SECONDS = 600.0  # seconds that a spectrum may take
 # model drawn, beta, alpha, title
 SPECTRA: tuple[tuple[replica.GradientStep, float, float, str], ...] = (
     (ONE_GROUP, 2.0, 3.0, r"sRF, $n > p > d$"),
@@ -55,10 +55,10 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax, (step, beta, alpha, title), values in zip(
         panels, SPECTRA, data["eigenvalues"], strict=True
     ):
-        srf = replica.spectrum(step.srf(beta=beta), alpha, time_limit=LONGEST)
+        srf = replica.spectrum(step.srf(beta=beta), alpha, time_limit=SPECTRUM_SECONDS)
         shown = srf
         if step is NOISY_STEP:
-            shown = replica.spectrum(step.network(beta=beta), alpha, time_limit=LONGEST)
+            shown = replica.spectrum(step.network(beta=beta), alpha, time_limit=SPECTRUM_SECONDS)
         drawn = np.array(values)
         plot_spectrum(shown, ax, eigenvalues=drawn)
         if shown is not srf:

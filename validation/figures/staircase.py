@@ -72,8 +72,8 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
 
 
 def _cosines(step: GradientStep, size: dict[str, Any]) -> Array:
-    """The readouts of the p neurons, twice; their cosines with the directions, and those of their
-    gradients, after each of T steps: (2 T + 1, p, 2)."""
+    """Readouts of the p neurons, twice; then cosines of the neurons, and of their gradients, with
+    the directions, after each of T steps: (2 T + 1, p, 2)."""
     found = alignment(step, rng=0, **size)
     readout = np.stack([found.readout] * 2, axis=-1)
     return np.concatenate([readout[None], found.weights[1:], found.gradients])

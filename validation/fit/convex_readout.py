@@ -48,7 +48,7 @@ class Fitted:
     gap: float
 
     def within(self, tolerance: float) -> bool:
-        """Whether the gap is at most ``tolerance`` of the objective, which may be 0."""
+        """True if the gap is at most ``tolerance`` of the objective, which may be 0."""
         return self.gap <= tolerance * self.objective
 
 
@@ -64,7 +64,7 @@ class Design:
 
     @property
     def wide(self) -> bool:
-        """Whether there are fewer samples than features: the n x n systems are the smaller ones."""
+        """True if there are fewer samples than features: the n x n systems are the smaller ones."""
         return self.Z.shape[0] < self.Z.shape[1]
 
     @cached_property
@@ -227,11 +227,11 @@ def interior_point(design: Design, y: Array, lam: float, loss: Loss, intercept: 
         slope = y - f - at.nu
         complement = at.z_below @ at.below + at.z_above @ at.above
         predictor = _direction(at, solve, slope, 0.0, None, intercept)
-        predicted = _moved(at, predictor, _longest(at, predictor))
+        predicted = _after_step(at, predictor, _longest(at, predictor))
         left = predicted.z_below @ predicted.below + predicted.z_above @ predicted.above
         centring = float(complement / (2 * n) * (left / complement) ** 3)
         step = _direction(at, solve, slope, centring, predictor, intercept)
-        at = _moved(at, step, 0.995 * _longest(at, step))
+        at = _after_step(at, step, 0.995 * _longest(at, step))
     if not best.within(GAP):
         exact = _exchanged(design, y, lam, loss, at, intercept)
         best = min(best, exact, key=lambda minimum: minimum.gap)
@@ -313,7 +313,7 @@ def _direction(
     return Iterate(u, u, -u, z_below, z_above, nu)
 
 
-def _moved(at: Iterate, step: Iterate, size: float) -> Iterate:
+def _after_step(at: Iterate, step: Iterate, size: float) -> Iterate:
     """The point ``at`` + size ``step``."""
     pairs: Any = zip(at, step, strict=True)
     return Iterate(*(x + size * dx for x, dx in pairs))
@@ -400,7 +400,7 @@ def fit_convex_readout(
                 minimum = solver(design, y[:n], float(penalty), loss, intercept)
             # a gradient is known to more digits than a difference of two sums over the samples
             rounding = 4 * np.finfo(float).eps * float(np.abs(y[:n]).sum()) if kinked else 0.0
-            if not _known(minimum, y[:n], float(penalty), rounding):
+            if not _is_near_minimum(minimum, y[:n], float(penalty), rounding):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
                     f"within {minimum.gap:.1e} of its minimum, where it is {minimum.objective:.1e}",
@@ -412,8 +412,8 @@ def fit_convex_readout(
     return Fits(readouts, intercepts, np.zeros(shape), train)
 
 
-def _known(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
-    """Whether the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
+def _is_near_minimum(minimum: Fitted, y: Array, lam: float, rounding: float) -> bool:
+    """True if the objective for labels y (n,) is near enough to its minimum: within 1e-8 of itself,
     but for the ``rounding`` of its gap.
 
     That exceeds the objective of readouts that meet all samples, lam/2 |a|^2, where lam is tiny: it

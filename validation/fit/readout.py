@@ -1,4 +1,4 @@
-"""The readout: ridge regression, with what else is trained, and its errors.  Eq. (1.2)
+"""Readout of ridge regression, with an intercept or a bias, and its errors.  Eq. (1.2)
 
 A bias common to all neurons minimises the training objective that the ridge regression leaves,
 at every size and penalty by itself.
@@ -21,7 +21,7 @@ from solvers.scan_minimum import lowest_minimum
 
 from .ridge import Blocks, Fits, fit_ridge, predict
 
-STEP = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
+DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
 BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
 
 
@@ -33,7 +33,8 @@ def fit_readout(
     intercept: bool,
     train_bias: bool,
 ) -> Fits:
-    """The readout of the square loss at every size and penalty, with what else is trained.
+    """Readout of the square loss at every size and penalty, with an intercept or a bias where one
+    is trained.
 
     Parameters
     ----------
@@ -52,33 +53,33 @@ def fit_readout(
         If a penalty is too small for the system to be solved in double precision.
     """
 
-    def at(bias: float, sizes: Array, lam: Array) -> Fits:
+    def fits_at(bias: float, sizes: Array, lam: Array) -> Fits:
         """The ridge fits with one common bias."""
         fits = fit_ridge(features(bias), sizes, lam, intercept=intercept)
         return fits._replace(bias=np.full_like(fits.bias, bias))
 
     if not train_bias:
-        return at(0.0, sizes, lam)
+        return fits_at(0.0, sizes, lam)
 
     def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
-        """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L).  It is
-        stationary in the readout: its slope is that of the loss."""
+        """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L). At the readout,
+        which makes it stationary, the slope is that of the loss."""
         power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
         before, after = (
             mean_losses(
                 features, fits._replace(bias=fits.bias + shift), sizes, named_loss("square")
             )[0]
-            for shift in (-STEP, STEP)
+            for shift in (-DIFFERENCE, DIFFERENCE)
         )
         value = sizes[:, None] * fits.train / 2 + lam * power / 2
-        return np.array([value, sizes[:, None] * (after - before) / (2 * STEP)])
+        return np.array([value, sizes[:, None] * (after - before) / (2 * DIFFERENCE)])
 
-    scan = np.array([objective(at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
+    scan = np.array([objective(fits_at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
 
     def at_best(a: int, b: int) -> Fits:
         """The fit of one size and penalty at its best bias."""
         one = sizes[a : a + 1], lam[b : b + 1]
-        fit = cache(lambda bias: at(bias, *one))
+        fit = cache(lambda bias: fits_at(bias, *one))
         bias = lowest_minimum(
             lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scan[:, :, a, b].T, xtol=BOTTOM
         )
@@ -119,8 +120,9 @@ def mean_losses(
 
 
 def _misses(labels: Array, prediction: Array) -> Array:
-    """Whether the sign of a prediction is not the label, or the largest of several is not that of
-    the class, whose label is 1; a share of 1 where outputs are equal, or 0."""
+    """Misclassification of each sample: 1 where the sign of a prediction is not the label, or the
+    largest of several outputs is not that of the class, whose label is 1; a share where outputs are
+    equal, or 0."""
     if labels.ndim == 3:  # an output of 0, where all neurons are silent: half of them are wrong
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
     first = prediction == prediction.max(axis=3, keepdims=True)

@@ -188,7 +188,7 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
     w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
     beyond n is that of the leading block, and zero beyond n too.
     """
-    Phi, y = _first(blocks, int(sizes[-1]))
+    Phi, y = _first_rows(blocks, int(sizes[-1]))
     gram = add_gram(zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
     (N, C), (A, L) = y.shape, (len(sizes), len(lam))
     weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
@@ -211,7 +211,7 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
     return Fits(readouts, intercepts, np.zeros(train.shape), train)
 
 
-def _first(blocks: Blocks, count: int) -> tuple[Any, Array]:
+def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
     """The first ``count`` rows of the features, and their labels (count, C) on the host."""
     Phi: Any = None
     for done, (part, y) in _cut(blocks, np.array([count])):

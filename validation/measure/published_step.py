@@ -1,4 +1,4 @@
-"""One giant step on n samples and the readout on the same ones: test error against log n / log d.
+"""Giant step on n samples, and the readout on these: test error against log n / log d.
 
 The published experiment of [D]: the labels lose their estimated mean and linear part,
 
@@ -40,7 +40,7 @@ def linear_part(layer: Instance, inputs: Iterable[Array]) -> tuple[float, Array]
 
 @dataclass(frozen=True, eq=False)
 class SingleStep:
-    """One draw of the experiment.
+    """Errors and cosines of one draw of the experiment.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def single_step(
     preprocess: bool = True,
     rng: Any = None,
 ) -> SingleStep:
-    """One giant step and the readout on the same ``samples``, tested on ``test_samples``.
+    """Take a giant step and fit the readout on ``samples``, and test it on ``test_samples`` others.
 
     Parameters
     ----------

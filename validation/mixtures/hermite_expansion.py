@@ -111,7 +111,8 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     norms = np.sqrt(factorial(np.arange(order)))
 
     def compute(rule: Rule) -> tuple[Array, Array]:
-        """h_j / sqrt(j!) and (h_l*)^2 by one rule, and what their errors are relative to."""
+        """Coefficients h_j / sqrt(j!) and (h_l*)^2 by one rule, and the sizes to which their errors
+        are relative."""
         z, w = rule
         f = sigma(b * z)
         basis = hermite_e.hermevander(z, order - 1).T / norms[:, None]
@@ -130,7 +131,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
 
 
 def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
-    """Whether a data spread is inside the open interval of some order, up to the ``largest``.
+    """True if a data spread is inside the open interval of some order, up to the ``largest``.
 
     Examples
     --------

@@ -52,7 +52,7 @@ from .hermite_expansion import expand
 from .image_tasks import LearningTask
 from .mixtures import MixtureTask
 
-LONGEST = 600.0  # seconds that the theory of a layer may take
+LAYER_SECONDS = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
@@ -68,7 +68,7 @@ class Errors(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The network, or a Hermite model of it: a first layer (k, n), what is applied to its fields,
+    """Network, or a Hermite model of it: a first layer (k, n), the function applied to its fields,
     and the variance of the features' noise."""
 
     weights: Array
@@ -227,7 +227,7 @@ def solved_errors(
     """Errors in theory of students by models, whose m samples are said by ``at``."""
     errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
-        found = solve(models[i][j], lam=lam * m, time_limit=LONGEST, **at)
+        found = solve(models[i][j], lam=lam * m, time_limit=LAYER_SECONDS, **at)
         overlaps = found.overlaps  # of a limit
         squares = found.squared_norm if overlaps is None else overlaps.q2.sum()
         objective = found.train_error + lam * width * squares

@@ -199,7 +199,7 @@ def _rows(path: Path, pixels: Array) -> Array:
 
 
 def _bad(path: Path, allowed: str) -> InvalidArgument:
-    """The error to raise about a file or folder, with what would be allowed in its place."""
+    """Error about a file or folder, with what would be allowed in its place."""
     return InvalidArgument("images", str(path), allowed)
 
 

@@ -91,7 +91,8 @@ class Mixture:
 
     @property
     def trace(self) -> float:
-        """n + sum_j rho_j sum_i theta_ji; with equal traces, that of every component."""
+        """n + sum_j rho_j sum_i theta_ji, the mean trace; with equal traces, the trace of every
+        component."""
         return float(self.dimension + self.proportions @ self.eigenvalues.sum(axis=1))
 
     @property

@@ -1,4 +1,4 @@
-"""One cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
+"""Cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
 
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
 n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of
@@ -114,17 +114,17 @@ def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]
     if not keep:
         return lambda bias: lambda: samples.blocks(bias)
 
-    def kept(bias: float) -> Blocks:
+    def kept_blocks(bias: float) -> Blocks:
         blocks = list(samples.blocks(bias))
         return lambda: blocks
 
-    return kept
+    return kept_blocks
 
 
-# To be raised with every change of the method that moves the numbers of a cell: stored ones are
-# those of a method.
-METHOD = 2
-SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # what every cell measures
+# To be raised with every change of the method that moves the numbers of a cell: a stored cell
+# has the number of its method.
+CELL_METHOD = 2
+SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # errors of every cell
 
 
 class Simulated(StrEnum):
@@ -173,7 +173,7 @@ class Experiment:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of what a cell measures: losses unless they are half the squared errors, and
+        """Names of the errors of a cell: losses unless they are half the squared errors, and
         classification errors where labels are +-1 or classes."""
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
         classes = self.samples and getattr(self.problem, "classes", None) is not None
@@ -187,7 +187,7 @@ class Experiment:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The problem in plain values: of what is given, its sizes."""
+        """Problem in plain values; a given layer or given features by their sizes."""
         reused = {"reuse": self.reuse} if self.reuse else {}
         return reused | (self.problem.described if self.samples else describe(self.problem))
 

@@ -25,7 +25,7 @@ from replica.problem import Problem, asked, check_device, positive, samples_of
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import INPUT_BLOCK, MOST, seed_count, seed_sequence, size, spiked_model, whole_number
+from ..draws import HUGE, INPUT_BLOCK, seed_count, seed_sequence, size, spiked_model, whole_number
 from . import store as cell_store
 from .cells import Experiment, Fixed, Simulated, run_cell
 from .simulation import Simulation
@@ -53,7 +53,7 @@ def plan(
     root, of = seed_sequence(rng), as_loss(loss)
     known = (_given if isinstance(problem, Given) else _drawn)(problem, simulated, **sizes)
     if test_samples is not None:
-        most = known["test_samples"] if isinstance(problem, FeatureSample) else MOST
+        most = known["test_samples"] if isinstance(problem, FeatureSample) else HUGE
         meaning = "inputs a test error is averaged over"
         known["test_samples"] = whole_number("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
@@ -129,7 +129,7 @@ def _given(
     name, samples = asked(problem, alpha, samples)
     if name == "alpha":
         samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
-    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else MOST
+    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else HUGE
     meaning = "samples of the readout"
     counts = tuple(
         whole_number("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist()

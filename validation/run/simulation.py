@@ -114,7 +114,7 @@ class Simulation(Displayed):
 
     @property
     def axes(self) -> dict[str, Array]:
-        """Axes of the errors: alpha, or the samples of what is given, and lam."""
+        """Axes of the errors: alpha, or samples of a given layer or of features, and lam."""
         given = self.experiment.samples
         return ({"samples": self.samples} if given else {"alpha": self.alpha}) | {"lam": self.lam}
 
@@ -212,8 +212,8 @@ class Simulation(Displayed):
         return rows_of(self.columns)
 
     def dataset(self) -> "xarray.Dataset":
-        """Everything, as an xarray.Dataset over alpha (or samples) and lam; errors of every seed,
-        over the dimension seed, too, have names that end in _by_seed."""
+        """Errors as an xarray.Dataset over alpha (or samples) and lam; errors of every seed, over
+        the dimension seed, too, have names that end in _by_seed."""
         by_seed = {f"{name}_by_seed": values for name, values in self.errors.items()}
         dims, each = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
         settings = self.settings | self.origin

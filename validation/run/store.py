@@ -29,12 +29,12 @@ from replica.errors import InvalidArgument
 from replica.problem import Activation, ClassLabels, LabelNoise, Law, MultiIndex
 from solvers.results import Array
 
-from .cells import METHOD, Experiment
+from .cells import CELL_METHOD, Experiment
 
 # Where functions are compared: off the zeros of the usual ones, and as far out as the theory's
 # quadrature goes, where large steps lead.
-FAR = np.geomspace(6.13, 256, 80)
-POINTS = np.concatenate([-FAR, np.linspace(-6.07, 5.93, 121), FAR])
+DISTANT_POINTS = np.geomspace(6.13, 256, 80)
+COMPARED_AT = np.concatenate([-DISTANT_POINTS, np.linspace(-6.07, 5.93, 121), DISTANT_POINTS])
 Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
 
 
@@ -51,33 +51,33 @@ def describe_cells(
     each = {f.name: getattr(problem, f.name) for f in fields(problem)}
     several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
     each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
-    values = {name: _known(name, of, key) for name, of in each.items() if isinstance(of, Part)}
+    values = {name: _hashes(name, of, key) for name, of in each.items() if isinstance(of, Part)}
     shared = vars(experiment) | {
         "version": __version__,
-        "method": METHOD,
+        "method": CELL_METHOD,
         "problem": experiment.described,
         "kind": type(problem).__name__,
         "values": values,
         "key": key,
-        "loss": [loss.name, loss.kind, *_known("loss", loss, key)],
+        "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
     if not experiment.reuse:
         del shared["reuse"]  # so that cells stored before there was any are found
     if not experiment.samples:
-        del shared["samples"]  # the same
+        del shared["samples"]  # likewise
     else:
         law = getattr(problem, "inputs", None)
         parts = [problem] if law is None else [problem, law]
         # fields alone: a model that has been solved also keeps what the theory made of them
         given = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
         given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
-        given.pop("strata", None)  # of which simulations know nothing
+        given.pop("strata", None)  # unknown to simulations
         hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
         shared["given"] = hashes
     return {index: shared | {"seed": index} for index in indices}
 
 
-def _known(name: str, of: Part, key: str | None) -> list[str]:
+def _hashes(name: str, of: Part, key: str | None) -> list[str]:
     """A hash of the values of a part of the problem; nothing where ``key`` has to say it."""
     values = fingerprint(of)
     if values == fingerprint(of):
@@ -110,11 +110,11 @@ def _values(of: Part) -> list[Any]:
     """Sequences of numbers that tell one function, or law, from another of its kind."""
     match of:
         case Activation():
-            slope: Any = [] if of.derivative is None else of.slope(POINTS)
-            exact: Any = () if of.closed_form is None else of.moments(POINTS, 1.0)
-            return [of(POINTS), slope, of.kinks, *exact]
+            slope: Any = [] if of.derivative is None else of.slope(COMPARED_AT)
+            exact: Any = () if of.closed_form is None else of.moments(COMPARED_AT, 1.0)
+            return [of(COMPARED_AT), slope, of.kinks, *exact]
         case MultiIndex():
-            at = np.random.default_rng(0).standard_normal((of.dimension, POINTS.size))
+            at = np.random.default_rng(0).standard_normal((of.dimension, COMPARED_AT.size))
             return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
         case ClassLabels():
             return [np.ravel(of.values)]
@@ -127,9 +127,9 @@ def _values(of: Part) -> list[Any]:
         case LabelNoise():
             return [of.parameters]
         case Loss():
-            curvature: Any = [] if of.curvature is None else of.curvature(POINTS)
-            prox: Any = [] if of.prox is None else of.prox(POINTS, np.ones(POINTS.size))
-            return [of.value(POINTS), of.derivative(POINTS), curvature, prox, of.kinks]
+            curvature: Any = [] if of.curvature is None else of.curvature(COMPARED_AT)
+            prox: Any = [] if of.prox is None else of.prox(COMPARED_AT, np.ones(COMPARED_AT.size))
+            return [of.value(COMPARED_AT), of.derivative(COMPARED_AT), curvature, prox, of.kinks]
 
 
 logger = logging.getLogger(__name__)

@@ -16,13 +16,13 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from .points import (
+    CALLS_BEFORE_CORE,
     IMAGE,
     NEWTON,
-    POINTS,
+    POINTS_PER_CALL,
     SECOND_MOMENTS,
     SOLVE,
     STATUSES,
-    WORTHWHILE,
     kernel,
     run,
     solved,
@@ -30,14 +30,14 @@ from .points import (
 from .responses import RESPONSE_TOLERANCE
 
 __all__ = [
+    "CALLS_BEFORE_CORE",
     "IMAGE",
     "NEWTON",
-    "POINTS",
+    "POINTS_PER_CALL",
     "RESPONSE_TOLERANCE",
     "SECOND_MOMENTS",
     "SOLVE",
     "STATUSES",
-    "WORTHWHILE",
     "kernel",
     "run",
     "solved",

@@ -20,8 +20,8 @@ SOLVE, IMAGE, SECOND_MOMENTS, NEWTON = range(4)
 
 # Calls after which a process loads the core.  Importing numba and loading the cached kernel takes
 # 1.4 s, which the core saves in 200 calls for a point each, or for 60 000 points at once.
-WORTHWHILE, POINTS = 200, 300
-solved = [0.0]  # calls for one group so far, and their points over POINTS
+CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
+solved = [0.0]  # calls for one group so far, and their points over POINTS_PER_CALL
 
 
 @cache
