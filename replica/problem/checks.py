@@ -215,8 +215,15 @@ def _floats(name: str, values: Any) -> Array:
             raise TypeError
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        dense = " (its .toarray())" * hasattr(values, "toarray")
-        raise InvalidArgument(name, values, f"an array of numbers{dense}") from None
+        kind, hint = given.dtype.name, ""
+        if hasattr(values, "toarray"):
+            hint = " (its .toarray())"
+        elif given.dtype.kind in "bM" and given.ndim:
+            hint = f" (such as {name}.astype({'float' if kind == 'bool' else 'int'}))"
+        elif given.dtype.kind == "c" and given.ndim:
+            hint = f" (such as {name}.real)"
+        got = f"dtype {kind}" if hint and kind != "object" else values
+        raise InvalidArgument(name, got, f"an array of numbers{hint}") from None
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:

@@ -92,6 +92,8 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:
         turned = " (they are (N, p): take features.T)" * (array.shape == shape[1:])
         turned += f" (take {name}.T)" * (array.shape[1:] == shape[:1])
         got = f"shape {array.shape}" if array.ndim else values
+        if array.ndim == 0:
+            turned = " (numpy.load of a file, .toarray() of a sparse matrix, list() of a generator)"
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{turned}")
     return array
 

@@ -221,8 +221,15 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         (dict(labels=ONE_HOT.T), r"\(take labels.T\), got 'shape \(3, 60\)'"),
         (dict(labels=ONE_HOT.T, classes=range(3)), r"\(take labels.T\), got 'shape \(3, 60\)'"),
         (dict(labels=ONE_HOT[..., None]), r"such as labels.reshape\(len\(labels\), -1\)"),
-        (dict(labels=None), "one for each of the 60 rows of features, got None"),
-        (dict(labels="y.npy"), "one for each of the 60 rows of features, got 'y.npy'"),
+        (dict(labels=None), r"one for each of the 60 rows of features .*, got None"),
+        (dict(labels="y.npy"), r"one for each of the 60 rows .*numpy.load.*, got 'y.npy'"),
+        (
+            dict(labels=csr_matrix(np.eye(2)[[0] * 60])),
+            r"one for each .* \.toarray\(\) of a sparse",
+        ),
+        (dict(labels=np.ones(60) * 1j), r"labels.real\), got 'dtype complex128'"),
+        (dict(labels=np.full(60, "2020", "datetime64[D]")), r"labels.astype\(int\)"),
+        (dict(features=np.ones((60, 2), bool)), r"features.astype\(float\)\), got 'dtype bool'"),
         (
             dict(labels=["a", "", "b"] * 20),
             r"leave out .*\(classes=.* got 'no text in row 1, the fi",
