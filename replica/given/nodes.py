@@ -17,7 +17,7 @@ from solvers.arrays import diagonal_view, like, namespace, to_host
 from solvers.linear import leading_eigenvectors
 from solvers.plane_panels import split_at_planes
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, tensor_rule
+from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
 from ..problem import Activation, triangular_root
 
@@ -116,7 +116,7 @@ class Conditioned(NamedTuple):
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
         nodes[:, :free] = nodes[:, :free] @ turn
-        return heavy(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
+        return drop_light_nodes(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
 
     def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:
         """Planes normals z = offsets, (m, count) and (m,), towards which panels shrink, in the
@@ -197,15 +197,6 @@ def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tup
     along = like(spread @ np.linalg.pinv(axes).T, weights)
     covered = weights if covariance is None else weights @ like(covariance, weights)
     return axes, along, covered - (weights @ along) @ along.T
-
-
-def heavy(rule: Rule) -> Rule:
-    """The nodes (N, K) that have any weight, also where moments grow as z^4: of those in the tails
-    beyond, the lightest are left out, which hold 1e-6 of them together."""
-    held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
-    order = np.argsort(held)
-    kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
-    return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 
 def _rank(normals: Array) -> int:

@@ -89,6 +89,11 @@ class NetworkRows:
         """d times the variance of the squared row norms; 0 if it is not included."""
         return norm_variance(self.all_groups) if self.row_norms else 0.0
 
+    @property
+    def one_kind(self) -> bool:
+        """True if all neurons have one bias and one first-step readout."""
+        return not _several_kinds(self.step)
+
     def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
         return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated

@@ -11,12 +11,12 @@ from replica.convex import LOSSES
 from replica.given.evaluate import errors_at
 from replica.given.gaussian import MomentStrata
 from replica.given.layer import layer_strata
-from replica.given.nodes import condition, heavy
+from replica.given.nodes import condition
 from replica.given.solve import solve_point
 from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
-from solvers.rules import gauss_hermite, tensor_rule
+from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule
 from tests.given.literal import layer_moments, one_stratum, ridge_errors
 
 TIGHT = 1e-12
@@ -141,7 +141,7 @@ def test_what_did_not_converge_says_so(layer):
 
 def test_heavy_tails_of_a_rule_do_not_count():
     rule = tensor_rule(gauss_hermite(24), gauss_hermite(24))
-    kept = heavy(rule)
+    kept = drop_light_nodes(rule)
     assert kept.weights.size < rule.weights.size
     assert kept.weights.sum() == pytest.approx(1)
     power = (kept.nodes**4).T @ kept.weights
