@@ -11,13 +11,13 @@ from solvers.results import Array, Rows, Status
 from ..convex import Evaluation, solve_on_growing_tables
 from ..equivalence import Table
 from ..problem import Model
-from ..saddle_point import Conjugates, Overlaps, TabulatedRows, field_at_nodes, ridge
+from ..saddle_point import Conjugates, Overlaps, field_at_nodes, ridge
 from .readout import class_error, solve_readouts
-from .tabulate import table_at_dimension
+from .rows import loaded_rows
+from .tabulate import LoadedTable, table_at_dimension
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
-ENOUGH = 1.0  # products of directions of the bulk for each sample and neuron
-SMALL = 1e-6  # q c, where c_e has its slope at 0
+ENOUGH = 0.3  # products of directions of the bulk for each sample and neuron
 CHUNK = 2**17  # points times nodes handled at once: 1 MB an array
 
 
@@ -40,12 +40,12 @@ def evaluate_at_dimension(
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
-    def tables_for(level: int, _: Rows) -> tuple[Table, Table] | None:
+    def tables_for(level: int, _: Rows) -> tuple[LoadedTable, LoadedTable] | None:
         at = table_at_dimension(network, model.dimension, level)
         in_limit = table_at_dimension(network, np.inf, level)
         return None if at is None or in_limit is None else (at, in_limit)
 
-    def solve_on(tables: tuple[Table, Table], points: Rows, _: Any) -> Rows:
+    def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Rows, _: Any) -> Rows:
         size = max(1, CHUNK // tables[0].weights.size)
         for rows in np.array_split(points, -(-len(points) // size)):
             check_time()
@@ -91,11 +91,8 @@ def _few_directions(model: Model, alpha: Array) -> Array:
     """
     if model.student.odd and not any(model.geometry.bias):
         return np.zeros(alpha.shape, bool)  # of no degree two
-    rows: Any = model.rows
-    bulk: TabulatedRows = rows.covariance_of(np.zeros(1, np.int64))
-    slope = bulk.c_e(np.array([SMALL / bulk.c]))[1][0]
-    share = bulk.c**2 / (bulk.c**2 - slope)  # D / d
-    products = share**2 * model.dimension / 2  # over d
+    rows = loaded_rows(replace(model, dimension=np.inf))
+    products = rows.share_of_directions**2 * model.dimension / 2  # over d
     return np.asarray(products < ENOUGH * np.maximum(alpha, model.beta))
 
 

@@ -13,6 +13,7 @@ from solvers.results import Array
 from ..problem import Model
 from ..saddle_point import TabulatedRows
 
+SMALL = 1e-6  # q c, where c_e has its slope at 0
 NORM = 1  # index of the row norms delta among the special directions
 # values of q over the inverse of the largest covariance, and the polynomial through C(q) there
 FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
@@ -82,6 +83,18 @@ class LoadedRows(TabulatedRows):
         across, own = self._noise_direction
         C = np.block([[self._at_zero[0], across[:, None]], [across, np.full((1, 1), own)]])
         return np.delete(np.delete(C, NORM, 0), NORM, 1)
+
+    @cached_property
+    def share_of_directions(self) -> float:
+        """D / d, where D = 1 / E rho^2 is the number of directions that the bulk of the rows makes
+        use of.  docs/network.md, "How large d must be" """
+        slope = self.c_e(np.array([SMALL / self.c]))[1][0]
+        return float(self.c**2 / (self.c**2 - slope))
+
+    @cached_property
+    def mean_row(self) -> float:
+        """Squared length of the rows' mean over that of independent rows.  Eq. (23.8)"""
+        return self.rows.mean_row / self.c
 
     def special_covariance(self, q: Array) -> tuple[Array, Array]:
         """Covariance C on the n + 2 directions, (P, n + 2, n + 2), at q, and its derivative: b is

@@ -12,6 +12,7 @@ the price of m; but of degree 1 it is theta.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import factorial, prod
@@ -56,14 +57,30 @@ HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
 SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
 
 
+@dataclass(frozen=True)
+class LoadedTable(Table):
+    """Table of a network at its own dimension.
+
+    Attributes
+    ----------
+    square : (N,)
+        Second moment of the features' part of degree two in the bulk, a part of mu_2^2.
+    products : float
+        Number of products of two directions of the bulk, D^2/2, over d.
+    """
+
+    square: Any = None
+    products: float = np.inf
+
+
 @lru_cache(maxsize=6)  # a table takes some 10 MB
-def table_at_dimension(model: Model, dimension: float, level: int) -> Table | None:
+def table_at_dimension(model: Model, dimension: float, level: int) -> LoadedTable | None:
     """Table of a network, a ``model`` of the limit, at an input ``dimension`` or in the limit, of
     one of ``LEVELS``; None past the last."""
     return tabulate(model, dimension, LEVELS[level]) if level < len(LEVELS) else None
 
 
-def tabulate(model: Model, dimension: float, sizes: Sizes) -> Table:
+def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     """Table of a network at an input ``dimension``, or in the limit, on rules of given ``sizes``.
     Eqs. (23.3)-(23.5)
 
@@ -94,7 +111,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> Table:
         special = np.insert(special, 1, by_norm, axis=0)
     count, N, one = len(offsets), len(weights), np.ones(1)
     constant = np.ones((int(model.intercept), N))
-    return Table(
+    return LoadedTable(
         weights=weights,
         places=places,
         kappa=kappa,
@@ -116,6 +133,8 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> Table:
         shares=np.ones(count),
         signs=np.ones((count, len(special))),
         covariance=rows,
+        square=2 * (c * by_norm) ** 2,
+        products=rows.share_of_directions**2 * dimension / 2,
     )
 
 

@@ -22,10 +22,17 @@ def grid(sizes):
 
 class Literal:
     """Network of one kind of neurons at a dimension d, or in the limit, with ``sizes`` of nodes
-    along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions."""
+    along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions.
 
-    def __init__(self, model, d, sizes=(12, 12, 6), loading=(7, 5, 5), with_b=True):
+    ``uncorrected`` equations are without (23.8)-(23.9), and have special directions twice, in V1
+    and in V_s."""
+
+    def __init__(
+        self, model, d, sizes=(12, 12, 6), loading=(7, 5, 5), with_b=True, uncorrected=False
+    ):
         self.d, self.beta, self.rows = d, model.beta, model.rows.tabulated
+        self.shortened = 0.0 if uncorrected else 1 - self.rows.rows.mean_row / self.rows.c
+        self.uncorrected = uncorrected
         self.covariances(model, with_b)
         x, self.y = self.inputs(model, sizes)
         second = (x * self.w) @ x.T
@@ -101,15 +108,22 @@ class Literal:
             U, size, _ = np.linalg.svd(members * np.sqrt(self.w), full_matrices=False)
             members = U[:, size > 1e-7 * size[0]].T @ members
         self.phi, self.priced = np.vstack([mean, members, special]), 1 + len(members)
+        self.taken = 0 if self.uncorrected else len(x)
+        self.square = 2 * (c * (share @ by_norm)) ** 2  # of degree two in the bulk
+        c_e = [self.rows.c_e(np.array([q / c]))[0][0] for q in (1e-6, 2e-6)]
+        D = self.d * c**2 / (c**2 - (c_e[1] - c_e[0]) * c / 1e-6)
+        self.products = np.inf if self.uncorrected else D**2 / 2
         self.noise = model.labels.variance
 
-    def precision(self, V2, q):
-        """pr of (23.6): V2 C on special directions with b freed from the bulk, V2 d on others."""
+    def precision(self, V2, q, V1):
+        """pr of (23.6): V2 C on special directions with b freed from the bulk, V2 d on others, of
+        which the mean feature has the price (23.8)."""
         C = np.zeros((len(self.C0) + 1,) * 2)
         C[:-1, :-1] = self.C(q) + q * np.outer(self.Fb, self.Fb) / (1 + q * self.bb)
         C[-1, :-1] = C[:-1, -1] = self.Fb
         C[-1, -1] = self.bb
         precision = np.diag(np.full(len(self.phi), 1 / (V2 * self.d)))
+        precision[0, 0] *= 1 - self.shortened * q * V1 / (self.beta * V2)
         n = self.priced
         precision[n:, n:] = np.linalg.pinv(C, rcond=1e-12) / V2
         return precision
@@ -130,12 +144,14 @@ class Literal:
             for _ in range(50):
                 V2 = 1 / (lam + V2_hat + (1 - p_of(V2) + k / d) / (self.beta * V2))
             V1 = (1 - p_of(V2)) / (self.beta * V1_hat)
-            precision = self.precision(V2, self.beta * V2 * V1_hat)
+            precision = self.precision(V2, self.beta * V2 * V1_hat, V1)
             if with_leverage:
                 data = (self.phi * W) @ self.phi.T
                 inverse = np.linalg.inv(data + precision)
                 Vs = ((inverse @ self.phi) * self.phi).sum(axis=0) / d
-                k = np.trace(data @ inverse)
+                load = d / self.products * V2 * (W @ self.square)
+                Vs = Vs - self.taken * V1 * self.mu1**2 / d - V2 * load / (1 + load) * self.square
+                k = d * (W @ Vs)
             if np.abs(np.array([V1, V2, k]) / np.where(before, before, 1) - 1)[:2].max() < 1e-13:
                 break
         return V1, V2, Vs
@@ -145,7 +161,7 @@ class Literal:
         V1, V2, Vs = self.state(alpha, lam, h, V, with_leverage)
         R = 1 / (1 + V1 * self.mu1**2 + V2 * self.mu2sq + Vs)
         W = self.w * (alpha * R + h)
-        precision = self.precision(V2, V2 * (W @ self.mu1**2))
+        precision = self.precision(V2, V2 * (W @ self.mu1**2), V1)
         t = np.linalg.solve((self.phi * W) @ self.phi.T + precision, self.phi @ (W * self.y))
         gap = self.y - t @ self.phi
         return W @ gap**2 + alpha * self.noise * (self.w @ R) + t @ precision @ t
