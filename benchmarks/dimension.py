@@ -21,7 +21,7 @@ from .pages import mean_and_error, paragraphs, shares, table
 
 PAGE = Path(__file__).with_name("DIMENSION.md")
 SIZES = (300, 1000)  # dimensions
-DRAWS, FEW = (200, 48), (80, 24)  # at each
+DRAWS, FEW = (200, 24), (80, 12)  # at each
 TEST_SAMPLES = 4  # over dimension
 ERRORS = ("test_error", "train_error")
 

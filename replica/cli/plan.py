@@ -11,7 +11,7 @@ from .options import parse_request
 from .output import Output, answer, note_edges
 from .values import BEST, SEARCHED, Options, parse_grid, single_number
 
-UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
+UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
 # by the theory of reused samples
 NOT_COVERED = ("inputs", "step_target", "step_noise", "decay", "intercept", "train_bias")
 

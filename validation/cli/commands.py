@@ -61,10 +61,13 @@ def parse_simulation(
         if "samples" in points:
             points["samples"] = [int(n) for n in points["samples"]]
         return model, points | {"loss": loss}, {}
-    asked = cli.parse_request(options)
+    of_file = options.get("dimension", DIMENSION.default)
+    asked = cli.parse_request({k: v for k, v in options.items() if k != "dimension"})
     problem, width = first_problem(asked, asked.grids if on_grids else ())
     if settings["dimension"] is None:
-        settings["dimension"] = DIMENSION.default
+        settings["dimension"] = int(
+            cli.single_number("dimension", cli.parse_grid("dimension", of_file))
+        )
     at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
     return problem, at, asked.grids
 
