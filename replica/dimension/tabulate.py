@@ -95,7 +95,8 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     kappa = components.projection_means(places)[: n + 1]
     labels = components.moments(model.labels.combined_mean, places)
     geometry: Any = model.geometry
-    c = float(geometry.c[0])
+    # the bulk is without the directions of the loadings
+    c = float(geometry.c[0]) * (1 - len(kappa) / dimension)
     along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
     axes = _loading_axes(rows, dimension) @ kappa
     variance = c + (axes**2).sum(axis=0)
@@ -125,7 +126,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
         g=np.zeros((0, N)),
         spread=labels.spread,
         fractions=one,
-        c=geometry.c[:1],
+        c=np.array([c]),
         beta=model.beta,
         noise=model.labels.variance,
         dimension=dimension,

@@ -24,8 +24,8 @@ class Literal:
     """Network of one kind of neurons at a dimension d, or in the limit, with ``sizes`` of nodes
     along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions.
 
-    ``uncorrected`` equations are without (23.8)-(23.9), and have special directions twice, in V1
-    and in V_s."""
+    ``uncorrected`` equations are without (23.8)-(23.9), and have special directions twice: in the
+    bulk and among the loadings, in V1 and in V_s."""
 
     def __init__(
         self, model, d, sizes=(12, 12, 6), loading=(7, 5, 5), with_b=True, uncorrected=False
@@ -90,6 +90,7 @@ class Literal:
         z, share = grid(loading)
         s = root @ leading @ z / np.sqrt(self.d)
         r, c = float(np.ravel(model.r)[0]), float(np.ravel(model.c)[0])
+        c *= 1 if self.uncorrected else 1 - len(x) / self.d
         at = r * x[0] + s.T @ x
         knots = np.linspace(at.min() - 0.1, at.max() + 0.1, 6000)
         found = model.student.moments(knots, c)
@@ -110,6 +111,7 @@ class Literal:
         self.phi, self.priced = np.vstack([mean, members, special]), 1 + len(members)
         self.taken = 0 if self.uncorrected else len(x)
         self.square = 2 * (c * (share @ by_norm)) ** 2  # of degree two in the bulk
+        c = self.rows.c
         c_e = [self.rows.c_e(np.array([q / c]))[0][0] for q in (1e-6, 2e-6)]
         D = self.d * c**2 / (c**2 - (c_e[1] - c_e[0]) * c / 1e-6)
         self.products = np.inf if self.uncorrected else D**2 / 2
