@@ -116,14 +116,14 @@ def compared(name, size, store):
 def main(
     store: Annotated[Path, Option(help="Folder of finished cells.")] = Path("results/dimension"),
 ):
-    """Simulate what the store lacks, and write DIMENSION.md."""
-    rows, every = [], {dimension: [] for dimension in SIZES}
+    """Simulate what the store lacks; DIMENSION.md has what is known at every moment."""
+    rows, found = [], {dimension: [] for dimension in SIZES}
     for size, dimension in enumerate(SIZES):
         for name in SETTINGS:
             both = compared(name, size, store)
             limit, here, mean, error = both.T
             z = np.array([limit - mean, here - mean]) / error
-            every[dimension].append((z, (here / mean - 1)))
+            found[dimension].append((z, here / mean - 1))
             text = [
                 f"{m:.5f} ± {e:.5f}; {100 * (m / t - 1):+.2f} ± {100 * e / t:.2f}; "
                 f"{100 * (own / t - 1):+.2f}"
@@ -133,14 +133,19 @@ def main(
             row = (name, str(dimension), text[0], scores[0], text[1], scores[1])
             rows.append([cell.replace("+nan", "nan").replace("nan", "-") for cell in row])
             print(" | ".join(rows[-1]), flush=True)
+            write_page(rows, found)
+
+
+def write_page(rows, found):
+    """The page of the ``rows`` of its table, with a summary of what was ``found`` at each size."""
     heads = ["setting", "d", "test error", "z", "training error", "z"]
     text = paragraphs(
         "# Networks at their own dimension",
         "Written by `python -m benchmarks.dimension`.",
         "Simulated mean and its standard error; how far it is from the limit, in percent; and how "
         "far the theory at that dimension is, without a fit. Under z, the limit and the theory at "
-        "the dimension over the standard error of the mean.",
-        "\n".join(summary(dimension, every[dimension]) for dimension in SIZES),
+        "the dimension less the mean, over its standard error.",
+        "\n".join(summary(dimension, each) for dimension, each in found.items() if each),
         table(heads, rows),
     )
     PAGE.write_text(text, encoding="utf-8")
@@ -155,8 +160,8 @@ def summary(dimension, found):
         limit, here = np.abs(z[solved, :, which]).T
         near = (here <= 2) | (np.abs(off[solved, which]) <= 0.01)
         lines.append(
-            f"- d = {dimension}, {error} errors of {solved.sum()} of {len(z)} settings: within 2 "
-            f"standard errors {shares(here)} (limit: {shares(limit)}); within them or 1 % "
+            f"- d = {dimension}, {error} errors, {solved.sum()} of {len(SETTINGS)} settings: in "
+            f"2 standard errors {shares(here)} (limit: {shares(limit)}); within them or 1 % "
             f"{near.mean():.0%}; further than the limit by more than one "
             f"{np.sum(here > limit + 1)}, at most {np.max(here - limit):+.1f}."
         )
