@@ -41,7 +41,7 @@ def test_numbers_are_those_of_the_benchmarks():
     """Each is in a table that ``python -m benchmarks.networks``, ``probe`` and others write."""
     said = {
         "networks": "| 2000 | 16 | 94% | 96% | 81% |",
-        "probe": "| all | 228 | 32 | 7 | 92% |",
+        "probe": "| all | 228 | 33 | 7 | 90% |",
         "probe ": "| all |  |  |  |  | +0.4 | +8.6 | +3.0 |",
         "reuse": "- d = 1000: test errors 90%",
         "results": "literal baseline, a point, without its set-up | 2.66 s",
@@ -49,5 +49,5 @@ def test_numbers_are_those_of_the_benchmarks():
     for name, text in said.items():
         page = ROOT / f"benchmarks/{name.strip().upper()}.md"
         assert text in page.read_text("utf-8"), name
-    for text in ("94 %", "81 %", "92 %", ".4 %", "3.0 %", "90 %", "2.7 s"):
+    for text in ("94 %", "81 %", ".4 %", "3.0 %", "90 %", "2.7 s"):
         assert text in PAPER.replace("\n", " ")
