@@ -107,7 +107,7 @@ class Displayed:
         """The settings in one line, then the facts, as text."""
         facts = {name: text(value) for name, value in self._facts().items()}
         known = {"of": in_words(self.settings)} | facts
-        return {name: shorten(value, 300) for name, value in known.items()}
+        return {name: shorten(value, 600) for name, value in known.items()}
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

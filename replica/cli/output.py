@@ -111,7 +111,7 @@ class Output:
         self,
         points: Sequence[dict[str, Any]],
         columns: Sequence[str],
-        tested: str = "targets without noise",
+        tested: str = "the mean label of each input",
     ) -> None:
         """Print the points as an aligned table, floats to seven digits.
 

@@ -77,7 +77,7 @@ def readout(
     """Errors of the readout of a first layer that you trained, or of features.
 
     Fresh samples train it: none that the first layer was trained on.  test_error is
-    E (target - output)^2, of targets without noise (of features: of their labels); train_error the
+    E (E[y|x] - output)^2, from the mean label (of features: from their labels); train_error the
     mean squared residual of the training labels.  --lam best is the penalty of the smallest test
     error at every number of samples.
 
@@ -181,7 +181,7 @@ def _scale(model: Any, lam: float, loss: Any) -> str:
 
 def tested_on(model: Any) -> str:
     """The words for a test error."""
-    return "the labels" if isinstance(model, FeatureSample) else "targets without noise"
+    return "the labels" if isinstance(model, FeatureSample) else "the mean label of each input"
 
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:

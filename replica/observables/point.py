@@ -40,8 +40,8 @@ class Solution(Displayed):
     samples : float
         Number n of readout samples of a given layer or of given features, of which alpha is NaN.
     test_error : float
-        E (target - prediction)^2 on noiseless targets, of given features on labels; NaN if not
-        converged.  Eqs. (4.11), (20.5)
+        E (E[y|x] - prediction)^2, of given features on labels; NaN if not converged.  With labels
+        flipped with probability q, E[y|x] is (1 - 2 q) times the sign.  Eqs. (4.11), (20.5)
     train_error : float
         Mean squared training residual; NaN if not converged.
     loss : Loss

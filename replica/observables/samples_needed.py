@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
 IN_A_DECADE = 6  # numbers of samples in each
-NEAR_ALL = 0.85  # of all rows, where one is tried too
+NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
 PER_FEATURE = 100.0  # features' number to which a layer is tried
 
 
@@ -208,6 +208,8 @@ def samples_needed(
         lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
+    if lam == BEST and error == "classification_error":
+        notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
     return SamplesNeeded(error, target, samples, low, high, past, curve, penalty, note)
 
@@ -250,7 +252,9 @@ def _tried(model: Given, most: float | None) -> Array:
     count = 2 + int(np.ceil(IN_A_DECADE * np.log10(last / FEWEST_SAMPLES)))
     tried = np.geomspace(FEWEST_SAMPLES, last, count)
     # next to all rows, which are few and given, errors may turn
-    turn = [NEAR_ALL * usual] * (isinstance(model, FeatureSample) and last >= usual)
+    turn = (
+        np.multiply(NEAR_ALL, usual) if isinstance(model, FeatureSample) and last >= usual else []
+    )
     return np.unique(np.rint([*tried, *turn]))
 
 

@@ -14,6 +14,7 @@ COLOURS = (
 )  # fmt: skip
 COLUMN = 5.0  # inches: narrower figures are for a column of a paper, without a title
 SMALL_PRINT: Any = {"font.size": 8, "lines.linewidth": 1.2, "lines.markersize": 4}
+SMALL_PRINT["savefig.dpi"] = 300  # as journals ask for
 INCHES = 1.0, 100.0  # the smallest and the largest side of a figure
 
 

@@ -183,7 +183,11 @@ def test_what_the_test_error_is_of(capsys):
     lines = (
         (theory, f"readout {FEATURES} {POINTS}", "and on the labels"),
         (validate, f"compare {FEATURES} {POINTS} --seeds 2 --rng 0", "and on the labels"),
-        (theory, f"readout {LAYER.replace('sin', 'sign')} {POINTS}", "on targets without noise"),
+        (
+            theory,
+            f"readout {LAYER.replace('sin', 'sign')} {POINTS}",
+            "on the mean label of each input",
+        ),
     )
     for command, line, said in lines:
         command(line)

@@ -121,7 +121,7 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
         return "" if value is None else round(value, 2) if name.endswith("_z") else value
 
     points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
-    tested = "the labels" if "features" in document["problem"] else "targets without noise"
+    tested = "the labels" if "features" in document["problem"] else "the mean label of each input"
     output.table(points, names[:first] + sorted(names[first:], key=place), tested)
 
 
@@ -347,7 +347,7 @@ def spectrum(
         off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
         cli.answer(f"relative differences of the Stieltjes transform: {off}")
         for one in outliers:
-            error = f" ± {one['stderr']:.2g}" if np.isfinite(one["stderr"]) else ""
+            error = f" ± {one['stderr']:.2g} (standard error)" if np.isfinite(one["stderr"]) else ""
             place = "none" if np.isnan(one["theory"]) else f"at {one['theory']:.4g}"
             found = f"at {one['simulated']:.4g}{error} in " if one["draws"] else "in "
             cli.answer(f"outlier: theory {place}, simulated {found}{one['draws']} of {seeds} draws")
