@@ -94,7 +94,8 @@ class CavityEquations:
         return np.sum(traces, axis=0)
 
     def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
-        """Derivatives of both equations in g and G, from the ``forms`` at that point."""
+        """Derivatives, in g and G, of the right-hand side of (21.7) and of the traces k_b (21.10),
+        from the ``forms`` at that point."""
         mapped = cavity_map(self.samples, forms, self.links)
         jacobian = cavity_jacobian(self.samples, forms, mapped)
         shifted = [self.forms(moved, G) for moved in g + TINY * np.eye(len(g))]

@@ -109,7 +109,8 @@ def field_at_nodes(
     table = responses.table
 
     def combine(rows: Array, moments: Array) -> Array:
-        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n)."""
+        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n): (P, N), or
+        (1, N) where each node has an ``owner``: there with that point's coefficients alone."""
         if owner is None:
             return rows @ moments
         owner_of_part = np.tile(owner, moments.shape[1] // owner.size)

@@ -98,7 +98,8 @@ class TabulatedRows:
         return np.asarray((error / np.where(size > 0, size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
-        """Error of the tables near q (P,)."""
+        """Relative error of the tables, the largest function's, in the panel that holds each q
+        (P,)."""
         return self._panel_errors[self.table.locate(q)[0]]
 
     def c_e(self, q: Array) -> tuple[Array, Array]:

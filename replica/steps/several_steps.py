@@ -172,14 +172,18 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
 def _rows_as_model(
     step: Step, labels: LabelLaw, r: float, c: float, gamma: Array
 ) -> SpikedRandomFeatures:
-    """Rows before a step as an sRF with these ``labels``, on coordinates of all targets."""
-    target, inputs, bias = labels.target, step.inputs, step.bias.values[0]
-    if target.dimension < step.known_dimension and inputs is None:
-        inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
+    """Rows before a step as an sRF with these ``labels``.
+
+    Standard Gaussian inputs of the steps' full dimension are given to a target of fewer directions,
+    so that gamma has a cosine for the directions of every step's target.
+    """
+    target, bias = labels.target, step.bias.values[0]
+    standard_inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
+    padded = step.inputs is None and target.dimension < step.known_dimension
     return SpikedRandomFeatures(
         student=step.student,
         target=target,
-        inputs=inputs,
+        inputs=standard_inputs if padded else step.inputs,
         r=r,
         c=c,
         gamma=gamma[:, None],
