@@ -208,7 +208,8 @@ def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tup
 
 
 def drop_light_nodes(rule: Rule) -> Rule:
-    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4): together 1e-6 of it."""
+    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together 1e-6 of it, and scale
+    the other weights to sum 1."""
     held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
     order = np.argsort(held)
     kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])

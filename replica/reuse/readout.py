@@ -58,11 +58,12 @@ class Readout(CavityEquations):
 
     @property
     def places(self) -> Unknowns:
-        """Places of the unknowns of (21.8)."""
+        """Indices of the unknowns of (21.8) in the vector Theta."""
         return Unknowns.places(len(self.strata.s), self.kinds)
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
-        """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
+        """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
+        vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
         A, F, places = self.kinds, len(G), self.places
         K = places.initial.stop
         kind = np.result_type(g, *(form.D for form in forms))
@@ -94,7 +95,8 @@ class Readout(CavityEquations):
         return M[:K, :K], M[:K, K], M[K, K]
 
     def read(self, one: Samples, form: Form, g: Array) -> Array:
-        """Coefficients (E, Q, K + 1) of w f + y' in the unknowns, and the label."""
+        """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
+        (E, Q, K + 1) in the K unknowns and, last, the label."""
         places, F = self.places, 3 * self.kinds
         E, Q = one.weights.shape
         X = np.zeros((E, Q, places.initial.stop + 1), g.dtype)

@@ -196,8 +196,8 @@ def _neurons(
     smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, most)
 
     def averages(nodes: slice) -> Array:
-        """Averages over z of the smoothed student and its slope times functions of z, of its square
-        and of its curvature."""
+        """Averages over z at the ``nodes``: of the smoothed student and of its slope, times
+        functions of z, then of its square and of its curvature."""
         check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
         S0, S1, S2, dS1 = smoothed(at)
@@ -216,7 +216,8 @@ def _neurons(
     rest_zpsi, rest_psi2 = s12 + h2 * t2, s03 + 2 * h2 * s12 + h2**2 * t2
 
     def of_scalars(zpsi: Any, psi2: Any, psi_omega: Any = 0.0) -> Array:
-        """Averages (2, N) with l_2 and l_3, of averages with their functions of z."""
+        """Averages (2, N) of a function with l_2 and l_3, from its averages with z psi and psi^2,
+        and the average of its slope in omega with psi."""
         l3 = 2 * e * (pi1 * zpsi + variance * psi_omega) + own * e * psi2
         return eta * np.array([e * zpsi, l3])
 

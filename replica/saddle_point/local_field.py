@@ -122,7 +122,8 @@ def field_at_nodes(
     centre, tau_slope = output[:, 0], output[:, 1:].swapaxes(1, 2)
 
     def quadratic(V: Array) -> Array:
-        """V . B(kappa) of packed V.  Eq. (4.1)"""
+        """Quadratic form V . B(kappa) at every node, of the packed matrix and vector V.  Eq.
+        (4.1)"""
         return responses.at_nodes(V) if owner is None else combine(V, responses.coefficients)
 
     variance = quadratic(responses.pack(o.Q1, o.q2))

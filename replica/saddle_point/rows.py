@@ -44,7 +44,7 @@ class TabulatedRows:
 
     @cached_property
     def _near_and_far(self) -> tuple[float, float]:
-        """Parameters near and far of the ``HalfLine``."""
+        """Range of q that the tables cover, as the parameters near and far of ``HalfLine``."""
         return np.exp(10.0) * self.c, np.exp(-12.0) * self.c
 
     @cached_property

@@ -231,7 +231,8 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
     low, high = np.inf, -np.inf
 
     def averages(z: Array, owner: NDArray[np.int64]) -> Array:
-        """Averages that represent the pencil's, and moments of rho."""
+        """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
+        pencil's, and moments of rho."""
         nonlocal low, high
         rho = labels.combined_mean(*z) - offset[owner, None]
         low, high = min(low, rho.min()), max(high, rho.max())

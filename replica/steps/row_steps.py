@@ -64,7 +64,8 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
 
 
 def _slower_steps(step: Step, kinds: Kinds) -> str:
-    """Learning rates, smaller by a factor, at which averages over the batches settle, in words."""
+    """Hint for an error message: smaller learning rates at which averages over the batches settle,
+    or nothing if none is found soon."""
     for factor in SLOWER:
         pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
         changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
@@ -75,7 +76,7 @@ def _slower_steps(step: Step, kinds: Kinds) -> str:
 
 
 def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], Array]:
-    """:func:`row_steps` within so many seconds."""
+    """Result of :func:`row_steps`; QuadratureError where it takes more than ``longest`` seconds."""
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
@@ -172,7 +173,8 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
 
 def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
-    """Contributions (k, N) of every node of kappa to averages that represent the pencil's."""
+    """Contributions (k, N) of every node of kappa to the averages by which a rule is refined:
+    squares of the projections and of the sample weights, times the ``_pencil_probes``."""
     w = residual_law.weights[0, 0]
     squares = [w * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
     weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *squares])
@@ -211,7 +213,8 @@ def _not_settled(t: int, tol: float, how: str) -> QuadratureError:
 
 
 def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
-    """Averages over a batch that represent the pencil's, and their scales."""
+    """Averages over a batch that settle where those in the pencil do, and their scales: products of
+    sample weights with the ``_pencil_probes``, then g, v, c and the spike after the step."""
     pencil_probes = _pencil_probes(batch.t11[0], batch.t12[0], batch.alpha)
     functions = np.concatenate([batch.F, batch.lam, batch.L])
     mixed = batch.pairs[1:, :1] * functions

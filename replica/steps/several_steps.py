@@ -103,14 +103,13 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     check_is_step(step)
     check_alone(step)
     for name in ("readout", "bias"):
-        if len(getattr(step, name).values) != 1:
-            raise InvalidArgument(
-                name,
-                getattr(step, name).continuous or getattr(step, name).values,
-                f"a single value where there are several steps: with several values of the {name} "
-                "every group of neurons has a spike of its own, which the theory does not follow "
-                "beyond the first step (validation.trajectory simulates it)",
-            )
+        law = getattr(step, name)
+        if len(law.values) != 1:
+            allowed = "a single value where there are several steps: with several values of the "
+            allowed += f"{name} every group of neurons has a spike of its own, which the theory "
+            allowed += "does not follow beyond the first step (validation.trajectory simulates "
+            allowed += "it)"
+            raise InvalidArgument(name, law.continuous or law.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
@@ -205,10 +204,8 @@ def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, 
     tol = 1e-11  # errors accumulate over the steps
     settled = settle(rules(rows), averages, largest_change, tol)
     if not settled.converged:
-        raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {tol:g} "
-            f"(last change {settled.change:.1e})"
-        )
+        last = f"to {tol:g} (last change {settled.change:.1e})"
+        raise QuadratureError(f"the averages over kappa after a step did not settle {last}")
     return settled.value, settled.change
 
 
