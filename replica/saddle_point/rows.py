@@ -44,7 +44,8 @@ class TabulatedRows:
 
     @cached_property
     def _near_and_far(self) -> tuple[float, float]:
-        """Range of q that the tables cover, as the parameters near and far of ``HalfLine``."""
+        """Parameters near and far of the ``HalfLine``: the tables are logarithmic in q from
+        1 / near to 1 / far."""
         return np.exp(10.0) * self.c, np.exp(-12.0) * self.c
 
     @cached_property

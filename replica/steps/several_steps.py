@@ -107,8 +107,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
         if len(law.values) != 1:
             allowed = "a single value where there are several steps: with several values of the "
             allowed += f"{name} every group of neurons has a spike of its own, which the theory "
-            allowed += "does not follow beyond the first step (validation.trajectory simulates "
-            allowed += "it)"
+            allowed += "does not follow beyond the first step (validation.trajectory simulates it)"
             raise InvalidArgument(name, law.continuous or law.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
