@@ -70,10 +70,12 @@ class Result:
 
     def continued(self, rows: Rows, further: "Result") -> "Result":
         """Copy of this result, in which some rows continue with a ``further`` solve from them."""
-        value, residual, iterations, status = map(np.copy, vars(self).values())
-        value[rows], residual[rows], status[rows] = further.value, further.residual, further.status
-        iterations[rows] += further.iterations
-        return Result(value, residual, iterations, status)
+        merged_value, merged_residual = self.value.copy(), self.residual.copy()
+        total_iterations, merged_status = self.iterations.copy(), self.status.copy()
+        merged_value[rows], merged_residual[rows] = further.value, further.residual
+        total_iterations[rows] += further.iterations
+        merged_status[rows] = further.status
+        return Result(merged_value, merged_residual, total_iterations, merged_status)
 
 
 class ConvergenceError(RuntimeError):

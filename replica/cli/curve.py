@@ -28,7 +28,7 @@ from .output import (
     rows_of,
     warn_of_failures,
 )
-from .values import BEST, SEARCHED, Options, one_or_axis
+from .values import BEST, COMMANDS_OF_BEST, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
@@ -78,7 +78,7 @@ def answer_curve(
     The ``figure`` takes a model and the data set.  Without ``notes`` a finite-size shift above
     ``least`` is noted, if that is given.
     """
-    searched = [name for name in SEARCHED if options.get(name) == BEST]
+    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python

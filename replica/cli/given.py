@@ -91,12 +91,17 @@ def parse_given(
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        allowed = error.allowed.replace("classes=np.unique(labels)", "--classes all")
-        allowed = allowed.replace("labels.astype(int)", "given with --classes all")
-        allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
-        allowed = re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
-        raise InvalidArgument(error.name, error.value, allowed) from None
+        allowed_as_options = _as_options(error.allowed)
+        raise InvalidArgument(error.name, error.value, allowed_as_options) from None
     return model, points, minimised
+
+
+def _as_options(allowed: str) -> str:
+    """Sentence on the arguments of Python, in the words of the command line."""
+    allowed = allowed.replace("classes=np.unique(labels)", "--classes all")
+    allowed = allowed.replace("labels.astype(int)", "given with --classes all")
+    allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+    return re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
 
 
 def _named(labels: Array, classes: Any) -> dict[str, Any]:
@@ -148,9 +153,8 @@ def _bias(weights: str, value: Any) -> Any:
         if not Path(value).exists() and Path(weights).suffix in NAMING:
             file, name = file_and_name(value)
             if not name and Path(file).suffix not in (*NAMING, ".npy"):
-                raise InvalidArgument(
-                    "bias", value, f"FILE or FILE:NAME, such as {weights}:{value}"
-                )
+                allowed = f"FILE or FILE:NAME, such as {weights}:{value}"
+                raise InvalidArgument("bias", value, allowed)
         return read_array("bias", value, WANTED["bias"])
     numbers = read_numbers("bias", value)
     return numbers.item() if numbers.size == 1 else numbers

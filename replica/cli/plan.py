@@ -10,7 +10,7 @@ from .common import TimeLimit, command
 from .option_table import SRF_FIELDS
 from .options import parse_request
 from .output import Output, answer, note_edges
-from .values import BEST, SEARCHED, Options, parse_grid, single_number
+from .values import BEST, COMMANDS_OF_BEST, Options, parse_grid, single_number
 
 UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
 # by the theory of reused samples
@@ -47,7 +47,7 @@ def plan(
     --plot plan.png
     """
     options = {"lam": BEST} | options
-    searched = [name for name in SEARCHED if options.get(name) == BEST]
+    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
     required = ("rate" if "rate" in options else "eta", "lam")
     # a step has samples of its own also where their number is asked for: any will do
     request = parse_request({"theory": "network"} | options | {"alpha0": 1.0}, required, searched)

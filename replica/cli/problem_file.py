@@ -9,7 +9,7 @@ from ..errors import ELSEWHERE, InvalidArgument, shorten
 from ..problem import Code, is_import_path
 from .mixture_file import MIXTURE, read_toml
 from .option_table import FLAGS, GIVEN_FILES, GRIDS, HELP, SRF_FIELDS
-from .values import BEST, FOLLOWING, GRID_FORMS, SEARCHED, Options, parse_grid
+from .values import BEST, COMMANDS_OF_BEST, FOLLOWING, GRID_FORMS, Options, parse_grid
 
 GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 
@@ -40,7 +40,7 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     forms, allowed = KEYS[name]
     try:
         if _form(value) in forms:
-            word = (name in SEARCHED and value == BEST) or (name, value) == FOLLOWING
+            word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
             if name in (*GRIDS, "reuse") and not word:
                 parse_grid(name, value)
             code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")

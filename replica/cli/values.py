@@ -16,7 +16,7 @@ Options = dict[str, Any]
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
 # Parameters that take BEST in the place of a number, and in which commands.
-SEARCHED = {
+COMMANDS_OF_BEST = {
     "lam": "replica curve, optimum, plan and readout take",
     "eta": "replica curve, optimum and plan take",
 }
@@ -45,8 +45,8 @@ def parse_grid(name: str, text: Any) -> Array:
         return axis(name, text)
     if text == BEST:
         taken = "a number here"
-        if name in SEARCHED:
-            taken += f": {SEARCHED[name]} the best, of ridge regression"
+        if name in COMMANDS_OF_BEST:
+            taken += f": {COMMANDS_OF_BEST[name]} the best, of ridge regression"
         raise InvalidArgument(name, text, taken)
     try:
         if ":" not in text:
@@ -56,12 +56,11 @@ def parse_grid(name: str, text: Any) -> Array:
         if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
-        best = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
-        raise InvalidArgument(name, text, GRID_FORMS + best) from None
+        or_best = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
+        raise InvalidArgument(name, text, GRID_FORMS + or_best) from None
     if log and min(ends) <= 0:
-        raise InvalidArgument(
-            name, text, "between positive numbers where it is start:stop:count:log"
-        )
+        positive = "between positive numbers where it is start:stop:count:log"
+        raise InvalidArgument(name, text, positive)
     check_points(name, [n], LARGEST_DOCUMENT, text)
     return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
 

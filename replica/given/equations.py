@@ -80,11 +80,13 @@ class StrataEquations:
     drawn: float = 0.0
 
     def left(self, slope: Array, V: Array) -> Array:
-        """1 - H, of scores with -E s' (N,) at the responses V (N,)."""
+        """Share 1 - H of a new input's residual that a row of the training set keeps, (N,), for
+        scores of slope -E s' (N,) at the responses V (N,); 1 where moments are exact."""
         return 1 - self.drawn * slope * V
 
     def response(self, slope: Array, V: Array) -> tuple[Any, Array]:
-        """G, (p, p), and V (1 - H), (N,), of scores with -E s' (N,) at V."""
+        """Response G of the readout, (p, p), and V (1 - H) of every stratum that follows from it,
+        (N,), for scores of slope -E s' (N,) at V."""
         # Eq. (20.2), (20.6), (22.1)
         total = self._mix(slope / self.left(slope, V))
         diagonal_view(total)[:] += like(self.lam, total)
@@ -97,8 +99,11 @@ class StrataEquations:
         return 2 * t / (1 - t + np.sqrt((1 - t) ** 2 + 4 * (1 - self.drawn) * t))
 
     def mean(self, G: Any, asked: Array, slope: Array, V: Array) -> tuple[Any, Field]:
-        """a-bar over sqrt(p), (P, p), of scores with E s - C E s' (P, N) ``asked`` for, and -E s'
-        (N,), at V; and the law of omega under these readouts, with V."""
+        """Mean readout a-bar over sqrt(p), (P, p), and the law of omega under it alone, with V.
+
+        Average scores are linear in C here: ``asked``, E s - C E s' (P, N), at C = 0, with the
+        slope -E s' (N,).
+        """
         left, spread = self.left(slope, V), self.labels.spread
         shares = self.ratio * self.strata.shares / left
         # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
@@ -110,9 +115,12 @@ class StrataEquations:
         return a, Field(centre, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        """What the readout's samples vary, for scores with -E s' at V: a function of E s, E s^2 and
-        T's part of the variance of omega, (P, N) each, that returns T (p, p) of the first label, as
-        a function, that part, and the variance of the prediction on average (P,)."""
+        """Map to the readout's covariance T over its samples, for scores of slope -E s' at V.
+
+        The map takes E s, E s^2 and the part of the variance of omega that is due to T, (P, N)
+        each.  It returns a function that computes T (p, p) of the first label, the new part (P, N),
+        and the average variance of the prediction over the samples (P,).
+        """
 
         def varied(mean: Array, square: Array, part: Array) -> Varied:
             each = [self.covariance(G, one) for one in square]
@@ -122,12 +130,13 @@ class StrataEquations:
         return varied
 
     def covariance(self, G: Any, square: Array) -> Any:
-        """T, (p, p), of scores with E s^2 (N,)."""
+        """Covariance T of the readout over its samples, (p, p), for scores of mean square E s^2
+        (N,)."""
         # Eq. (20.4), (20.7)
         return G @ self._mix(square) @ G
 
     def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
-        """Degrees of freedom and effective penalty for scores with -E s' (N,) at V."""
+        """Degrees of freedom and effective penalty for scores of slope -E s' (N,) at V."""
         xp, fitted = namespace(G), -G * like(self.lam, G)
         diagonal_view(fitted)[:] += 1.0
         first = float(xp.sum(xp.linalg.diagonal(fitted)))
@@ -138,11 +147,13 @@ class StrataEquations:
         return Freedom(first, second, kappa, float(left))
 
     def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
-        """df_2 of the population and the number of samples that are lost, of both of strata."""
+        """Degrees of freedom df_2 of the population, and the degrees of freedom that the fit takes
+        from the samples, given tr A G (``first``) and tr A G A G (``second``) of the strata."""
         return second, second
 
     def _mix(self, weights: Array) -> Any:
-        """(n/p) sum_nu omega w (S + mu mu^T), before the deadline."""
+        """Sum of second moments of the strata, each weighted by its samples, (n/p) sum_nu omega w
+        (S + mu mu^T) for ``weights`` w; raises ``GivenUp`` past the deadline."""
         check_time()
         return self.strata.mix(self.ratio * self.strata.shares * weights)
 
@@ -152,21 +163,22 @@ class StrataEquations:
         return self.samples / self.strata.width
 
     def one_pass(self, field: Field) -> tuple[Field, Posterior, float]:
-        """Every unknown from its own equation, at the scores of ``field``; and the variance of the
-        prediction over the readout's samples, on average over strata."""
+        """One iteration: from the scores of ``field`` the readout's law, and from that the next
+        field; and the variance of the prediction over the readout's samples, on average over
+        strata."""
         s, V = self.scores(field), field.response[0]
         slope = s.slope[0]
         G, t = self.response(slope, V)
         a, under = self.mean(G, s.mean + slope * field.centre, slope, V)
-        T, varied, variance = self.variances(G, slope, V)(
-            s.mean, s.square, field.variance - under.variance
-        )
+        varied_by = self.variances(G, slope, V)
+        T, varied, variance = varied_by(s.mean, s.square, field.variance - under.variance)
         power = self.strata.blurred(under.centre, under.variance + varied)
         after = under._replace(variance=power, response=(t / self.left(slope, V))[None])
         return after, Posterior(G, T(), a), variance[0]
 
     def size2(self, centre: Array, power: Array) -> Array:
-        """E omega^2, or some part of its mean over all strata where that is larger, (..., N)."""
+        """Mean square E omega^2 in every stratum, (..., N), bounded below by a part of its mean
+        over strata: the scale by which changes are measured."""
         square = centre**2 + power
         return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])
 

@@ -173,7 +173,8 @@ class _Point:
         return _without(found, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
 
     def _solved(self, given: Stratified | None, share: float = 0.05) -> ReadoutPoints:
-        """The point on some strata, known to that ``share`` of the tolerance."""
+        """Solve the point on the strata ``given``, to a ``share`` of the tolerance, from the last
+        readout; GivenUp where there are no strata, or it does not converge."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
         at = self.samples, self.lam, self.start, max(1e-10, share * self.tol)
@@ -192,27 +193,28 @@ class _Point:
 
 
 def _changes(was: ReadoutPoints, now: ReadoutPoints) -> Array:
-    """Changes of all ``ERRORS``, relative to them, and to no less than a small part of the labels'
-    power."""
+    """Relative changes of all ``ERRORS`` from one solution to the next; an error below a small part
+    of the labels' power is compared with that part."""
     assert now.given is not None
     before, after = (np.array([each.columns[name] for name in ERRORS]) for each in (was, now))
     return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * now.given.moments.power)
 
 
 def _largest(changes: Array) -> float:
-    """The largest change of an error that is defined, columns beside the errors apart."""
+    """Largest of the first five changes, which are of errors; NaN ones are left out."""
     return float(np.nanmax(changes[:5]))
 
 
 def _without(found: ReadoutPoints, unknown: Array) -> ReadoutPoints:
-    """``found``, with NaN for the ``ERRORS`` that are ``unknown``."""
+    """Copy of ``found`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
+    True."""
     nothing: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
     return found._replace(columns=found.columns | nothing)
 
 
 def rounding_at(given: Stratified, solved: Solved) -> float:
-    """What rounding may change of the test error: all terms that (20.4) adds and subtracts, times
-    the accuracy of the moments."""
+    """Bound on the rounding error of the test error: the sum of the moduli of all terms of (20.4),
+    times the relative accuracy of the moments."""
     moments, field = given.moments, solved.field
     terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
     size = (terms @ moments.weights)[: moments.outputs].sum()

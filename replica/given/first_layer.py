@@ -175,16 +175,20 @@ class FirstLayer(Described):
 
     @cached_property
     def _rows(self) -> Any:
-        """The weights on the device; with an intercept, of a neuron more, which sees no input."""
+        """Weights on the device, (p, d); with an intercept one row more, of zeros: its feature is
+        constant."""
         intercept = np.zeros((int(self.intercept), self.dimension))
         return to_device(np.concatenate([self.weights, intercept]), self.device)
 
     @cached_property
     def _ordered(self) -> tuple[Array, int]:
-        """Directions (d, k), orthonormal: the target's, and others that move pre-activations, the
-        most first, one more than are asked for; and how many of them a point begins with, by the
-        ``SHARES`` that inputs given the target's have in the pre-activations, and more than in
-        those of random rows."""
+        """Orthonormal directions (d, k), and how many of them a point begins with.
+
+        First are the target's, then others by their share of the pre-activations' variance, the
+        largest first, one more than is needed.  A point begins with those whose share is above
+        ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
+        is given.
+        """
         covariance, known = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
@@ -204,7 +208,8 @@ class FirstLayer(Described):
         return directions[:, :count]
 
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
-        """Every component of the inputs, given the ``directions``."""
+        """Pre-activations given the projections on ``directions``, for every component of the
+        inputs."""
         bias = self.bias
         if self.intercept:  # at a bias at which the neuron is not 0
             tried = np.arange(-3.0, 4.0)

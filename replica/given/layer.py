@@ -96,7 +96,8 @@ class HermiteStrata(Strata):
         return total / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        """At a node labels do not vary with the features: e = 0."""
+        """Mean and variance of phi x; at a node the label does not vary with the features, so that
+        its covariance is 0."""
         along, modes = self.degrees[0]
         mean = to_host(x @ modes.T) @ along.T
         each = (x[i, :] for i in range(x.shape[0]))

@@ -58,8 +58,9 @@ class NodeMoments:
             self.x, self.row = t - panel, xp.astype(panel, xp.int64) * p + like(np.arange(p), s)
 
     def _fill(self, student: Activation, starts: Array, logs: Array, k_max: int, uses: int) -> bool:
-        """Make the series of neurons with log c ``logs`` (p,) on panels given by their ``starts``;
-        whether they take fewer integrals than there are ``uses``, and have decayed."""
+        """Tabulate moments as Chebyshev series in log c, at ``logs`` (p,), on panels of s / sqrt(c)
+        that begin at ``starts``.  False, without a table, if the series need so many terms that
+        this takes more integrals than there are ``uses`` of it."""
         middle, half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
         count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half, 1e-9))))
         x = chebpts1(POINTS)

@@ -85,10 +85,14 @@ class Conditioned(NamedTuple):
         level: Level,
         last: int | None = None,
     ) -> Rule:
-        """Nodes for z that have any weight, on either side of ``planes`` normals kappa = offsets,
-        (m, K) and (m,), of the target's kinks, and closer to each other where features of a giant
-        step vary; where the normals of these have more than two directions, of the target's, or of
-        none.  With ``last`` nodes along the last of the special directions if said."""
+        """Quadrature rule for the standardised projections z.
+
+        Panels are split where the target has kinks, on the ``planes`` normals . kappa = offsets,
+        (m, K) and (m,), and shrink towards where features change fast after a giant step.  If
+        together these planes span more than two directions, only the target's are split at; if
+        those still do, none.  Nodes of negligible weight are dropped.  ``last``: use that many
+        Hermite nodes along the last direction.
+        """
         free = self.axes.shape[1] - (last is not None)
         # as the axes are triangular, the last direction is none of the target's
         normals, offsets = (planes[0] @ self.axes)[:, :free], planes[1] - planes[0] @ self.origin
@@ -116,12 +120,15 @@ class Conditioned(NamedTuple):
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
         nodes[:, :free] = nodes[:, :free] @ turn
-        return heavy(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
+        return drop_light_nodes(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
 
     def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:
-        """Planes normals z = offsets, (m, count) and (m,), towards which panels shrink, in the
-        first ``count`` of z: features after a giant step vary on a small part of one direction,
-        where most pre-activations are 0.  None where no features vary so fast."""
+        """Planes towards which panels shrink: normals . z = offsets, (m, count) and (m,), in the
+        first ``count`` coordinates of z.
+
+        After a giant step features change on a small interval of one direction, where most
+        pre-activations are 0.  No planes are returned if no features change so fast.
+        """
         loadings = self.loadings[:, :count]
         # what is smooth varies on a scale of 1, or what is left of pre-activations smooths it
         widths = self.variances + (0.0 if student.kinks else 1.0)
@@ -191,7 +198,8 @@ def leading_directions(
 
 
 def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tuple[Array, Any, Any]:
-    """The root of the covariance of kappa (K, r), Cov(x, z) (d, r), and W Cov(x | z) (p, d)."""
+    """Root of the covariance of the projections kappa on ``directions`` (K, r), Cov(x, z) (d, r),
+    and ``weights`` times the covariance of inputs given z, W Cov(x | z) (p, d)."""
     spread = directions if covariance is None else covariance @ directions
     axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
     along = like(spread @ np.linalg.pinv(axes).T, weights)
@@ -199,9 +207,9 @@ def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tup
     return axes, along, covered - (weights @ along) @ along.T
 
 
-def heavy(rule: Rule) -> Rule:
-    """The nodes (N, K) that have any weight, also where moments grow as z^4: of those in the tails
-    beyond, the lightest are left out, which hold 1e-6 of them together."""
+def drop_light_nodes(rule: Rule) -> Rule:
+    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together 1e-6 of it, and scale
+    the other weights to sum 1."""
     held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
     order = np.argsort(held)
     kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
@@ -209,5 +217,5 @@ def heavy(rule: Rule) -> Rule:
 
 
 def _rank(normals: Array) -> int:
-    """That of planes' normals, of length 1 or so."""
+    """Number of independent directions among planes' ``normals`` (m, r), of length about 1."""
     return int(np.linalg.matrix_rank(normals, tol=1e-6))

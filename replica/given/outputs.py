@@ -90,6 +90,7 @@ def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple
 
 
 def sensitivity(labels: StratumLabels, mean: Array, variances: Array, wrong: float) -> float:
-    """d log P / d log v of the share P that is ``wrong``, if all variances grow: from 10 % more."""
+    """Logarithmic derivative d log P / d log v of the share P of ``wrong`` answers in a common
+    factor v of all variances, by a difference: v = 1.1 against 1."""
     more = wrong_outputs(labels, mean, WIDER * variances)[0] @ labels.weights
     return float(np.log(more / wrong) / np.log(WIDER))

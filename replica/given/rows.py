@@ -65,7 +65,8 @@ class RowStrata(Strata):
         return of_means @ self.features
 
     def positive(self, x: Array) -> Array:
-        """A row without a feature has no response and no output: 0, and no rounding."""
+        """Variances or responses x, bounded above 0 for rows whose features all vanish: their exact
+        value is 0, without rounding."""
         return np.maximum(x, 1e-300)
 
 
@@ -111,7 +112,8 @@ class RowEquations(StrataEquations):
         return np.nan, first
 
     def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
-        """sum_j R_ij^4 g_j over all other rows j, (N,); of very many rows, from some at random."""
+        """Sums over all other rows j of R_ij^4 g_j, (N,); of very many rows they are estimated from
+        a random part of the j."""
         features: Any = self.strata.features / left[:, None]
         along, (N, p) = features @ (G / self.strata.width), features.shape
         if N > MANY:  # single precision is enough for a correction

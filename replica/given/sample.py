@@ -116,13 +116,13 @@ class FeatureSample(Described):
 
     @property
     def class_of_row(self) -> Array:
-        """Of classes: the place of each row's class in their order, or its label +-1."""
+        """Class of each row, (N,): its place in the order of classes, or for two its label +-1."""
         return self.labels.argmax(axis=1) if self.classes else self.labels
 
     @property
     def most_by_rows(self) -> int:
-        """The largest number of samples that goes row by row: covariances of several outputs take
-        matrices between rows."""
+        """Largest number of samples whose theory is row by row: for several outputs it is bounded,
+        as their covariances take matrices between rows."""
         rows = len(self.labels)
         return rows if self.outputs == 1 else min(rows, MOST_ROWS)
 
@@ -131,7 +131,8 @@ class FeatureSample(Described):
         return (self.strata is None) & (samples <= len(self.labels))
 
     def taken(self, samples: Any) -> Any:
-        """How many of the rows stand for all, for so many ``samples``, a number or an array."""
+        """Number of rows that are strata, the others left out to save time, for so many ``samples``
+        of the readout, a number or an array."""
         work = WORK / self.width**2
         several = MOST_ROWS if self.outputs > 1 else 0  # covariances take matrices between rows
         most = np.maximum(np.minimum(2 * samples, work), SPARE * samples)
@@ -139,13 +140,15 @@ class FeatureSample(Described):
         return np.minimum(len(self.labels), several or fewest).astype(int)
 
     def stratified(self, samples: float) -> Stratified:
-        """The strata for so many ``samples`` of the readout: the rows; or where there are fewer
-        rows, or strata are given, Gaussian strata with the empirical moments of each.
+        """Strata for so many ``samples`` of the readout: every row its own (a random part of them
+        where there are more than needed); or, if samples exceed the rows or strata are given, one
+        Gaussian per stratum or class, with its empirical mean and covariance.
 
         Raises
         ------
         InvalidArgument
-            If a stratum has too few samples for its covariance, or there are no strata.
+            If a stratum has too few samples for its covariance, there are no strata, or there are
+            too many samples for several outputs.
 
         Examples
         --------
@@ -162,7 +165,7 @@ class FeatureSample(Described):
         return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
 
     def _rows(self, samples: float) -> Stratified:
-        """The rows, or some of them at random."""
+        """Strata of one row each: all rows, or a random part of ``taken`` rows."""
         features, labels, N = self.features, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
             allowed = f"at most {MOST_ROWS} for several classes or outputs"
@@ -173,18 +176,19 @@ class FeatureSample(Described):
         return gaussian_strata(self, np.full(N, 1 / N), features, self._targets(labels), rows=N)
 
     def _targets(self, labels: Array) -> Array:
-        """Labels (N,) or (N, C) as equations ask for them, (P, N)."""
+        """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for
+        classes a row for every sum of two outputs (``with_sums``)."""
         columns = np.atleast_2d(labels.T)
         return with_sums(columns) if self.classes else columns
 
     def _gaussian(self, samples: float) -> Stratified:
-        """The strata of empirical moments."""
+        """One Gaussian stratum for each of ``strata``, or each class, by empirical moments."""
         targets = self._targets(self.labels).T
         if self.strata is None and not (self.binary or self.classes):
             allowed = (
-                f"at most the {len(self.labels)} rows, or given with strata (--strata s.npy): ids "
-                "of bins of the label, or np.zeros(N) for one"
+                f"at most the {len(self.labels)} rows, or given with strata (--strata s.npy): "
             )
+            allowed += "ids of bins of the label, or np.zeros(N) for one"
             raise InvalidArgument("samples", samples, allowed)
         of = self.class_of_row if self.strata is None else self.strata
         rows, p = self.features.shape

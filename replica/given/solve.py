@@ -118,8 +118,8 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         return ((seen + part) / V).ravel()
 
     def size(x: Array) -> Array:
-        """The errors themselves, which may be far less than omega^2; in no stratum less than a part
-        of their mean, and not less than rounding leaves of it."""
+        """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
+        part of their mean over strata and the rounding of E omega^2 if that is larger."""
         errors = V * np.abs(x.reshape(seen.shape))
         square = averaged(equations.size2(under.centre, strata.positive(under.variance + part)))
         least = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
@@ -142,7 +142,8 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
-    """Any loss, by passes of all equations."""
+    """Solution for any loss: all equations are iterated together, on C, v and V of every
+    stratum."""
     posterior, variance = start, np.nan
 
     def image(x: Array) -> Array:
@@ -167,7 +168,8 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 def _solved(
     freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
-    """A solution that was ``found`` by one iteration after another, with what follows from it."""
+    """Record of a solution whose fixed points, one or several in turn, are ``found``: the largest
+    residual, all iterations, and the first status that is not converged."""
     residual = max(float(each.residual[0]) for each in found)
     iterations = sum(int(each.iterations[0]) for each in found)
     status = next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED)
@@ -175,13 +177,14 @@ def _solved(
 
 
 def _pack(field: Field) -> Array:
-    """log V, C, log v and what goes with the label, (4 N,)."""
+    """Field of one label as a vector of unknowns (4 N,): log V, C, log v and the covariance with
+    the label."""
     rows = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
     return np.concatenate(rows, axis=1)[0]
 
 
 def _unpack(x: Array) -> Field:
-    """The field of ``_pack``."""
+    """Field with the unknowns x (4 N,) of ``_pack``."""
     response, centre, variance, tau_slope = np.split(x[None], 4, axis=1)
     return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
 
@@ -195,8 +198,8 @@ def _iterated(
     size: Callable[[Array], Array] = np.ones_like,
     linear: bool = False,
 ) -> Result:
-    """The fixed point of ``image``, from ``start`` (k N,).  Least squares are weighted by the
-    shares of the strata.  A ``linear`` image is extrapolated from any distance."""
+    """Fixed point of ``image``, by Anderson's method from ``start`` (k N,), with least squares
+    weighted by the shares of the strata.  A ``linear`` image is extrapolated from any distance."""
     root = np.sqrt(np.resize(equations.strata.shares, start.size))
     found = fixed_point(
         lambda x, rows: root * image(x[0] / root)[None],

@@ -58,17 +58,18 @@ class Strata(Protocol):
         """p."""
 
     def mix(self, weights: Array) -> Any:
-        """sum_nu w (S + mu mu^T), (p, p)."""
+        """Weighted sum of second moments over strata, sum_nu w (S + mu mu^T), (p, p)."""
 
     def trace(self, matrix: Any) -> Array:
-        """tr (S + mu mu^T) X / p of a symmetric X, (N,)."""
+        """Traces tr (S + mu mu^T) X / p of every stratum with a symmetric ``matrix`` X, (N,)."""
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         """Mean, covariance with the label and variance of phi x for x (P, p), one for each of P
         labels: mu x, e x and x S x, (P, N)."""
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        """sum_nu (w mu + v e), (P, p), for two weights (P, N) or (N,)."""
+        """Weighted sum over strata of feature means mu and covariances e with the label,
+        sum_nu (w mu + v e), (P, p), for the two weights (P, N) or (N,)."""
 
     def field(self, posterior: Posterior) -> Field:
         """The law of omega in N strata, for P labels; its ``tau_slope`` is the covariance with
@@ -80,13 +81,13 @@ class Strata(Protocol):
         return Field(mean, label[..., None], power, self.positive(self.trace(G))[None])
 
     def positive(self, x: Array) -> Array:
-        """What is positive (..., N) where moments of low rank leave it so: in strata in which all
-        features vanish they are off by rounding."""
+        """Values x (..., N), positive in theory, raised to a small positive number where rounding
+        made them less: in strata whose features all vanish."""
         return np.maximum(x, 1e-10 * (np.abs(x) @ self.shares)[..., None] + 1e-300)
 
     def blurred(self, centre: Array, power: Array) -> Array:
-        """Variances of omega, positive where there is no more than rounding: a part of C^2 that
-        averages of a smooth loss do not see, and its quadrature does."""
+        """Variances of omega, raised to a small part of the mean C^2 where they vanish up to
+        rounding: too little to change averages of a smooth loss, enough for their quadrature."""
         return self.positive(np.maximum(power, 1e-10 * (centre**2 @ self.shares)[..., None]))
 
 
@@ -180,7 +181,8 @@ class JoinedStrata(Strata):
         return self._total("mix_vectors", of_means, of_labels)
 
     def _total(self, operation: str, *weights: Array) -> Any:
-        """The sum of what the parts make of their own ``weights``."""
+        """Sum over the parts of an ``operation`` (mix or mix_vectors), each with its own slice of
+        the ``weights``."""
         ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
         split = (np.split(all_of, ends, axis=-1) for all_of in weights)
         each = zip(self.parts, *split, strict=True)

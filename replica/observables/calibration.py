@@ -58,6 +58,6 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
         raise InvalidArgument("solution", type(solution).__name__, allowed)
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    learned, points = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
-    predicted = learned.expected(expit, points)
-    return Calibration(points, predicted, (1 + learned.target_mean(points)) / 2)
+    stated, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
+    predicted = stated.expected(expit, kappa_nodes)
+    return Calibration(kappa_nodes, predicted, (1 + stated.target_mean(kappa_nodes)) / 2)

@@ -51,7 +51,8 @@ class Derivatives(NamedTuple):
     shifted: list[Forms]
 
     def change_G(self, steps: Array) -> Array:
-        """Changes of G where its right-hand side has these ``steps``, (..., F, F)."""
+        """Changes of the solution G of (21.7) where its right-hand side changes by ``steps``
+        (..., F, F): Newton's step."""
         found = np.linalg.solve(self.jacobian, -steps.reshape(-1, len(self.jacobian)).T)
         return np.asarray(found.T.reshape(steps.shape))
 
@@ -83,8 +84,8 @@ class CavityEquations:
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
     def forms(self, g: Array, G: Array, lam: Any = None) -> Forms:
-        """Forms of the classes of samples at response factors ``g``, covariance ``G`` and penalty
-        ``lam``."""
+        """Quadratic forms of every class of samples at response factors ``g``, covariance ``G`` and
+        penalty ``lam``, the readout's own unless given."""
         return [form_at(one, g, self.lam if lam is None else lam, G) for one in self.samples]
 
     def response(self, forms: Forms) -> Array:
@@ -94,7 +95,8 @@ class CavityEquations:
         return np.sum(traces, axis=0)
 
     def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
-        """Derivatives of both equations in g and G, from the ``forms`` at that point."""
+        """Derivatives, in g and G, of the right-hand side of (21.7) and of the traces k_b (21.10),
+        from the ``forms`` at that point."""
         mapped = cavity_map(self.samples, forms, self.links)
         jacobian = cavity_jacobian(self.samples, forms, mapped)
         shifted = [self.forms(moved, G) for moved in g + TINY * np.eye(len(g))]

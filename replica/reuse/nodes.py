@@ -44,7 +44,8 @@ def sample_nodes(
 
 
 def nodes_along(nodes: int, directions: int) -> int:
-    """Nodes along each of several ``directions``, of the number along a single one."""
+    """Number of nodes along each of the ``directions``: ``nodes`` for a single one, two thirds of
+    it for several."""
     return nodes if directions == 1 else 2 * nodes // 3
 
 

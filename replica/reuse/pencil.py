@@ -131,7 +131,8 @@ Forms = list[Form]  # of every class of samples
 
 
 def form_at(one: Samples, g: Array, lam: Array | float, G: Array) -> Form:
-    """Form of samples at response factors ``g``, penalty ``lam`` and covariance ``G``."""
+    """Form of a class of samples (Q of (21.7), and what it is made of) given the cavity covariance
+    ``G`` of the fields, at response factors ``g`` and penalty ``lam``."""
     F, M = len(G), one.form.shape[-1]
     S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
     if not one.read:
@@ -146,7 +147,8 @@ def form_at(one: Samples, g: Array, lam: Array | float, G: Array) -> Form:
 
 
 def cavity_map(samples: list[Samples], forms: Forms, links: Array) -> Array:
-    """Right-hand side (T_0 + <Q>)^-1 of (21.7)."""
+    """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
+    (21.7)."""
     F, total = len(links), links
     for one, form in zip(samples, forms, strict=True):
         total = total + np.tensordot(one.weights.sum(axis=1), form.S[:, :F, :F], 1)

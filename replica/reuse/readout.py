@@ -58,11 +58,12 @@ class Readout(CavityEquations):
 
     @property
     def places(self) -> Unknowns:
-        """Places of the unknowns of (21.8)."""
+        """Indices of the unknowns of (21.8) in the vector Theta."""
         return Unknowns.places(len(self.strata.s), self.kinds)
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
-        """2 S of (21.9) as Theta M Theta + 2 v Theta + c."""
+        """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
+        vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
         A, F, places = self.kinds, len(G), self.places
         K = places.initial.stop
         kind = np.result_type(g, *(form.D for form in forms))
@@ -94,7 +95,8 @@ class Readout(CavityEquations):
         return M[:K, :K], M[:K, K], M[K, K]
 
     def read(self, one: Samples, form: Form, g: Array) -> Array:
-        """Coefficients (E, Q, K + 1) of w f + y' in the unknowns, and the label."""
+        """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
+        (E, Q, K + 1) in the K unknowns and, last, the label."""
         places, F = self.places, 3 * self.kinds
         E, Q = one.weights.shape
         X = np.zeros((E, Q, places.initial.stop + 1), g.dtype)
@@ -140,30 +142,33 @@ class Readout(CavityEquations):
         in_G = self.slope_in_covariance(theta, g, G, here)
         through_G = -np.linalg.solve(local.jacobian.T, in_G.ravel()).reshape(G.shape)
 
-        def slope(g: Array, forms: Forms, step: Array) -> float:
-            """Derivative of 2 S at its stationary point, along a complex step of g or the penalty
-            and the ``step`` of the right-hand side of (21.7) that it makes."""
+        def total_derivative(g: Array, forms: Forms, change_of_G_equation: Array) -> float:
+            """Total derivative of the stationary value of 2 S in one parameter (a g_b, or lam),
+            whose complex step is already in ``g`` and ``forms``.
+
+            The readout unknowns are held, and G follows the change of the right-hand side of
+            (21.7).
+            """
             M, v, c = self.quadratic(g, G, forms)
             held = (theta @ M @ theta + 2 * v @ theta + c).imag / TINY.imag
-            return float(held + np.sum(through_G * step))
+            return float(held + np.sum(through_G * change_of_G_equation))
 
         every = zip(g + TINY * np.eye(A), local.shifted, local.by_g, strict=True)
-        by_g = -np.array([slope(*one) for one in every])
+        by_g = -np.array([total_derivative(*one) for one in every])
         after = self.forms(g, G, self.lam + TINY)
         mapped = cavity_map(self.samples, after, self.links).imag / TINY.imag
         responses = self.response(after).imag / TINY.imag + local.responses(local.change_G(mapped))
         curvature = self.beta * np.diag(s.shares / g**2) + local.stability
         spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
-        squared = value + self.lam * slope(g, after, mapped) + self.lam * float(spread @ responses)
+        by_lam = total_derivative(g, after, mapped)
+        squared = value + self.lam * by_lam + self.lam * float(spread @ responses)
 
         # Eq. (21.13): of the mean over initial rows, and over these
         V, roots = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
         pairs, half = np.outer(roots, roots), spread / g / 2
         of_mean = -pairs * (G @ through_G @ G)[V]
-        of_rows = (
-            np.tensordot(spread, local.change_G(local.by_g), 1)[V] + np.add.outer(half, half) * G[V]
-        )
-        of_rows *= pairs
+        of_rows = np.tensordot(spread, local.change_G(local.by_g), 1)[V]
+        of_rows = (of_rows + np.add.outer(half, half) * G[V]) * pairs
 
         fresh = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
         mu1, mu2 = fresh.slope_omega, fresh.variance

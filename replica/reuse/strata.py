@@ -196,18 +196,18 @@ def _neurons(
     smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, most)
 
     def averages(nodes: slice) -> Array:
-        """Averages over z of the smoothed student and its slope times functions of z, of its square
-        and of its curvature."""
+        """Averages over z at the ``nodes``: of the smoothed student and of its slope, times
+        functions of z, then of its square and of its curvature."""
         check_time()
         at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
         S0, S1, S2, dS1 = smoothed(at)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
     blocks = [averages(slice(i, i + AT_ONCE)) for i in range(0, len(kappa), AT_ONCE)]
-    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F, F_oo = np.hstack(
-        blocks
-    )
-    F_zo = z_S1 - pi1 * F_oo
+    averaged = np.hstack(blocks)
+    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F = averaged[:-1]
+    F_omega_omega = averaged[-1]
+    F_z_omega = z_S1 - pi1 * F_omega_omega
     slope_z = Fz - pi1 * m_omega
     spread = power_F - mean**2 - Fz**2 - variance * m_omega**2
 
@@ -216,7 +216,8 @@ def _neurons(
     rest_zpsi, rest_psi2 = s12 + h2 * t2, s03 + 2 * h2 * s12 + h2**2 * t2
 
     def of_scalars(zpsi: Any, psi2: Any, psi_omega: Any = 0.0) -> Array:
-        """Averages (2, N) with l_2 and l_3, of averages with their functions of z."""
+        """Averages (2, N) of a function with l_2 and l_3, from its averages with z psi and psi^2,
+        and the average of its slope in omega with psi."""
         l3 = 2 * e * (pi1 * zpsi + variance * psi_omega) + own * e * psi2
         return eta * np.array([e * zpsi, l3])
 
@@ -232,14 +233,15 @@ def _neurons(
     by_norm = student.second_hermite(bias + r * kappa, c) / (2 * c)
     mu1 = first / np.sqrt(c)
     zero, zeros = np.zeros_like(kappa), np.zeros((2, len(kappa)))
-    initial = fresh_initial = zero
+    trained_along_initial = fresh_along_initial = zero
     if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
         along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
-        initial = F_he2 / 2 + (gain - pi1) * F_zo
-        initial += (norm_gain - pi1**2) * F_oo / 2 + along * m_omega
-        fresh_initial = mu1 * along + norm_gain * by_norm
-    of_norms = np.array([F_zo, F_oo / 2]), linear, rest_of_scalars, by_scalars, initial
-    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_initial
+        trained_along_initial = F_he2 / 2 + (gain - pi1) * F_z_omega
+        trained_along_initial += (norm_gain - pi1**2) * F_omega_omega / 2 + along * m_omega
+        fresh_along_initial = mu1 * along + norm_gain * by_norm
+    in_scalars = np.array([F_z_omega, F_omega_omega / 2])
+    of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial
+    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial
     trained = own, mean, slope_z, m_omega, spread, by_rest, *(norms * x for x in of_norms)
     fresh = zero, mu0, zero, mu1, mu2, zero, *(norms * x for x in of_fresh)
     scalar_noise = norms * np.array([[X22, X23], [X23, norm_noise]])

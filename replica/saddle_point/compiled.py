@@ -22,18 +22,18 @@ class _Compiled(Responses):
         return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
 
     def from_conjugates(self, V_hat: Array, lam: Array, guess: Array | None = None) -> Array:
-        """(V1, V2) from their conjugates, near the guess.  Eqs. (5.3), (16.6)"""
+        """Responses (V1, V2) from their conjugates, near the guess.  Eqs. (5.3), (16.6)"""
         assert guess is not None
         task = one_group.IMAGE
         return one_group.run(self.table, task, lam, lam, guess, V_hat, V_hat)[:, :2]
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
-        """(Q1, q2) at fixed conjugates.  Eqs. (5.3), (15.8)"""
+        """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
         task = one_group.SECOND_MOMENTS
         return one_group.run(self.table, task, lam, lam, guess, V_hat, X)[:, :2]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
-        """(Q1, q2) for sources that do not contain Q.  Eq. (4.10)"""
+        """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
         task = one_group.NEWTON
         return one_group.run(self.table, task, alpha, lam, V, V, X)[:, 2:4]
 

@@ -66,13 +66,15 @@ class SignalResponse(NamedTuple):
         return np.concatenate([order[:spikes], order[2:]]).T.ravel()
 
     def overlaps(self, V2: Array, alpha: Array) -> Array:
-        """Susceptibility (alpha/beta) M' between the unknowns.  Eq. (17.4)"""
+        """Susceptibility (alpha/beta) M' of the overlaps with special directions to their
+        conjugates, in the order of ``overlap_indices``.  Eq. (17.4)"""
         size = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
         M, index = alpha[:, None, None] * size * (self.C @ self._matrix_W()), self.overlap_indices
         return np.asarray(M[:, index[:, None], index])
 
     def sources(self, V2: Array, alpha: Array, special_hat: Array) -> SignalSources:
-        """Terms of (15.8) in the conjugates nu: through V2_b, and directly in Q_1."""
+        """Contributions of the special directions' conjugates nu (P, A, K + K') to the second
+        moments: to X2 of every group, as V2_b changes M', and to Q_1.  Eq. (15.8)"""
         P, A = V2.shape
         nu = np.zeros(self.C.shape[:2], np.result_type(special_hat, V2))
         nu[:, self.overlap_indices] = special_hat.reshape(P, -1)
@@ -149,8 +151,8 @@ class CorrelatedGroup(Isotropic):
         )
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
-        """Averages of (5.2) with the variance c_e that they imply, and its derivative.  Eq.
-        (16.6)"""
+        """Averages of (5.2) at the effective variance c_e that they imply, with c_e and its
+        derivative in q.  Eq. (16.6)"""
         V1_hat, level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
 
         def q_of(c: Array) -> tuple[Array, Array]:

@@ -227,7 +227,8 @@ class Groups(Responses):
         return np.asarray(self.beta * geometric_means(V2))
 
     def resolvent(self, K: Array, x: Array | None = None) -> GroupResolvent:
-        """Matrices of (17.2), for averages x or, by default, for those that K implies."""
+        """Matrices C, W, S = C W and N = W K of (17.2) for averages x of the rows; without x, for
+        the averages that K implies."""
         x = self.averages_at(K) if x is None else x
         C, outer = self.effective_covariance(x)
         W = np.linalg.inv(np.eye(self.groups) + K @ C)
@@ -235,7 +236,7 @@ class Groups(Responses):
         return GroupResolvent(x, K, C, W, C @ W, (N + N.swapaxes(1, 2)) / 2, outer)
 
     def _traces(self, res: GroupResolvent) -> Array:
-        """Traces (K S)_bb / beta, (P, A).  Eq. (17.2)"""
+        """Traces (K S)_bb / beta of every group b, (P, A).  Eq. (17.2)"""
         return np.diagonal(res.K @ res.S, axis1=1, axis2=2) / self.beta
 
     def _newton_matrix(self, res: GroupResolvent, eqs: PencilEquations, level: Array) -> Array:

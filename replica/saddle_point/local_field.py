@@ -109,7 +109,8 @@ def field_at_nodes(
     table = responses.table
 
     def combine(rows: Array, moments: Array) -> Array:
-        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n)."""
+        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n): (P, N), or
+        (1, N) where each node has an ``owner``: there with that point's coefficients alone."""
         if owner is None:
             return rows @ moments
         owner_of_part = np.tile(owner, moments.shape[1] // owner.size)
@@ -121,7 +122,8 @@ def field_at_nodes(
     centre, tau_slope = output[:, 0], output[:, 1:].swapaxes(1, 2)
 
     def quadratic(V: Array) -> Array:
-        """V . B(kappa) of packed V.  Eq. (4.1)"""
+        """Quadratic form V . B(kappa) at every node, of the packed matrix and vector V.  Eq.
+        (4.1)"""
         return responses.at_nodes(V) if owner is None else combine(V, responses.coefficients)
 
     variance = quadratic(responses.pack(o.Q1, o.q2))

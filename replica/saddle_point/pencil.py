@@ -73,7 +73,7 @@ class Rows:
     initial_norms: float = 0.0
 
     def select(self, groups: NDArray[np.int64]) -> "Rows":
-        """Rows of some of the groups."""
+        """Copy of these rows with some of the ``groups`` only."""
         return replace(self, batches=tuple(batch.select(groups) for batch in self.batches))
 
     @property
@@ -163,7 +163,8 @@ class Rows:
         return np.asarray(G)
 
     def sample_resolvent(self, t: int, G: Array) -> Array:
-        """Entries (P, n, M) of Q for the samples of step t.  Eq. (18.9)"""
+        """Resolvent Q of every sample of step t, at M nodes: its entries (P, n, M) in the order of
+        ``entries``, for the trace G of the inverse pencil.  Eq. (18.9)"""
         b, active, A = self.batches[t], self.active, self.groups
         Gh = G[:, self.steps[t], self.steps[t]][:, active[:, None], active] / b.alpha
         if A == 1:

@@ -102,8 +102,8 @@ def _signal_changes(
     m: Array,
     conjugates: Conjugates,
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """Values, references and floors of the conjugates of m and of the overlaps with special
-    directions, and of these overlaps.  Eqs. (4.5), (4.6)
+    """Changes that the signal's equations (4.5), (4.6) would make, as values, references and floors
+    for ``relative_change``: of the conjugates of m and of the overlaps, then of the overlaps.
 
     A conjugate is compared with a term of the target's size.  An overlap is compared with no less
     than SMALLEST_OVERLAP times an overlap whose output has the target's size.

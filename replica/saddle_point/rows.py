@@ -44,7 +44,8 @@ class TabulatedRows:
 
     @cached_property
     def _near_and_far(self) -> tuple[float, float]:
-        """Parameters near and far of the ``HalfLine``."""
+        """Parameters near and far of the ``HalfLine``: the tables are logarithmic in q from
+        1 / near to 1 / far."""
         return np.exp(10.0) * self.c, np.exp(-12.0) * self.c
 
     @cached_property
@@ -98,7 +99,8 @@ class TabulatedRows:
         return np.asarray((error / np.where(size > 0, size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
-        """Error of the tables near q (P,)."""
+        """Relative error of the tables, the largest function's, in the panel that holds each q
+        (P,)."""
         return self._panel_errors[self.table.locate(q)[0]]
 
     def c_e(self, q: Array) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ BLOCK_NUMBERS = 2**19  # numbers in the largest array of a block of points
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
-    """Solutions of one model at one alpha, in the coordinates U (P, D) of
+    """Solutions of one model at one alpha, as ``coordinates`` U (P, D) of
     ``Responses.to_analytic``.
 
     Attributes
@@ -50,28 +50,31 @@ class Resolvent:
         """Samples over width, alpha / beta = n / p."""
         return self.alpha / self.real.beta
 
-    def transform(self, U: Array) -> Array:
-        """Stieltjes transforms s (P,), as the last coordinates of U are V_2.  Eq. (9.1)"""
-        return np.asarray(self.ratio * U[:, -self.responses.groups :].sum(axis=1))
+    def transform(self, coordinates: Array) -> Array:
+        """Stieltjes transforms s (P,), as the last ``coordinates`` are V_2.  Eq. (9.1)"""
+        return np.asarray(self.ratio * coordinates[:, -self.responses.groups :].sum(axis=1))
 
-    def residual(self, U: Array, z: Array) -> tuple[Array, Array]:
-        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in U.
+    def residual(self, coordinates: Array, z: Array) -> tuple[Array, Array]:
+        """Residuals (P, D) of (4.1)-(4.4) at z (P,), and their derivatives (P, D, D) in the
+        ``coordinates``.
 
         Raises ``GivenUp`` past the deadline.
         """
         check_time()
-        return self.responses.analytic_residual(U, np.full(len(z), self.alpha), -self.ratio * z)
+        alpha = np.full(len(z), self.alpha)
+        return self.responses.analytic_residual(coordinates, alpha, -self.ratio * z)
 
-    def admissible(self, U: Array) -> NDArray[np.bool_]:
+    def admissible(self, coordinates: Array) -> NDArray[np.bool_]:
         """True (P,) where Im V_2 >= 0 in every group, up to rounding.
 
         A Stieltjes transform is a Herglotz function: its imaginary part has the sign of Im z.
         """
-        second = U[:, -self.responses.groups :]
+        second = coordinates[:, -self.responses.groups :]
         return np.asarray((second.imag >= -1e-9 * np.abs(second)).all(axis=1))
 
     def by_continuation(self, z: Array) -> Array:
-        """Solutions U (P, D) at z (P,), Im z >= 0, z != 0, by continuation; NaN where it fails."""
+        """Coordinates (P, D) of solutions at z (P,), Im z >= 0, z != 0, by continuation; NaN where
+        it fails."""
         radius, angle = np.abs(z), np.angle(z)
         alpha = np.full(len(z), self.alpha)
         V = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
@@ -90,7 +93,8 @@ class Resolvent:
         )
 
     def solutions(self, z: Array, start: Array | None = None) -> Array:
-        """Solutions U (P, D) at z (P,), Im z >= 0, by Newton from ``start`` or by continuation.
+        """Coordinates (P, D) of solutions at z (P,), Im z >= 0, by Newton from ``start`` or by
+        continuation.
 
         NaN where both fail.  Points are solved in blocks, as the derivatives take up to 100 MB.
         """
@@ -101,33 +105,34 @@ class Resolvent:
             blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
             starts = [None if start is None else start[block] for block in blocks]
             pairs = zip(blocks, starts, strict=True)
-            return np.concatenate([self.solutions(z[block], U) for block, U in pairs])
+            return np.concatenate([self.solutions(z[block], guess) for block, guess in pairs])
         if start is None:
             return self.by_continuation(z)
         size = self.responses.magnitude
         value, settled, _ = newton_complex(
-            lambda U, rows: self.residual(U, z[rows]), start, reach=0.3, size=size
+            lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=size
         )
         settled &= np.isfinite(value).all(axis=1) & self.admissible(value)
         if not settled.all():
             value[~settled] = self.by_continuation(z[~settled])
         return value
 
-    def one_sign(self, U: Array) -> NDArray[np.bool_]:
-        """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real U (P, D).
+    def one_sign(self, coordinates: Array) -> NDArray[np.bool_]:
+        """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real
+        ``coordinates`` (P, D).
 
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        total = 1 + self.responses.from_analytic(U).real @ self.real.coefficients
+        total = 1 + self.responses.from_analytic(coordinates).real @ self.real.coefficients
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
-    def winding(self, U: Array) -> Array:
+    def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).
 
         The contour is valid at z only if there are none.
         """
-        turns, V = [], self.responses.from_analytic(U)
+        turns, V = [], self.responses.from_analytic(coordinates)
         for responses in (self.real, self.responses):
             angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
@@ -142,9 +147,9 @@ def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
-def samples_of_outliers(resolvent: Resolvent, z: float, count: int) -> Array:
-    """Sample sizes n at which each of ``count`` outliers is at ``z``, above the bulk, where the
-    resolvent is at every n with n/d = alpha; NaN if it was not found there.  Eq. (9.2)
+def samples_of_outliers(resolvent: Resolvent, position: float, count: int) -> Array:
+    """Sample sizes n at which each of ``count`` outliers is at ``position`` z, above the bulk,
+    where the resolvent is at every n with n/d = alpha; NaN if it was not found there.  Eq. (9.2)
 
     At finite d, z is an eigenvalue where the equations (4.5) for m and theta have a solution
     without labels.  With theta eliminated, E mu_0 mu_0' / (1 + V) less the contribution of theta
@@ -152,16 +157,16 @@ def samples_of_outliers(resolvent: Resolvent, z: float, count: int) -> Array:
     eigenvalue beyond the edge, as for n -> 0, the largest outliers lie above it for any n.
     """
     table, alpha = resolvent.real.table, resolvent.alpha
-    U = resolvent.solutions(np.array([z], dtype=complex))
-    if not np.isfinite(U).all():
+    coordinates = resolvent.solutions(np.array([position], dtype=complex))
+    if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
-    V2 = U[:, -resolvent.responses.groups :].real
-    total = 1 + resolvent.responses.from_analytic(U).real @ resolvent.real.coefficients
+    V2 = coordinates[:, -resolvent.responses.groups :].real
+    total = 1 + resolvent.responses.from_analytic(coordinates).real @ resolvent.real.coefficients
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    response = resolvent.real.analytic.susceptibility_matrix(U, np.array([alpha]))[0].real
+    response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0].real
     cross, gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
     theta_system = np.eye(len(gram)) + gram @ response
     of_theta = cross @ response @ np.linalg.solve(theta_system, cross.T)

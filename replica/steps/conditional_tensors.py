@@ -172,7 +172,7 @@ def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> flo
 def _tensor_sums(
     g: Target, rule: Rule, basis: Array, known: int, degree: int
 ) -> ConditionalTensors:
-    """Tensors by the tensor product of ``rule`` along the rows of ``basis``."""
+    """Tensors of ``g`` by quadrature, with ``rule`` along each row of ``basis``."""
     r, n = g.dimension, rule.weights.size
     nodes = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
     values = g(*np.tensordot(basis.T, nodes, axes=1))

@@ -148,7 +148,8 @@ def structured_directions(law: GaussianMixture) -> Array:
 
 
 def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
-    """Samples of the step on nodes of their coordinates on E.
+    """Samples of the step as quadrature nodes for their coordinates on E, ``directions`` (D, K),
+    with the moments of labels and of the inputs outside E there.
 
     ``readout`` is the mean square of the readout, over the width k.
     """

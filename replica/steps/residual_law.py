@@ -196,7 +196,8 @@ def _tau_integral(at_places: LabelsAtPlaces, level: int) -> TauIntegral:
 
 
 def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauIntegral:
-    """Nodes of tau by the rule ``rule_at`` of every place, which may be the same for all."""
+    """Nodes of tau by a fixed rule at every place; ``rule_at`` returns the rules at some
+    ``centre``, or a single one for all."""
     N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
     block = max(1, TAU_BLOCK // M)
 
@@ -231,7 +232,8 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
     low, high = np.inf, -np.inf
 
     def averages(z: Array, owner: NDArray[np.int64]) -> Array:
-        """Averages that represent the pencil's, and moments of rho."""
+        """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
+        pencil's, and moments of rho."""
         nonlocal low, high
         rho = labels.combined_mean(*z) - offset[owner, None]
         low, high = min(low, rho.min()), max(high, rho.max())

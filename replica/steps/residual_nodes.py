@@ -64,8 +64,8 @@ class Nodes(NamedTuple):
 
 
 def _accumulate(total: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
-    """Add ``weights`` (l, n) times ``basis`` (n, p) to ``total`` (l, M, p) at the sorted ``key``
-    (n,)."""
+    """Add ``weights`` (l, n) times ``basis`` (n, p) to the rows of ``total`` (l, M, p) that the
+    sorted ``key`` (n,) names, all samples of one row at once."""
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
         total[:, key[start]] += weights[:, start:end] @ basis[start:end]
@@ -135,7 +135,8 @@ def _nodes_between(low: float, high: float, root: float, count: int) -> Nodes:
 
 
 def _noise_matrix(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
-    """Weights (M, m) on ``nodes`` of Gaussians around ``mean`` (M,) with the variance ``noise``."""
+    """Matrix (M, m) that adds label noise: row i has the weights on ``nodes`` of a Gaussian of mean
+    ``mean``[i] and variance ``noise``."""
     deviation, matrix = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
     # functions vary on the scale 1 / root near 0 only
     by_density = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))

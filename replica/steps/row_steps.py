@@ -64,7 +64,8 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
 
 
 def _slower_steps(step: Step, kinds: Kinds) -> str:
-    """Learning rates, smaller by a factor, at which averages over the batches settle, in words."""
+    """Hint for an error message: smaller learning rates at which averages over the batches settle,
+    or nothing if none is found soon."""
     for factor in SLOWER:
         pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
         changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
@@ -75,7 +76,7 @@ def _slower_steps(step: Step, kinds: Kinds) -> str:
 
 
 def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], Array]:
-    """:func:`row_steps` within so many seconds."""
+    """Result of :func:`row_steps`; QuadratureError where it takes more than ``longest`` seconds."""
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
@@ -108,15 +109,15 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         moments = StudentMoments(*(moment[..., None] for moment in moments))
         return moments, mean_output(step, shift, c)
 
-    def strength(moments: StudentMoments) -> Array:
-        """Coefficient of a residual in the pencil, (A, N, 1)."""
+    def root_strength(moments: StudentMoments) -> Array:
+        """Root of a sample's strength (``_pencil_probes``) over its residual, (A, N, 1)."""
         return np.abs(rate) / alpha * np.sqrt(moments.s02 + moments.m2**2)
 
     def weights_and_labels(
         rule: Rule, level: int, moments: StudentMoments, offset: Array, chosen: tuple[int, ...]
     ) -> tuple[SampleWeights, ResidualLaw]:
         """Sample weights of the ``chosen`` kinds, and the residual law on nodes of ``level``."""
-        root = float(strength(moments).max())
+        root = float(root_strength(moments).max())
         law = law_of_residuals(label_law, inputs, rule, offset, root, level)
         selected = StudentMoments(*(moment[[*chosen]] for moment in moments))
         return sample_weights(selected, law, c, alpha, rate[[*chosen]], decay_factor), law
@@ -131,24 +132,19 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         return _batch_and_state(step, t, state, law, weights, float(rate[chosen[0], 0, 0]))
 
     # the kind with the largest change determines the number of nodes
-    fastest = (int(strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
+    fastest = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
     all_kinds = tuple(range(len(rate)))
-    level = _first_settled(
-        lambda level: _test_averages(*batch_on_nodes(0, level, fastest)), len(RHO_NODES), K, t
-    )
+    level = _first_settled(lambda level: batch_on_nodes(0, level, fastest), len(RHO_NODES), K, t)
     if len(rules) == 1:
         return batch_on_nodes(0, level, all_kinds)
     try:
-        finest = _first_settled(
-            lambda i: _test_averages(*batch_on_nodes(i, level, fastest)), len(rules), K, t
-        )
+        finest = _first_settled(lambda i: batch_on_nodes(i, level, fastest), len(rules), K, t)
     except QuadratureError:
         finest = len(rules)
 
         def contributions(rule: Rule) -> Array:
-            terms = _contributions(
-                *weights_and_labels(rule, level, *neurons_on(rule), fastest), alpha
-            )
+            samples = weights_and_labels(rule, level, *neurons_on(rule), fastest)
+            terms = _contributions(*samples, alpha)
             return terms.reshape(len(terms), -1, len(rule.weights)).sum(axis=1)  # over components
 
         rules.append(_adapted_rule(contributions, rules[-1], t))
@@ -172,54 +168,61 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
     initial = panels_between(np.linspace(-9.2, 9.2, 7)[None])
     adapted = halve_panels(values, initial, tol, max_panels, batch_size=32)
     if adapted is None:
-        raise QuadratureError(
-            f"the averages over the batch of step {t + 1} did not settle to {tol:g} on "
-            f"{max_panels} panels"
-        )
+        raise _not_settled(t, tol, f"on {max_panels} panels")
     return Rule(*(part[0] for part in adapted[0].rule()))
 
 
 def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
-    """Contributions (k, N) of every node of kappa to averages that represent the pencil's."""
+    """Contributions (k, N) of every node of kappa to the averages by which a rule is refined:
+    squares of the projections and of the sample weights, times the ``_pencil_probes``."""
     w = residual_law.weights[0, 0]
     squares = [w * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
     weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *squares])
-    functions = _pencil_functions(sample.t11[0], sample.t12[0], alpha)
-    return np.einsum("inm,nmx->ixn", weights, functions).reshape(-1, len(w))
+    probes = _pencil_probes(sample.t11[0], sample.t12[0], alpha)
+    return np.einsum("inm,nmx->ixn", weights, probes).reshape(-1, len(w))
 
 
-def _pencil_functions(t11: Array, t12: Array, alpha: float) -> Array:
-    """The functions 1 / (1 + x strength) at four x, on a last axis."""
-    strength = (t11 + t12**2 / alpha) / alpha
-    return np.asarray(1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * strength[..., None]))
+def _pencil_probes(t11: Array, t12: Array, alpha: float) -> Array:
+    """Four probes 1 / (1 + x s), x = 0, 0.01, 0.1, 1, of the pencil's dependence on a sample's
+    strength s = (t11 + t12^2/alpha)/alpha, on a last axis: averages that settle with them settle
+    in the pencil."""
+    sample_strength = (t11 + t12**2 / alpha) / alpha
+    return np.asarray(1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * sample_strength[..., None]))
 
 
-def _first_settled(probe: Callable[[int], tuple[Array, Array]], count: int, K: int, t: int) -> int:
-    """Index of the first of ``count`` candidates that agrees with the next one.
+def _first_settled(
+    batch_at: Callable[[int], tuple[Batch, State]], count: int, K: int, t: int
+) -> int:
+    """Index of the first of ``count`` rules, coarse to fine, on which averages over the batch of
+    step ``t`` agree with those on the next rule.
 
-    The averages of ``probe``, with their scales, are compared.  ``K`` is the number of the target's
-    directions, ``t`` the step.
+    ``batch_at`` returns the batch, and the rows after it, on a rule.  ``K`` is the number of the
+    target's directions.
     """
     tol = 1e-10 if K == 1 else 1e-8
-    settled = settle(range(count), probe, scaled_change, tol)
+    settled = settle(range(count), lambda i: _test_averages(*batch_at(i)), scaled_change, tol)
     if not settled.converged:
-        raise QuadratureError(
-            f"the averages over the batch of step {t + 1} did not settle to {tol:g} "
-            f"(last change {settled.change:.1e})"
-        )
+        raise _not_settled(t, tol, f"(last change {settled.change:.1e})")
     return settled.candidate - 1
 
 
+def _not_settled(t: int, tol: float, how: str) -> QuadratureError:
+    """Error for averages over the batch of step ``t`` that were refined in vain."""
+    batch = f"the averages over the batch of step {t + 1}"
+    return QuadratureError(f"{batch} did not settle to {tol:g} {how}")
+
+
 def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
-    """Averages over a batch that represent the pencil's, and their scales."""
-    pencil_functions = _pencil_functions(batch.t11[0], batch.t12[0], batch.alpha)
+    """Averages over a batch that settle where those in the pencil do, and their scales: products of
+    sample weights with the ``_pencil_probes``, then g, v, c and the spike after the step."""
+    pencil_probes = _pencil_probes(batch.t11[0], batch.t12[0], batch.alpha)
     functions = np.concatenate([batch.F, batch.lam, batch.L])
     mixed = batch.pairs[1:, :1] * functions
     squares = batch.weights * functions[:, None] * functions
     upper = np.concatenate([batch.pairs[1:, 1:], mixed], axis=1)
     pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
-    values = pairs @ pencil_functions
-    root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), pencil_functions))
+    values = pairs @ pencil_probes
+    root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), pencil_probes))
     root = np.maximum(root, SMALL_WEIGHT)
     sizes = root[:, None] * root  # scales of products that may vanish
     (g,), (v,) = batch.g, batch.v
@@ -231,7 +234,13 @@ def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
 def _batch_and_state(
     step: Step, t: int, state: State, residual_law: ResidualLaw, sample: SampleWeights, rate: float
 ) -> tuple[Batch, State]:
-    """The ``Batch`` of step ``t`` for the saddle-point equations, and the rows after the step."""
+    """Turn the samples of step ``t`` into the ``Batch`` of weights that the saddle-point equations
+    read, leaving out nodes of negligible weight, and move the rows.
+
+    The spike decays, grows by ``rate`` times the batch's mean force along the known directions, and
+    by its noise along the axis of this step.  ``rate`` multiplies the weights ``sample.force``, and
+    is 1 for several kinds.
+    """
     (alpha, _), K, factor = step.schedule[t], step.known_dimension, step.decay_factor(t)
     directions = np.eye(K, len(state.spike))  # the directions known to labels
     if len(residual_law.weights) > K + 1:
@@ -252,7 +261,7 @@ def _batch_and_state(
     pairs[-1, -1] = w * phi**2
     squares = np.abs(np.einsum("iinm->inm", pairs[1:, 1:]))
     squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
-    squares = squares[..., None] * _pencil_functions(t11[0], t12[0], alpha)[..., [0, -1]]
+    squares = squares[..., None] * _pencil_probes(t11[0], t12[0], alpha)[..., [0, -1]]
     # nodes with negligible weight in every average are dropped
     counted = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     counted |= not counted.any()  # samples without inputs or norms still act on the trace

@@ -103,14 +103,12 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     check_is_step(step)
     check_alone(step)
     for name in ("readout", "bias"):
-        if len(getattr(step, name).values) != 1:
-            raise InvalidArgument(
-                name,
-                getattr(step, name).continuous or getattr(step, name).values,
-                f"a single value where there are several steps: with several values of the {name} "
-                "every group of neurons has a spike of its own, which the theory does not follow "
-                "beyond the first step (validation.trajectory simulates it)",
-            )
+        law = getattr(step, name)
+        if len(law.values) != 1:
+            allowed = "a single value where there are several steps: with several values of the "
+            allowed += f"{name} every group of neurons has a spike of its own, which the theory "
+            allowed += "does not follow beyond the first step (validation.trajectory simulates it)"
+            raise InvalidArgument(name, law.continuous or law.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
@@ -172,14 +170,18 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
 def _rows_as_model(
     step: Step, labels: LabelLaw, r: float, c: float, gamma: Array
 ) -> SpikedRandomFeatures:
-    """Rows before a step as an sRF with these ``labels``, on coordinates of all targets."""
-    target, inputs, bias = labels.target, step.inputs, step.bias.values[0]
-    if target.dimension < step.known_dimension and inputs is None:
-        inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
+    """Rows before a step as an sRF with these ``labels``.
+
+    Standard Gaussian inputs of the steps' full dimension are given to a target of fewer directions,
+    so that gamma has a cosine for the directions of every step's target.
+    """
+    target, bias = labels.target, step.bias.values[0]
+    standard_inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
+    padded = step.inputs is None and target.dimension < step.known_dimension
     return SpikedRandomFeatures(
         student=step.student,
         target=target,
-        inputs=inputs,
+        inputs=standard_inputs if padded else step.inputs,
         r=r,
         c=c,
         gamma=gamma[:, None],
@@ -201,10 +203,8 @@ def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, 
     tol = 1e-11  # errors accumulate over the steps
     settled = settle(rules(rows), averages, largest_change, tol)
     if not settled.converged:
-        raise QuadratureError(
-            f"the averages over kappa after a step did not settle to {tol:g} "
-            f"(last change {settled.change:.1e})"
-        )
+        last = f"to {tol:g} (last change {settled.change:.1e})"
+        raise QuadratureError(f"the averages over kappa after a step did not settle {last}")
     return settled.value, settled.change
 
 

@@ -78,10 +78,9 @@ class NestedPanels(NamedTuple):
         initial = panels_between(np.sort(breaks, axis=1))
         adapted = halve_panels(values, initial, self.tol, MOST_PANELS, self.panels_at_once)
         if adapted is None:
-            raise QuadratureError(
-                f"the averages over the batch of a step: target {self.labels.target.name} less the "
-                "network's output varies too quickly to settle"
-            )
+            averages = f"the averages over the batch of a step: target {self.labels.target.name}"
+            varies = "less the network's output varies too quickly to settle"
+            raise QuadratureError(f"{averages} {varies}")
         return adapted
 
     def nodes(self, panels: Panels) -> Iterator[TauNodes]:

@@ -9,7 +9,7 @@ from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activat
 from replica.problem import MultiIndex, law
 from validation import draw
 from validation.draws import gradient_step, spread
-from validation.draws.features import sphere_rows
+from validation.draws.first_layers import sphere_rows
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 MODEL = SpikedRandomFeatures(

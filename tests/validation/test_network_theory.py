@@ -11,7 +11,7 @@ from replica.saddle_point.correlated import CorrelatedGroups
 from tests.problems import step
 from validation import simulate
 from validation.draws import gradient_step
-from validation.draws.features import sphere_rows
+from validation.draws.first_layers import sphere_rows
 
 
 @pytest.mark.slow

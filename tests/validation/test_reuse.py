@@ -8,7 +8,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, solve
 from validation import compare, simulate
 from validation.draws import gradient_step, spread, streams
-from validation.draws.features import sphere_rows
+from validation.draws.first_layers import sphere_rows
 from validation.run.cells import Samples, draw_layer, draw_samples, layer_seed, reused_of
 from validation.run.store import describe_cells
 

@@ -186,14 +186,16 @@ def side_by_side(
     errors = np.empty((3, len(sets), len(sets[0])))
     for i, j in np.ndindex(errors.shape[1:]):
         model = sets[i][j]
-        R, k = model.features(X, fresh), len(model.weights)
-        a = fit_readout(R, y, penalty * samples)
-        squares = float(((y - R @ a / np.sqrt(k)) ** 2).mean())
-        rows = max(1, TEST_BLOCK // k)
+        hermite_features, width = model.features(X, fresh), len(model.weights)
+        readout = fit_readout(hermite_features, y, penalty * samples)
+        residual = y - hermite_features @ readout / np.sqrt(width)
+        mean_squared_residual = float((residual**2).mean())
+        rows = max(1, TEST_BLOCK // width)
         blocks = (X_test[start : start + rows] for start in range(0, test_samples, rows))
-        output = np.concatenate([model.features(x, fresh) @ a for x in blocks]) / np.sqrt(k)
+        output = np.concatenate([model.features(x, fresh) @ readout for x in blocks])
+        output /= np.sqrt(width)
         wrong = (np.sign(output) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
-        objective = (squares + penalty * float((a**2).sum())) / 2
+        objective = (mean_squared_residual + penalty * float((readout**2).sum())) / 2
         errors[:, i, j] = objective, ((y_test - output) ** 2).mean() / 2, wrong
     return Errors(*errors)
 

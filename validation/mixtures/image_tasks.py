@@ -112,8 +112,8 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
         np.concatenate([_rows(where, pixels[known == label]) for pixels, known in pairs])
         for label in (first, second)
     ]
-    for label, rows in zip((first, second), chosen, strict=True):
-        if len(rows) < 2:
+    for label, chosen_images in zip((first, second), chosen, strict=True):
+        if len(chosen_images) < 2:
             known = ", ".join(map(str, np.unique(labels)[:12]))
             allowed = f"labels with two images or more in {where} (it has {known}), not {label}"
             raise InvalidArgument("classes", classes, allowed)
@@ -190,9 +190,9 @@ def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
 
 def _rows(path: Path, pixels: Array) -> Array:
     """Images as rows of floats, in [0, 1] where they are integers."""
-    rows = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
+    images = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
     with np.errstate(over="ignore"):
-        scaled = np.asarray(rows / 255.0 if rows.dtype.kind in "iu" else rows, dtype=np.float32)
+        scaled = np.asarray(images / 255.0 if images.dtype.kind in "iu" else images, np.float32)
     if not np.isfinite(scaled).all():
         raise _bad(path, "images of finite pixels")
     return scaled.astype(float)
@@ -236,7 +236,8 @@ class ImageTask:
         counts = (samples - samples // 2, samples // 2)
         X = rng.standard_normal((samples, self.dimension))
         parts = zip((self.first, self.second), counts, strict=True)
-        X += np.concatenate([rows[rng.integers(len(rows), size=count)] for rows, count in parts])
+        drawn = [images[rng.integers(len(images), size=count)] for images, count in parts]
+        X += np.concatenate(drawn)
         return X, np.repeat([1.0, -1.0], counts)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FeatureSample:
@@ -287,15 +288,15 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> L
     if source not in ("gaussian", "images"):
         raise InvalidArgument("source", source, "gaussian or images")
     classes = []
-    for label, rows in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
-        centred = rows - rows.mean(axis=0)
-        power = float((centred**2).sum(axis=1).mean())
+    for label, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
+        centred_images = images - images.mean(axis=0)
+        power = float((centred_images**2).sum(axis=1).mean())
         if not power > 0:
             raise InvalidArgument("classes", label, "a class whose images differ")
-        classes.append(centred * np.sqrt(theta / power))
+        classes.append(centred_images * np.sqrt(theta / power))
     if source == "images":
         return ImageTask(classes[0], classes[1], float(theta))
     n = classes[0].shape[1]
-    covariances = np.array([np.eye(n) + rows.T @ rows / len(rows) for rows in classes])
+    covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in classes])
     law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
     return MixtureTask(law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

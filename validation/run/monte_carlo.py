@@ -5,8 +5,6 @@ one seed are correlated across the grid, and errors of different seeds independe
 """
 
 import logging
-import math
-import re
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -25,7 +23,17 @@ from replica.problem import Problem, asked, check_device, positive, samples_of
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import HUGE, INPUT_BLOCK, seed_count, seed_sequence, size, spiked_model, whole_number
+from ..draws import (
+    HUGE,
+    INPUT_BLOCK,
+    byte_count,
+    fraction,
+    seed_count,
+    seed_sequence,
+    size,
+    spiked_model,
+    whole_number,
+)
 from . import store as cell_store
 from .cells import Experiment, Fixed, Simulated, run_cell
 from .simulation import Simulation
@@ -51,7 +59,8 @@ def plan(
     """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
     dimension and beta."""
     root, of = seed_sequence(rng), as_loss(loss)
-    known = (_given if isinstance(problem, Given) else _drawn)(problem, simulated, **sizes)
+    fields_of = _fields_of_given if isinstance(problem, Given) else _fields_of_drawn
+    known = fields_of(problem, simulated, **sizes)
     if test_samples is not None:
         most = known["test_samples"] if isinstance(problem, FeatureSample) else HUGE
         meaning = "inputs a test error is averaged over"
@@ -77,7 +86,7 @@ def plan(
     return experiment
 
 
-def _drawn(
+def _fields_of_drawn(
     problem: Any, simulated: str, *, alpha: Any, samples: Any, dimension: Any, beta: Any
 ) -> dict[str, Any]:
     """Fields of the experiment of a problem whose first layer is drawn; of a network model, its
@@ -101,7 +110,7 @@ def _drawn(
     spiked_model(problem, beta)  # refuses what the theory does
     d = whole_number("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
-    tests = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
+    test_samples = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
     try:
         kind = Simulated(simulated)
     except ValueError:
@@ -111,11 +120,11 @@ def _drawn(
     if reuse and reuse * ratios.max() > problem.schedule[0][0] * (1 + 1e-12):
         allowed = "at least reuse * alpha: the step has all samples that are reused"
         raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
-    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "beta": beta}
-    return {"problem": problem, "simulated": kind, "test_samples": tests, "reuse": reuse, **sizes}
+    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "test_samples": test_samples}
+    return {"problem": problem, "simulated": kind, "beta": beta, "reuse": reuse, **sizes}
 
 
-def _given(
+def _fields_of_given(
     problem: Any, simulated: str, *, alpha: Any, samples: Any, **sizes: Any
 ) -> dict[str, Any]:
     """Fields of the experiment of a given first layer, or of given features."""
@@ -131,17 +140,16 @@ def _given(
         samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else HUGE
     meaning = "samples of the readout"
-    counts = tuple(
-        whole_number("samples", n, 1, meaning, most) for n in np.atleast_1d(samples).tolist()
-    )
-    if not counts:
+    numbers = np.atleast_1d(samples).tolist()
+    readout_samples = tuple(whole_number("samples", n, 1, meaning, most) for n in numbers)
+    if not readout_samples:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
     kind, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
-    tests = TEST_INPUTS * max(d, *counts)
+    test_samples = TEST_INPUTS * max(d, *readout_samples)
     if isinstance(problem, FeatureSample):
-        tests = len(problem.labels) - max(counts)
-    sizes = {"samples": counts, "dimension": d, "test_samples": tests}
+        test_samples = len(problem.labels) - max(readout_samples)
+    sizes = {"samples": readout_samples, "dimension": d, "test_samples": test_samples}
     return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
 
 
@@ -190,12 +198,9 @@ def check_memory(experiment: Experiment, memory: float) -> None:
     if need > memory:
         features = experiment.simulated is Fixed.features
         inputs = "" if features else f"d = {experiment.dimension}, "
-        raise InvalidArgument(
-            "memory",
-            f"{memory / 1e9:.3g}GB",
-            f"{need / 1e9:.3g}GB or more for one cell of this size ({inputs}"
-            f"p = {experiment.width}, n up to {experiment.sizes.max()})",
-        )
+        cell = f"one cell of this size ({inputs}p = {experiment.width}, "
+        allowed = f"{need / 1e9:.3g}GB or more for {cell}n up to {experiment.sizes.max()})"
+        raise InvalidArgument("memory", f"{memory / 1e9:.3g}GB", allowed)
 
 
 logger = logging.getLogger(__name__)
@@ -356,37 +361,3 @@ def simulate(
     name = "samples" if experiment.samples else "alpha"
     single = scalar_arguments(**{name: alpha if samples is None else samples}, lam=lam)
     return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
-
-
-def byte_count(name: str, value: Any) -> float:
-    """A number of bytes, given as such or with a unit, or InvalidArgument.
-
-    Examples
-    --------
-    >>> byte_count("memory", "1.5 GB")
-    1500000000.0
-    """
-    text = str(value).strip().upper()
-    parts = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
-    if not parts or not 0 < float(parts[1]) < math.inf:
-        raise InvalidArgument(name, value, "a number of bytes, or such as 500MB or 2GB")
-    units = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    return float(parts[1]) * units[parts[2] or "B"]
-
-
-def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
-    """i and N of "i/N", or of a pair: one part of N, counted from 1; or InvalidArgument.
-
-    Examples
-    --------
-    >>> fraction("shard", "2/4", 10)
-    (2, 4)
-    """
-    parts = value.split("/") if isinstance(value, str) else value
-    try:
-        part, count = map(int, parts)
-    except (TypeError, ValueError):
-        part, count = 0, 0
-    if not 1 <= part <= count <= most:
-        raise InvalidArgument(name, value, f"i/N with i from 1 to N and N at most {most} (seeds)")
-    return part, count
