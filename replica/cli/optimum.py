@@ -5,7 +5,7 @@ from typing import Any
 from solvers.resources import TIME_LIMIT
 
 from ..errors import InvalidArgument
-from ..observables import NOTED_SHIFT, optimal_eta, optimal_lambda
+from ..observables import NOTED_SHIFT, optimal_eta, optimal_lambda, refuse_limit_options
 from ..plotting import plot_optima
 from .common import DATASETS, TimeLimit, command
 from .curve import Workers, answer_curve
@@ -44,11 +44,12 @@ def optimum(
     """
     if asks_for_given(options):
         _refuse_penalty(options, "left out: it is what is searched")
+        refuse_limit_options(workers=workers, notes=notes)
         how: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
         return answer_readout(options | {"lam": BEST}, output, **how)
     of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
     if not of_rates:
-        _refuse_penalty(options, "left out, or given with a step without --eta")
+        _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
     best = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
     how = {"figure": _figure, "notes": notes, "least": NOTED_SHIFT, "time_limit": time_limit}
     return answer_curve(best, output, workers=workers, **how)

@@ -78,7 +78,8 @@ class FeatureSample(Described):
         features = finite_array("features", self.features, 2)
         given, of_two = one_a_row("labels", self.labels, features.shape), ""
         labels, classes = as_numbers(self.labels, self.classes)
-        if labels.ndim == 1 and not np.array_equal(given.ravel(), labels):
+        binary = labels.ndim == 1 and (np.abs(labels) == 1).all()
+        if binary and not np.array_equal(given.ravel(), labels):
             first, second = (given.flat[i] for i in (labels.argmin(), labels.argmax()))
             of_two = f"{first} -1, {second} +1"
         strata = self.strata

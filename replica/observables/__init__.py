@@ -7,7 +7,7 @@ from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, headline_error
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import has_classes, layer_curve
+from .given_layers import has_classes, layer_curve, refuse_limit_options
 from .gradient import Gradient, gradient
 from .grid import Grid, solve_grid
 from .learnability import learnability

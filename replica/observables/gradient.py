@@ -20,7 +20,7 @@ from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_alone, limits, needs_alpha
+from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
 from ..saddle_point import ridge
 from ..steps import model_of
 from .beyond_rows import beyond, classes_of
@@ -107,6 +107,8 @@ def gradient(
     """
     model = model_of(problem, beta, theory)
     if isinstance(problem, Given):
+        name, value = asked(problem, alpha, samples)
+        one_positive(name, value)
         if problem.outputs > 1:
             allowed = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)
@@ -114,7 +116,6 @@ def gradient(
             # the scale of errors beyond the rows depends on lam
             problem = classes_of(problem) if beyond(problem, samples) else problem
         found, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
-        name, value = asked(problem, alpha, samples)
         with deadline(limits(quadrature_tol, time_limit)[1]), np.errstate(all="ignore"):
             slopes, status = _given_slopes(points, found)
         of_n = slopes.pop("samples")

@@ -192,6 +192,7 @@ def samples_needed(
     # of the number tried that is next to the answer
     at = np.log(n[-1] if np.isnan(samples) else samples)
     penalty = float(np.exp(np.interp(at, np.log(n), np.log(known.lam.values))))
+    penalty = penalty if isinstance(lam, str) else float(lam)
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
     sensitive = error == "classification_error" and bool(notes_of(model, known)[SENSITIVE][near])
@@ -203,7 +204,8 @@ def samples_needed(
         above = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
         notes.append(f"the band has no upper end: {above}, the largest solved (most=)")
     # of those below the last error that is too large nothing is asked
-    if (unsolved := tried[~solved & (tried > n[values > target].max(initial=0))]).size:
+    too_large = n[(values > target) & ~(n > samples)].max(initial=0)
+    if (unsolved := tried[~solved & (tried > too_large)]).size:
         notes.append(_unsolved(curve, unsolved))
         lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
         if lower and ((lower < unsolved) & (unsolved < upper)).any():

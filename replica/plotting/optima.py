@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InvalidArgument
 from .axes import add_legend, axes, from_zero, panel_below, set_scale
 from .curve import abscissa_of, draw_line, finish_lines, lines_of
 from .heat_map import is_map, plot_heat_map, with_all_axes
@@ -47,6 +48,10 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     ax, abscissa = axes(ax), abscissa_of(curve, name)
     lines, below, x = lines_of(curve, name, abscissa), panel_below(ax, 0.4), curve[abscissa].values
     searched = [one for one in STYLES if one in curve.data_vars]
+    if not searched:
+        raise InvalidArgument(
+            "curve", None, 'one of learning_curve(..., lam="best"), or eta="best"'
+        )
     for line in lines:
         at = curve.sel(line.at)
         draw_line(ax, curve, abscissa, line, name, label=line.label)
@@ -64,7 +69,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
         style = {"color": colour, "markerfacecolor": "white", "markersize": 4}
         below.plot([], [], "o", label="at an end of the range searched", **style)
     best = np.concatenate([curve[one].values.ravel() for one in searched])
-    if best.max() > 10 * best.min():  # of less, a logarithmic axis has few ticks
+    if np.nanmax(best) > 10 * np.nanmin(best):  # of less, a logarithmic axis has few ticks
         below.set_yscale("log")
     below.margins(y=0.2)
     set_scale(ax, x)

@@ -15,7 +15,7 @@ from .edges import SMALLEST_X, x_at_angle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EDGE_WIDTH = 4.0  # by which largest eigenvalues fluctuate, times edge over number^(2/3)
+EDGE_WIDTH = 4.0  # scales of a Wishart matrix's largest eigenvalue, from the edge on
 SAME_POWER = 0.02  # difference that two powers may have
 
 
@@ -52,7 +52,9 @@ class SpectralDensity(Displayed):
         (draws, K) from the largest on, NaN where a draw has fewer."""
         values = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
         positive = (1 - self.atom) * values.shape[1]
-        beyond = values > self.edges.max() * (1 + EDGE_WIDTH * positive ** (-2 / 3))
+        few, many = np.sqrt([positive, values.shape[1]])
+        width = EDGE_WIDTH * np.cbrt(1 / few + 1 / many) / (few + many)
+        beyond = values > self.edges.max() * (1 + width)
         return np.where(beyond, values, np.nan)[:, : beyond.sum(axis=1).max()]
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:

@@ -220,13 +220,15 @@ def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -
 def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
     """Degree of the even part (parity 0) or odd part (parity 1) of a student at x + bias.
 
-    Infinite unless the part is a polynomial up to x^12; negative if it vanishes.
+    Infinite unless the part is a polynomial up to x^12, beyond all kinks and x = -bias, where a
+    smooth student turns; negative if it vanishes.
     """
-    x = np.linspace(0.01, 4, 400)
+    reach = max([4.0 + abs(bias), *(1.5 * abs(kink - bias) for kink in student.kinks)])
+    x = np.linspace(0.0025 * reach, reach, 400)
     at_x, at_minus_x = student(bias + x), student(bias - x)
     parity_part = (at_x + (-1) ** parity * at_minus_x) / 2
     scale = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
-    powers = np.vander(x / 4, 13, increasing=True)[:, parity::2]
+    powers = np.vander(x / reach, 13, increasing=True)[:, parity::2]
     for count in range(powers.shape[1] + 1):
         basis = powers[:, :count]
         if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= scale:

@@ -59,3 +59,9 @@ def test_what_is_refused():
         gradient(layer(), samples=90, lam=0.1, beta=1.0)
     with pytest.raises(InvalidArgument, match="samples must be given"):
         gradient(layer(), lam=0.1)
+
+
+@pytest.mark.parametrize("at", [{"alpha": 1.0}, {}, {"samples": "x"}, {"samples": [10, 20]}])
+def test_samples_of_two_classes_that_are_no_number_are_refused(at):
+    with pytest.raises(InvalidArgument, match=r"samples|alpha"):
+        gradient(sample(), lam=0.1, **at)

@@ -192,6 +192,10 @@ def test_unsolved_points_are_told_and_leave_the_answer(
     assert "more than" not in repr(needed)
 
 
+def test_a_penalty_that_is_given_is_told_as_it_is(sample):
+    assert samples_needed(sample, lam=0.1, test_error=10.0).lam == 0.1
+
+
 def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
     corrupted(monkeypatch, "layer_curve", [340, 360, 380, 400])
     needed = samples_needed(sample, lam=0.1, test_error=1e-3)

@@ -227,6 +227,11 @@ def test_optima(ax):
     assert [4.0, 4.0] in drawn
     assert [0.2, 0.1] not in drawn
     assert "lambda = 0.1" in other.get_title(loc="left") + other.get_title()
+    unsolved = curve.assign(eta=curve.eta.where(curve.alpha < 2), lam=1000 * curve.lam)
+    ax = plotting.plot_optima(unsolved, ax=Figure().subplots())
+    assert ax.figure.axes[1].get_yscale() == "log"  # for all that one point is not known
+    with pytest.raises(replica.InvalidArgument, match=r"eta=.best."):
+        plotting.plot_optima(held.drop_vars("eta"))
 
 
 def test_panels_have_letters():

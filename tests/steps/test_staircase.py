@@ -278,3 +278,12 @@ def test_the_part_seen_of_a_function():
 def test_a_student_that_sees_nothing_is_told_of(student, target, said):
     with pytest.raises(InvalidArgument, match=said):
         staircase(target, student=student)
+
+
+@pytest.mark.parametrize("bias", [3.9, 4.1, 30.0])
+def test_a_kink_far_from_0_is_seen(bias):
+    """relu(b + s x) is no polynomial at any b: its neurons see both degrees of z1 + z1*z2."""
+    assert len(staircase("z1 + z1*z2", student="relu", bias=bias).stages) == 2
+    assert len(staircase("z1 + z1*z2", student="relu(x + 4.1)").stages) == 2
+    # tanh at its plateau is not constant
+    assert len(staircase("z1 + z1*z2", student="tanh", bias=25.0).stages) == 2

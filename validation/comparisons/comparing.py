@@ -281,7 +281,7 @@ def compare_grid(
         joined([one.checks for one in each], shape),
         [simulation for one in each for simulation in one.simulations],
         [one.theories[0] for one in each],
-        each[0].allowance,
+        [one.allowance for one in each],
         joined([one.lines for one in each], shape),
         theories if alike else None,
     )

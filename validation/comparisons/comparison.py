@@ -44,7 +44,7 @@ class Comparison(Displayed):
         At every setting of the parameters, the last varying fastest, and every dimension.
     theories : list of Theory
         Of every setting.
-    allowance : float or (n, 1) array
+    allowance : float or (n, 1) array, or a list of them, one for each setting of a grid
         Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
         In 1/d, of which the limits are compared; empty at a single dimension.
@@ -58,7 +58,7 @@ class Comparison(Displayed):
     checks: dict[str, Check]
     simulations: list[Simulation]
     theories: list[Theory]
-    allowance: float | Array
+    allowance: Any
     lines: dict[str, Extrapolation] = field(default_factory=dict)
     between: Callable[[dict[str, Array]], list[Theory]] | None = None
     notes: list[str] = field(default_factory=list)
@@ -85,15 +85,23 @@ class Comparison(Displayed):
 
     def _all(self, holds: Callable[[Check, Any, int], Array]) -> bool:
         """True if a condition ``holds`` for every error."""
-        each = [check for _, checks, _ in self._settings() for check in checks.values()]
         seeds = self.simulation.seeds
-        return all(bool(holds(check, self.allowance, seeds).all()) for check in each)
+        return all(
+            bool(holds(check, self._at(i, self.allowance), seeds).all())
+            for i, (_, checks, _) in enumerate(self._settings())
+            for check in checks.values()
+        )
+
+    def _at(self, i: int, known: Any) -> Any:
+        """The entry of setting ``i``, of a list with one for each, or with one for all."""
+        return known[i] if isinstance(known, list) else known
 
     @property
     def verdict(self) -> str:
         """Sentence on the agreement of theory and simulation; of several settings, the number that
         agree, and a sentence for each of the others."""
-        verdicts = [self._verdict(checks, lines) for _, checks, lines in self._settings()]
+        settings = enumerate(self._settings())
+        verdicts = [self._verdict(i, checks, lines) for i, (_, checks, lines) in settings]
         if not self._varied:
             return verdicts[0][1]
         off = [
@@ -106,17 +114,21 @@ class Comparison(Displayed):
         return "\n".join([first, *off])
 
     def _verdict(
-        self, checks: dict[str, Check], lines: dict[str, Extrapolation]
+        self, i: int, checks: dict[str, Check], lines: dict[str, Extrapolation]
     ) -> tuple[bool, str]:
         """True if theory and simulation are equal at one setting, and a sentence; a second sentence
         where the means are too far from lines in 1/d for a limit to be known."""
         sizes = ", ".join(str(one.dimension) for one in self._sizes)
         size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
-        if exact(self.simulation, self.theories[0]):
+        if exact(self.simulation, self.theories[min(i, len(self.theories) - 1)]):
             n = self.simulation.samples
             size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
         equal, sentence = verdict(
-            checks, self._points, allowance=self.allowance, size=size, seeds=self.simulation.seeds
+            checks,
+            self._points,
+            allowance=self._at(i, self.allowance),
+            size=size,
+            seeds=self.simulation.seeds,
         )
         p = np.array([line.p_value for line in lines.values()])
         off = p < CHANCE / max(p.size, 1)
