@@ -172,7 +172,7 @@ def test_the_best_penalty(capsys):
     last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
     assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
     assert f"at samples=25, lam={last:g}, change" in capsys.readouterr().err
-    assert "--lam must be a number here: replica curve, plan and readout" in refusal(
+    assert "--lam must be a number here: replica curve, optimum, plan and readout" in refusal(
         capsys, f"compare {FEATURES} --samples 12 --lam best", validate
     )
 
