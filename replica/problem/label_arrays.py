@@ -57,7 +57,14 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     if named is not None:
         kinds = {array.dtype.kind, named.dtype.kind}
         if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(named), found):
-            allowed = "those of the labels, each once and of their type (left out they are found)"
+            other = (
+                np.setxor1d(named, found)[:3].tolist()
+                if kinds <= {*"iu"} or len(kinds) == 1
+                else []
+            )
+            apart = f"; not in both: {', '.join(map(str, other))}" if other else ""
+            allowed = "those of the labels, each once and of their type (left out they are found"
+            allowed += f"{apart})"
             raise InvalidArgument("classes", classes, allowed)
         found = named
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
@@ -72,7 +79,11 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         allowed = f"without -1, the code of a missing class: leave out these rows {UNLESS}"
         raise InvalidArgument("labels", got, allowed)
     elif count < 2:
-        raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
+        raise InvalidArgument(
+            "labels",
+            f"{found[0]} in all rows",
+            "of two classes or more (classes=() if it is a number)",
+        )
     elif count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"
