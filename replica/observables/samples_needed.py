@@ -254,9 +254,8 @@ def _tried(model: Given, most: float | None) -> Array:
     count = 2 + int(np.ceil(IN_A_DECADE * np.log10(last / FEWEST_SAMPLES)))
     tried = np.geomspace(FEWEST_SAMPLES, last, count)
     # next to all rows, which are few and given, errors may turn
-    turn = (
-        np.multiply(NEAR_ALL, usual) if isinstance(model, FeatureSample) and last >= usual else []
-    )
+    near_all = np.multiply(NEAR_ALL, usual)
+    turn = near_all if isinstance(model, FeatureSample) and last >= usual else []
     return np.unique(np.rint([*tried, *turn]))
 
 

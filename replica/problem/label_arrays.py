@@ -57,12 +57,9 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     if named is not None:
         kinds = {array.dtype.kind, named.dtype.kind}
         if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(named), found):
-            other = (
-                np.setxor1d(named, found)[:3].tolist()
-                if kinds <= {*"iu"} or len(kinds) == 1
-                else []
-            )
-            apart = f"; not in both: {', '.join(map(str, other))}" if other else ""
+            alike = len(kinds) == 1 or kinds == {*"iu"}  # of two types nothing is in both
+            other = ", ".join(map(str, np.setxor1d(named, found)[:3])) if alike else ""
+            apart = f"; not in both: {other}" if other else ""
             allowed = "those of the labels, each once and of their type (left out they are found"
             allowed += f"{apart})"
             raise InvalidArgument("classes", classes, allowed)
