@@ -195,6 +195,8 @@ def evaluate_at_bias(
     end = monotonic() + time_limit * len(alpha)
     try:
         with deadline(end - monotonic()):
+            with deadline(time_limit):
+                _ = model.geometry  # a network's rows, once for all points
             found = _solve_ridge(task) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
@@ -228,8 +230,8 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
-    """NaN overlaps and conjugates for points that were never solved."""
-    table = tabulate(model, next(rules(model)), target=False)
+    """NaN overlaps and conjugates for points that were never solved, as many as of the sRF."""
+    table = tabulate(model.features, next(rules(model.features)), target=False)
     A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
     shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
     conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)

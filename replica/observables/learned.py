@@ -103,6 +103,9 @@ class LearnedFunction:
     def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
         """Values of the function ``of`` the law of the output, (..., *shape of kappa)."""
         table, averaged = table_at_kappa(self._model, kappa)
+        unknown = np.full(table.weights.shape, np.nan)
+        if not self.point.converged:
+            return of(averaged, unknown, unknown)
         field = self._field(table)
         return of(averaged, field.centre[0], field.variance[0])
 
@@ -119,8 +122,8 @@ class LearnedFunction:
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table."""
         # contributions of groups, summed over each kind
-        member = np.equal.outer(np.arange(len(table.c)), table.classes)
-        o, kinds = self.point.overlaps, np.where(self.point.converged, member, np.nan)
+        kinds = np.equal.outer(np.arange(len(table.c)), table.classes).astype(float)
+        o = self.point.overlaps
         special = kinds @ (table.signs * o.special)
         theta, psi = np.split(special, [table.loadings.shape[1]], axis=1)
         first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial
 
 from solvers.quadrature import QuadratureError, expectation
+from solvers.resources import check_time
 from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
@@ -181,6 +182,7 @@ class Activation:
         family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
 
         def block(s: Array, scale: Array) -> Array:
+            check_time()
             breaks = (points - s) / np.where(scale > 0, scale, 1.0)
             return expectation(
                 lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol

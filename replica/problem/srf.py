@@ -159,7 +159,8 @@ class SpikedRandomFeatures(Problem):
         )
         check_readout(self)
         self._check_origin()
-        spikes = self.geometry.r.shape[1]  # which checks the shapes
+        # checks the shapes; a network's rows, which may take seconds, are made on first use
+        spikes = self.features.geometry.r.shape[1]
         resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")
         if resolved % 1:
             raise InvalidArgument("resolved", self.resolved, "a number of spikes")
@@ -215,6 +216,11 @@ class SpikedRandomFeatures(Problem):
     def rows(self) -> Any:
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
+
+    @property
+    def features(self) -> "SpikedRandomFeatures":
+        """The sRF of the same groups and spikes: the model itself, but for a network."""
+        return self if self.rows is None else self.origin.features  # type: ignore[union-attr]
 
     @property
     def step(self) -> Any:

@@ -16,7 +16,14 @@ import numpy as np
 
 from solvers.adaptive import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
-from solvers.resources import GivenUp, check_time, deadline, one_thread
+from solvers.resources import (
+    TIME_LIMIT,
+    GivenUp,
+    check_time,
+    deadline,
+    one_thread,
+    time_left,
+)
 from solvers.results import Array
 from solvers.rules import Rule, half_range, trapezoid
 from solvers.settle import scaled_change, settle
@@ -28,8 +35,8 @@ from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
 from .step import Step
 
-BATCH_TIME = 60.0  # seconds for the batches of a model
-SLOWER, SOON = (10, 100), 5.0  # factors of smaller rates that are tried, and seconds for each
+BATCH_TIME = 1 / 2  # part of a call's time limit that the batches of a model may take
+SLOWER, SOON = (10, 100), 1 / 10  # factors of smaller rates that are tried, and the part for each
 SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
@@ -56,21 +63,22 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
         If averages over a batch do not settle, or take too long; it names rates at which they do,
         if some are soon found.
     """
+    limit = time_left() if np.isfinite(time_left()) else TIME_LIMIT
     try:
-        return _row_steps(step, kinds, BATCH_TIME)
+        return _row_steps(step, kinds, BATCH_TIME * limit)
     except QuadratureError as error:
-        slower = _slower_steps(step, kinds)
+        slower = _slower_steps(step, kinds, SOON * limit)
         raise QuadratureError(f"{error}{slower}; the sRF (--theory srf) needs none") from None
 
 
-def _slower_steps(step: Step, kinds: Kinds) -> str:
-    """Hint for an error message: smaller learning rates at which averages over the batches settle,
-    or nothing if none is found soon."""
+def _slower_steps(step: Step, kinds: Kinds, longest: float) -> str:
+    """Hint for an error message: smaller learning rates at which averages over the batches settle
+    within ``longest`` seconds, or nothing if they do not."""
     for factor in SLOWER:
         pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
         changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
         with suppress(QuadratureError):
-            _row_steps(replace(step, **changed), kinds, min(SOON, BATCH_TIME))
+            _row_steps(replace(step, **changed), kinds, longest)
             return f" (they do at eta = {', '.join(f'{eta:.3g}' for _, eta in pairs)})"
     return ""
 
@@ -87,7 +95,7 @@ def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, .
     except GivenUp:
         check_time()  # raises GivenUp if the deadline is the caller's
         raise QuadratureError(
-            f"the averages over the batch of step {t + 1} do not settle within {longest:g} s"
+            f"the averages over the batch of step {t + 1} do not settle within {longest:.2g} s"
         ) from None
     return tuple(batches), state.spike
 

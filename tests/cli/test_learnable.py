@@ -47,7 +47,7 @@ def test_a_best_penalty_that_is_far_from_a_network_is_noted(capsys):
 
 def test_a_difference_that_is_not_known_is_said(capsys, monkeypatch):
     """The network's averages over a batch take longer than they may."""
-    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.01)
+    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.0005)
     line = "curve --student relu --target z1+z2*z3 --steps 2:1.01,2:1.01 --alpha 1 --lam 1"
     theory(f"{line} --notes")
     assert "the network difference is not known" in capsys.readouterr().err

@@ -49,22 +49,27 @@ def errors_of_classes(A, train, test):
 
 
 @pytest.mark.parametrize(
-    ("count", "p", "samples", "off"),
+    ("count", "p", "samples", "noted"),
     [
-        (4, 40, 80, 0.015),
-        pytest.param(4, 40, 200, 0.015, marks=pytest.mark.slow),
-        pytest.param(10, 60, 120, 0.015, marks=pytest.mark.slow),
-        pytest.param(10, 60, 300, 0.015, marks=pytest.mark.slow),
-        # 3 samples of a class: outputs are not Gaussian
-        pytest.param(10, 60, 30, 0.05, marks=pytest.mark.slow),
+        (4, 40, 80, False),
+        pytest.param(4, 40, 60, False, marks=pytest.mark.slow),
+        pytest.param(4, 40, 200, False, marks=pytest.mark.slow),
+        pytest.param(10, 60, 90, False, marks=pytest.mark.slow),
+        pytest.param(10, 60, 120, False, marks=pytest.mark.slow),
+        pytest.param(10, 60, 300, False, marks=pytest.mark.slow),
+        # 3 samples of a class: its outputs are not Gaussian over training sets, and a note says so
+        pytest.param(10, 60, 30, True, marks=pytest.mark.slow),
     ],
 )
-def test_fits_of_a_gaussian_population(count, p, samples, off):
-    """More samples of the moments than shift errors by a part of what fits are known to."""
+def test_fits_of_a_gaussian_population(count, p, samples, noted):
+    """Errors are within 1.5 % of refits, or a note says that they may be 5 % off.
+
+    More samples of the moments than shift errors by a part of what fits are known to."""
     draw = population(count, p)
     Phi, of = draw(60_000, balanced=True)
     point = solve(FeatureSample(features=Phi, labels=of, strata=of), samples=samples, lam=0.1)
     assert point.converged
+    assert any("5 %" in note for note in point.notes) == noted
     assert 1 - point.classification_error == pytest.approx(np.trace(point.confusion) / count)
 
     def sample():
@@ -82,6 +87,7 @@ def test_fits_of_a_gaussian_population(count, p, samples, off):
 
     mean, stderr = mean_errors(range(300), sample, fit, errors)
     found = np.array([point.test_error, point.train_error, point.classification_error])
+    off = 0.05 if noted else 0.015
     allowed = np.array([off, 0.01 if samples >= 2 * p else 0.1, off])
     assert (np.abs(found - mean) <= allowed * mean + 2 * stderr).all(), found / mean - 1
 

@@ -125,12 +125,13 @@ def test_millions_of_nodes_take_little_memory():
     assert peak < 3e8
 
 
-def test_batches_that_take_long_are_refused(monkeypatch):
-    """A model is made before it is solved, and has no limit of its own: it took minutes."""
-    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.01)
+def test_batches_that_take_long_are_refused():
+    """Within the time limit of a point, of which they have half."""
     step = GradientStep(student="relu", target="z1 + z1*z2*z3", alpha0=0.3, eta=0.6)
-    with pytest.raises(QuadratureError, match=r"do not settle within 0\.01 s; the sRF"):
-        step.network(beta=1.0)
+    model = step.network(beta=1.0)
+    with pytest.raises(QuadratureError, match=r"do not settle within 0\.25 s.*; the sRF"):
+        replica.solve(model, alpha=2.0, lam=0.1, time_limit=0.5)
+    assert replica.solve(model, alpha=2.0, lam=0.1, time_limit=120).converged
 
 
 def test_a_rate_that_is_refused_has_one_that_works(monkeypatch):
@@ -144,10 +145,10 @@ def test_a_rate_that_is_refused_has_one_that_works(monkeypatch):
     monkeypatch.setattr("replica.steps.row_steps._refined_batch", refined)
     step = GradientStep(student="erf", target="he1", alpha0=2, eta=20.0)
     with pytest.raises(QuadratureError, match=r"no \(they do at eta = 0\.2\); the sRF"):
-        step.network(beta=1.0)
+        replica.solve(step.network(beta=1.0), **AT)
     several = GradientStep(student="erf", target="he1", steps=[(2, 5.0), (2, 3.0)])
     with pytest.raises(QuadratureError, match=r"eta = 0\.5, 0\.3\)"):
-        several.network(beta=1.0)
+        replica.solve(several.network(beta=1.0), **AT)
     assert replace(step, eta=0.2).network(beta=1.0).rows is not None
 
 

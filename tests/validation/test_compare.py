@@ -325,7 +325,7 @@ def test_results_show_themselves():
 
 def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
     """The sRF where a batch's averages take too long, also over a grid and in a figure."""
-    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.001)
+    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.00005)
     of = GradientStep(student="erf", target="z1 + z1*z2", alpha0=1.3, eta=0.7)
     at = dict(alpha=[0.5, 1.0], lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0)
     found = compare(of, **at)

@@ -133,7 +133,9 @@ def theory_of(
     reason = "" if theory else reason_not_covered(step)
     try:
         if not reason:
-            return Theory(step.network(beta=srf.beta), srf, "theory of the network itself")
+            network = step.network(beta=srf.beta)
+            _ = network.geometry  # its rows; QuadratureError where they are not known
+            return Theory(network, srf, "theory of the network itself")
     except QuadratureError as error:
         if theory:
             raise
