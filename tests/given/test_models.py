@@ -178,6 +178,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
         ),
         ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
+        ({"weights": np.ones((3, 5))}, r"transposed, give weights.T, got 'shape \(3, 5\)'"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),
         ({"student": "sign"}, "student must be continuous"),
         ({"noise": -1}, "noise must be 0 or more"),
@@ -197,7 +198,7 @@ def test_a_column_of_biases_is_one_for_each_neuron():
     ("features", "labels", "strata", "message"),
     [
         (np.ones((4, 2)), np.ones(3), None, "labels must be one for each of the 4 rows"),
-        (np.ones((4, 2)), np.ones(4), np.arange(3), "strata must be one for each"),
+        (np.ones((4, 2)), [1, -1, 1, -1], np.arange(3), "strata must be one for each"),
     ],
 )
 def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
