@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
+from ..array_files import is_number
 from ..errors import InvalidArgument, install
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
@@ -238,7 +238,7 @@ def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
     given = any_array(name, values)
     try:
-        if given.dtype.kind in "bcmMV" or values is None or np.ma.is_masked(values):
+        if given.dtype.kind in "bcmMV" or np.ma.is_masked(values):
             raise TypeError
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -253,12 +253,6 @@ def _floats(name: str, values: Any) -> Array:
 def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
     """The first entry of the array ``given`` that is no number, with its place, and how to leave
     out its column."""
-
-    def is_number(entry: Any) -> bool:
-        with suppress(TypeError, ValueError, OverflowError):
-            return float(entry) is not None
-        return False
-
     place = next(place for place, entry in np.ndenumerate(given) if not is_number(entry))
     got, column = f"{str(given[place])!r} at {list(place)}", place[-1]
     if hasattr(values, "columns"):
@@ -269,13 +263,13 @@ def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
-    array = plain_array(name, values)
+    array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
         of_axes = {1: f" (such as {name}.reshape(-1, 1))"}
         flat = of_axes.get(array.ndim, f" (such as {name}.reshape(len({name}), -1))")
         flat *= axes == 2 != array.ndim > 0 < array.size
         allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{flat}"
-        raise InvalidArgument(name, f"shape {array.shape}", allowed)
+        raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
     return array
 
 

@@ -89,7 +89,7 @@ def bad_arrays():
                                                     "none of them None or NaN, astype(str)"]),
         (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without labels", "--classes all",
                                                  "None in row 1, the first of 1000 such"]),
-        (FEATURES.replace("y.npy", "y.csv"), ["dtype=str reads names"]),
+        (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
         (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
                                                    "take features.T"]),
         (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),
