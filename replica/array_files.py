@@ -2,7 +2,7 @@
 
 Nothing pickled is read.  A header says how many numbers follow, and no more than these are read:
 neither what a header promises nor what compressed data would unfold to is allocated before.  An
-array may be up to 1 GiB.  Files of ONNX and of CSV are read whole, up to 2 GiB and 256 MiB of
+array may be up to 1 GiB.  Files of ONNX and of CSV are read whole, up to 2 GiB and 64 MiB of
 them.
 """
 
@@ -13,11 +13,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from io import BufferedIOBase, StringIO
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, TypeVar
 from zipfile import ZipFile
@@ -30,7 +29,7 @@ from .documents import open_regular
 from .errors import InvalidArgument, install
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
-MOST_TEXT = 2**28  # of a table, whose cells take several times as much in memory
+MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
 NPZ, SAFETENSORS, ONNX, TABLES = ".npz", ".safetensors", ".onnx", (".csv", ".tsv")
 # Of files that are not read, as a pickled state of torch, the Python that makes one that is; file
 # and member with their quotes.  numpy has no bfloat16.
@@ -113,6 +112,8 @@ class Source(NamedTuple):
         if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
             axes = f"{low} to {high}" if low < high else low
             allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
+            if shape and high == 2 and 0 < size <= MOST_BYTES:
+                allowed += " (x.reshape(len(x), -1) before numpy.save)"
             raise self.fault(f"{allowed}, not one of shape {shape!s:.100}")
 
     def package(self, package: str) -> Any:
@@ -190,7 +191,7 @@ class Source(NamedTuple):
         that without a name, an index of pandas; or the chosen column, which may be text."""
         content = stream.read(MOST_TEXT + 1)
         if len(content) > MOST_TEXT:
-            raise self.fault("a file of at most 256 MiB (numpy.save writes larger tables)")
+            raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         text = content.decode("utf-8-sig")
         separator = max(",;\t", key=text.partition("\n")[0].count)
         cells = csv.reader(StringIO(text, newline=""), delimiter=separator)
@@ -200,33 +201,28 @@ class Source(NamedTuple):
             raise self.fault(f"a table with {len(columns)} cells in line {lines[lacking]}, too")
         start = int(has_header(columns))
         names = [one[0].strip() if start else str(k) for k, one in enumerate(columns)]
-
-        def named(member: str) -> str:
-            with suppress(ValueError, IndexError):
-                return member if member in names else names[int(member)]
-            return member
-
-        def numbers(k: int) -> Array:
-            for i, cell in enumerate(columns[k][start:], start):
-                if not is_number(cell):
-                    raise self.fault(
-                        f"a table of numbers, not with {cell!r} in line {lines[i]}, column "
-                        f"{names[k]} (--labels {self.path}:COLUMN leaves one out, "
-                        "pandas.get_dummies(table, dtype=int) makes numbers of text, "
-                        "table.dropna() leaves out lines with gaps)"
-                    )
-            return np.array(columns[k][start:], dtype=float)
-
+        count = len(names)
+        places = {str(k): k % count for k in range(-count, count)}
+        places |= {name: k for k, name in enumerate(names)}
         if self.member or "U" in self.wanted.kinds:
-            one = self._replace(member=named(self.member)).chosen(dict.fromkeys(names, 1))
-            chosen = [cell.strip() for cell in columns[names.index(one)][start:]]
+            one = self.member if self.member in places else self.chosen(dict.fromkeys(names, 1))
+            chosen = [cell.strip() for cell in columns[places[one]][start:]]
             whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
             kind = int if whole else float if all(map(is_number, chosen)) else str
             array = np.array(chosen, dtype=kind)
             self.check_kind(array.dtype)
         else:
-            left_out = {"", *map(named, self.without)}
-            array = np.array([numbers(k) for k, one in enumerate(names) if one not in left_out]).T
+            left_out = {places.get(one) for one in self.without}
+            kept = [k for k, name in enumerate(names) if name and k not in left_out]
+            for i, k in product(range(start, len(lines)), kept):
+                if not is_number(columns[k][i]):
+                    raise self.fault(
+                        f"a table of numbers, not with {columns[k][i]!r} in line {lines[i]}, "
+                        f"column {names[k]} (--labels {self.path}:COLUMN leaves one out, "
+                        "pandas.get_dummies(table, dtype=int) makes numbers of text, "
+                        "table.dropna() leaves out lines with gaps)"
+                    )
+            array = np.array([columns[k][start:] for k in kept], dtype=float).T
         self.check_shape(array.shape, 8)
         return array
 

@@ -253,7 +253,8 @@ def _floats(name: str, values: Any) -> Array:
 def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
     """The first entry of the array ``given`` that is no number, with its place, and how to leave
     out its column."""
-    place = next(place for place, entry in np.ndenumerate(given) if not is_number(entry))
+    places = (place for place, entry in np.ndenumerate(given) if not is_number(entry))
+    place = next(places, (0,) * given.ndim)
     got, column = f"{str(given[place])!r} at {list(place)}", place[-1]
     if hasattr(values, "columns"):
         return f"{got}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
@@ -265,9 +266,8 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
     array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        of_axes = {1: f" (such as {name}.reshape(-1, 1))"}
-        flat = of_axes.get(array.ndim, f" (such as {name}.reshape(len({name}), -1))")
-        flat *= axes == 2 != array.ndim > 0 < array.size
+        turned = array.size and array.ndim and axes == 2 != array.ndim
+        flat = f" (such as {name}.reshape(len({name}), -1))" * bool(turned)
         allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{flat}"
         raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
     return array

@@ -244,3 +244,11 @@ def test_the_state_of_a_network_in_torch(file, kind, capsys):
     expected = linear.weight.detach().double().numpy()
     np.testing.assert_array_equal(np.load("weights.npy"), expected)
     assert np.load("weights.npy").itemsize == (8 if kind == "float64" else 4)
+
+
+def test_a_table_of_any_size_is_not_read(capsys):
+    with open("t.csv", "wb") as file:
+        file.write(b"a,b\n")
+        file.truncate(2**26 + 1)
+    message = refusal(capsys, "readout --features t.csv --labels t.csv:b --samples 9 --lam 1")
+    assert "--labels must be a file of at most 64 MiB (numpy.save" in message

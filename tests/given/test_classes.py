@@ -276,7 +276,10 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
             r"one name a row: numpy.asarray\(labels\)\[:, 0\], say, got 'shape \(60, 2",
         ),
         (dict(features=np.ones((60, 2, 2))), r"such as features.reshape\(len\(features\), -1\)"),
-        (dict(features=np.ones(60)), r"such as features.reshape\(-1, 1\)\), got 'shape \(60,\)'"),
+        (
+            dict(features=np.ones(60)),
+            r"features.reshape\(len\(features\), -1\)\), got 'shape \(60,\)'",
+        ),
         (dict(features=np.ones((2, 60))), r"they are \(N, p\): take features.T\), got .*\(60,\)"),
         (dict(features=[]), r"2 axes and numbers in it, got 'shape \(0,\)'"),
         (dict(features=None), "2 axes and numbers in it, got None"),
