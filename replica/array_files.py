@@ -197,15 +197,16 @@ class Source(NamedTuple):
         cells = csv.reader(StringIO(text, newline=""), delimiter=separator)
         rows = {i: row for i, row in enumerate(cells, 1) if row}
         lines, columns = [*rows], [*zip_longest(*rows.values())]
-        if lacking := min((one.index(None) for one in columns if None in one), default=None):
-            raise self.fault(f"a table with {len(columns)} cells in line {lines[lacking]}, too")
+        if lacking := [lines[one.index(None)] for one in columns if None in one]:
+            raise self.fault(f"a table with {len(columns)} cells in line {min(lacking)}, too")
         start = int(has_header(columns))
         names = [one[0].strip() if start else str(k) for k, one in enumerate(columns)]
         count = len(names)
         places = {str(k): k % count for k in range(-count, count)}
         places |= {name: k for k, name in enumerate(names)}
         if self.member or "U" in self.wanted.kinds:
-            one = self.member if self.member in places else self.chosen(dict.fromkeys(names, 1))
+            named = dict.fromkeys(filter(None, names), 1)
+            one = self.member if self.member in places else self.chosen(named)
             chosen = [cell.strip() for cell in columns[places[one]][start:]]
             whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
             kind = int if whole else float if all(map(is_number, chosen)) else str

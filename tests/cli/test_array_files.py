@@ -196,7 +196,8 @@ def test_columns_of_tables_that_are_no_features(capsys):
     write_table("names.csv", "", KINDS)
     write_table("numbers.csv", "", np.arange(60) % 3)
     write_table("named.csv", "kind", np.arange(60) % 3)
-    for labels in ("t.csv:kind", "names.csv", "numbers.csv", "named.csv"):
+    write_table("series.csv", ",kind", range(60), KINDS)
+    for labels in ("t.csv:kind", "names.csv", "numbers.csv", "named.csv", "series.csv"):
         features = "t.csv" if labels == "t.csv:kind" else "F.npy"
         found = document(capsys, f"readout --features {features} --labels {labels} {at}")
         np.testing.assert_allclose(printed(found), expected)
@@ -210,6 +211,7 @@ BAD_TABLES = {
     "a,b,kind\n1,2,cat\n\n3,red,cat\n": ["--features", "'red' in line 4, column b", "get_dummies"],
     GAP: ["--features", "'' in line 3, column a", "table.dropna()"],
     "a,b,kind\n1,2,cat\n3,4\n": ["must be a table with 3 cells in line 3, too"],
+    "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
     "a,b\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, a, b, got t.csv:kind"],
     "a,kind\n1,cat\n2,\n": ["--labels", "no text in row 1, the first of 1"],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
