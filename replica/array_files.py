@@ -203,7 +203,7 @@ class Source(NamedTuple):
         names = [one[0].strip() if start else str(k) for k, one in enumerate(columns)]
         count = len(names)
         places = {str(k): k % count for k in range(-count, count)}
-        places |= {name: k for k, name in enumerate(names)}
+        places |= {name: k for k, name in enumerate(names) if name}
         if self.member or "U" in self.wanted.kinds:
             named = dict.fromkeys(filter(None, names), 1)
             one = self.member if self.member in places else self.chosen(named)
