@@ -62,12 +62,6 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed += f"{apart})"
             raise InvalidArgument("classes", classes, allowed)
         found = named
-    elif count < 2:
-        raise InvalidArgument(
-            "labels",
-            f"{found[0]} in all rows",
-            "of two classes or more (classes=() if it is a number)",
-        )
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
         few = 2 <= count <= MOST_CLASSES and found.tolist() != [-1, 1]
         if few and (found == np.rint(found)).all():
@@ -80,6 +74,12 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         allowed = "without -1, the code of a missing class: leave out these rows, "
         allowed += f"features[keep] and labels[keep] for keep = labels >= 0 {UNLESS}"
         raise InvalidArgument("labels", got, allowed)
+    elif count < 2:
+        raise InvalidArgument(
+            "labels",
+            f"{found[0]} in all rows",
+            "of two classes or more (classes=() if it is a number)",
+        )
     elif count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"

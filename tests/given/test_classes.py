@@ -322,7 +322,6 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
             r"keep = \(~numpy.ma.getmaskarray\(labels\)\).all\(axis=1\), got",
         ),
         (dict(labels=["a", "NA"] * 30), r"keep = numpy.array\(labels\) != 'NA' \(classes="),
-        (dict(labels=np.ones(60)), r"two classes or more \(classes=\(\) if .*, got '1.0 in all"),
         (dict(labels=[("a", 1)] * 60), "one name a row"),
     ],
 )
