@@ -1,19 +1,22 @@
-"""Arrays in NPY, NPZ, safetensors and ONNX files, and checks shared by all files of numbers.
+"""Arrays in NPY, NPZ, safetensors, ONNX and CSV files, and checks shared by all files of numbers.
 
 Nothing pickled is read.  A header says how many numbers follow, and no more than these are read:
 neither what a header promises nor what compressed data would unfold to is allocated before.  An
-array may be up to 1 GiB.  Of ONNX alone a file is read whole, up to 2 GiB of it.
+array may be up to 1 GiB.  Files of ONNX and of CSV are read whole, up to 2 GiB and 64 MiB of
+them.
 """
 
+import csv
 import json
 import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from io import BufferedIOBase
+from io import BufferedIOBase, StringIO
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, TypeVar
 from zipfile import ZipFile
@@ -26,7 +29,8 @@ from .documents import open_regular
 from .errors import InvalidArgument, install
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
-NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
+MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
+NPZ, SAFETENSORS, ONNX, TABLES = ".npz", ".safetensors", ".onnx", (".csv", ".tsv")
 # Of files that are not read, as a pickled state of torch, the Python that makes one that is; file
 # and member with their quotes.  numpy has no bfloat16.
 _OF_TORCH = (
@@ -34,14 +38,12 @@ _OF_TORCH = (
     "x = net[{member}]; "
     "numpy.save('{name}.npy', x.float() if x.dtype == torch.bfloat16 else x)"
 ).replace("'", '"')  # which a shell takes as they are
-_OF_TEXT = 'import numpy; numpy.save("{name}.npy", numpy.loadtxt({file}, delimiter=","))'
 WRITTEN_BY = {
     ".pt": _OF_TORCH,
     ".pth": _OF_TORCH,
     ".ckpt": _OF_TORCH.replace("True)", 'True)["state_dict"]'),  # of Lightning
-    ".csv": _OF_TEXT,
 }
-NAMING = (NPZ, SAFETENSORS, ONNX, *WRITTEN_BY)  # suffixes that a name may follow
+NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *WRITTEN_BY)  # suffixes that a name may follow
 
 Readable = IO[bytes] | BufferedIOBase
 Content = TypeVar("Content")
@@ -66,12 +68,13 @@ class Wanted(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The file of an argument, and the array that is wanted of it."""
+    """The file of an argument, the array that is wanted of it, and columns that are not."""
 
     name: str
     path: Path
     wanted: Wanted
     member: str = ""
+    without: Sequence[str] = ()
 
     def fault(self, allowed: str) -> InvalidArgument:
         """Error about the file, with what would be allowed in its place."""
@@ -86,7 +89,8 @@ class Source(NamedTuple):
         fitting = [name for name, count in axes.items() if least in (count, None)]
         if self.member not in axes if self.member else len(fitting) != 1:
             got = f"{self.path}:{self.member}".rstrip(":")
-            allowed = f"{self.path}:NAME of one of its arrays, {listed}"
+            each = "columns" if self.path.suffix in TABLES else "arrays"
+            allowed = f"{self.path}:NAME of one of its {each}, {listed}"
             raise InvalidArgument(self.name, got, allowed)
         return self.member or fitting[0]
 
@@ -108,6 +112,8 @@ class Source(NamedTuple):
         if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
             axes = f"{low} to {high}" if low < high else low
             allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
+            if shape and high == 2 and 0 < size <= MOST_BYTES:
+                allowed += " (x.reshape(len(x), -1) before numpy.save)"
             raise self.fault(f"{allowed}, not one of shape {shape!s:.100}")
 
     def package(self, package: str) -> Any:
@@ -180,6 +186,73 @@ class Source(NamedTuple):
         self.check_shape(tuple(tensor.dims), bytes_of(kind))
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
+    def table(self, stream: BinaryIO) -> Array:
+        """The numbers of a CSV or TSV file, (rows, columns), but for the columns ``without`` and
+        that without a name, an index of pandas; or the chosen column, which may be text."""
+        content = stream.read(MOST_TEXT + 1)
+        if len(content) > MOST_TEXT:
+            raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
+        text = content.decode("utf-8-sig")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        cells = csv.reader(StringIO(text, newline=""), delimiter=separator)
+        rows = {i: row for i, row in enumerate(cells, 1) if row}
+        lines, columns = [*rows], [*zip_longest(*rows.values())]
+        if lacking := [lines[one.index(None)] for one in columns if None in one]:
+            raise self.fault(f"a table with {len(columns)} cells in line {min(lacking)}, too")
+        start = int(has_header(columns))
+        names = [one[0].strip() if start else str(k) for k, one in enumerate(columns)]
+        count = len(names)
+        places = {str(k): k % count for k in range(-count, count)}
+        places |= {name: k for k, name in enumerate(names) if name}
+        if self.member or "U" in self.wanted.kinds:
+            named = dict.fromkeys(filter(None, names), 1)
+            one = self.member if self.member in places else self.chosen(named)
+            chosen = [cell.strip() for cell in columns[places[one]][start:]]
+            whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
+            kind = int if whole else float if all(map(is_number, chosen)) else str
+            array = np.array(chosen, dtype=kind)
+            self.check_kind(array.dtype)
+        else:
+            left_out = {places.get(one) for one in self.without}
+            kept = [k for k, name in enumerate(names) if name and k not in left_out]
+            for i, k in product(range(start, len(lines)), kept):
+                if not is_number(columns[k][i]):
+                    raise self.fault(
+                        f"a table of numbers, not with {columns[k][i]!r} in line {lines[i]}, "
+                        f"column {names[k]} (--labels {self.path}:COLUMN leaves one out, "
+                        "pandas.get_dummies(table, dtype=int) makes numbers of text, "
+                        "table.dropna() leaves out lines with gaps)"
+                    )
+            array = np.array([columns[k][start:] for k in kept], dtype=float).T
+        self.check_shape(array.shape, 8)
+        return array
+
+
+def is_number(entry: Any) -> bool:
+    """Whether ``entry`` is a number, or text of one.
+
+    >>> is_number("1e-3"), is_number("a"), is_number(None)
+    (True, False, False)
+    """
+    try:
+        float(entry)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def has_header(columns: Sequence[Sequence[str]]) -> bool:
+    """Whether the first cells of ``columns`` are their names: some are text that is not in the
+    same column again, or they are numbers that count from 0.
+
+    >>> has_header([("x", "1"), ("y", "cat")]), has_header([("1", "2"), ("cat", "cat")])
+    (True, False)
+    """
+    numbers = [one[0] for one in columns if is_number(one[0])]
+    text = [one for one in columns if one[0].strip() and not is_number(one[0])]
+    counted = len(numbers) > 2 and numbers == [str(k) for k in range(len(numbers))]
+    return counted or (bool(text) and not any(one[0] in one[1:] for one in text))
+
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
     """The file of ``FILE:NAME`` and the name of an array in it, empty where none is given.
@@ -191,10 +264,12 @@ def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
     return (parts[1], parts[3]) if parts else (str(where), "")
 
 
-def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Array:
+def read_array(
+    name: str, where: str | os.PathLike[str], wanted: Wanted, without: Sequence[str] = ()
+) -> Array:
     """Array in a file: the only one of an NPY file; the one named by ``FILE:NAME``, or the only
     one, of an NPZ, safetensors or ONNX file, of the latter two the only one with the axes
-    ``wanted``.
+    ``wanted``; a CSV or TSV file, but for its columns ``without``, or the column ``FILE:COLUMN``.
 
     Raises
     ------
@@ -208,17 +283,15 @@ def read_array(name: str, where: str | os.PathLike[str], wanted: Wanted) -> Arra
         quoted = partial(json.dumps, ensure_ascii=False)  # as Python has it
         parts = {"file": quoted(file), "member": quoted(member or "NAME")}
         line = shlex.quote(WRITTEN_BY[path.suffix].format(name=name, **parts))
-        names = "; dtype=str reads names" * ("U" in wanted.kinds)
-        text = f" of numbers alone (skiprows=1 leaves out a header{names})"
-        text *= path.suffix == ".csv"
-        allowed = f"a file FILE.npy, which this writes{text}: python3 -c {line}"
+        allowed = f"a file FILE.npy, which this writes: python3 -c {line}"
         raise InvalidArgument(name, str(where), allowed)
-    of = Source(name, path, wanted, member)
+    of = Source(name, path, wanted, member, without)
     readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
+    readers |= dict.fromkeys(TABLES, of.table)
     if path.suffix not in readers:
         allowed = (
-            "a file FILE.npy, or FILE.npz, FILE.safetensors or FILE.onnx, or FILE.npz:NAME "
-            "for one of its arrays"
+            "a file FILE.npy, or FILE.npz, FILE.safetensors, FILE.onnx or FILE.csv, or "
+            "FILE.npz:NAME for one of its arrays, FILE.csv:COLUMN of its columns"
         )
         raise InvalidArgument(name, str(where), allowed)
     what = f"{path.suffix[1:].upper()} file of plain arrays"

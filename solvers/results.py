@@ -36,6 +36,7 @@ class Status(Enum):
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (time_limit)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
+    ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from functools import partial
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ NEEDED = {
 EITHER = TWO._replace(axes=(1, 2))
 WANTED = {
     "weights": TWO, "bias": EITHER, "directions": EITHER,
-    "features": TWO, "labels": EITHER._replace(kinds="biufSU"),
-    "strata": ONE._replace(kinds="biufSU"),
+    "labels": EITHER._replace(kinds="biufSU"), "strata": ONE._replace(kinds="biufSU"),
+    "features": TWO,
 }  # fmt: skip
 
 
@@ -78,9 +79,13 @@ def parse_given(
         del values["kinks"]
         values |= with_kinks(options)
     readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()}
+    if not layer:  # columns of the same table are no features
+        table, *others = (file_and_name(values[one]) for one in OF_FEATURES[:3] if one in values)
+        same = [column for file, column in others if realpath(file) == realpath(table[0])]
+        readers["features"] = partial(readers["features"], without=same)
     bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
-    others: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
-    for name, read in (readers | others).items():
+    also: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
+    for name, read in (readers | also).items():
         if name in values:
             values[name] = read(values[name])
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes

@@ -58,7 +58,8 @@ Confusion = Annotated[
     bool,
     typer.Option(
         "--confusion",
-        help="Show the confusion matrix of three classes or more, at one point; --plot draws it.",
+        help="Show the confusion matrix of three classes or more, at one --samples and one --lam "
+        "or the best; --plot draws it.",
     ),
 ]
 
@@ -121,7 +122,7 @@ def answer_readout(
     all are known.  The ``figure`` takes the model and the data set."""
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
-    of_one = not searched and all(axis.size == 1 for axis in points.values())
+    of_one = all(np.size(values) == 1 for values in points.values())
     if confusion and not (model.outputs > 1 and has_classes(model) and of_one):
         allowed = "of three classes or more, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed)
@@ -133,8 +134,9 @@ def answer_readout(
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
-    if confusion:
-        at = {name: axis.item() for name, axis in points.items()}
+    point: Any = None
+    if confusion and dataset.converged.all():
+        at = {name: dataset[name].values.item() for name in points}
         point, _ = solve_layer(model, **at, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
             names = [str(one) for one in point.model.classes]
@@ -155,7 +157,7 @@ def answer_readout(
             output.table(rows, [*rows[0]])
 
     def drawn() -> Any:
-        return (point.plot_confusion() if confusion else figure(model, dataset)).figure
+        return (point.plot_confusion() if point else figure(model, dataset)).figure
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:

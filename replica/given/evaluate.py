@@ -177,6 +177,8 @@ class _Point:
         readout; GivenUp where there are no strata, or it does not converge."""
         if given is None:
             raise GivenUp(Status.QUADRATURE)
+        if given.intercept and self.samples <= 1:  # V is infinite, as n - df_1 is 0
+            raise GivenUp(Status.ONE_SAMPLE)
         at = self.samples, self.lam, self.start, max(1e-10, share * self.tol)
         solved = solve_point(given, self.loss, *at)
         self.account["iterations"] += solved.iterations

@@ -106,6 +106,9 @@ class FirstLayer(Described):
         named = np.empty((d, 0)) if self.directions is None else self.directions
         directions = plain_array("directions", named)
         directions = directions[:, None] if directions.ndim == 1 else directions
+        if directions.shape == (p, of.dimension) != (d, of.dimension):
+            allowed = "of shape (p, d), d that of directions: they look transposed, give weights.T"
+            raise InvalidArgument("weights", f"shape {weights.shape}", allowed)
         if directions.shape != (d, of.dimension):
             got = None if self.directions is None else f"shape {directions.shape}"
             allowed = f"of shape {(d, of.dimension)}: the unit vectors that {of.name} depends on"

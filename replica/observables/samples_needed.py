@@ -4,6 +4,7 @@ The learning curve is taken at numbers of samples a sixth of a decade apart, and
 them on logarithmic scales.  docs/theory.md 20, 22
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -260,9 +261,12 @@ def _tried(model: Given, most: float | None) -> Array:
 
 
 def _unsolved(curve: Any, samples: Array) -> str:
-    """A sentence on the numbers of ``samples`` of a curve whose errors are not known."""
+    """A sentence on the numbers of ``samples`` of a curve whose errors are not known, with how many
+    of them have each status."""
     at = ", ".join(f"{n:g}" for n in samples)
-    return f"the error at {at} samples is not known: {curve.status.sel(samples=samples[0]).item()}"
+    counts = Counter(curve.status.sel(samples=samples).values.tolist())
+    each = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]
+    return f"the error at {at} samples is not known: {', and '.join(each)}"
 
 
 def _stderr(curve: Any, error: str) -> Array:

@@ -1,7 +1,7 @@
 """Checks of the user's numbers, arrays and functions; InvalidArgument says what is allowed."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
+from ..array_files import is_number
 from ..errors import InvalidArgument, install
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
@@ -187,7 +188,11 @@ def plain_array(name: str, values: Any) -> Array:
     if wrong.any():
         first = tuple(np.argwhere(wrong)[0].tolist())
         place = f" at {list(first)}, the first of {wrong.sum()}" if first else ""
-        raise InvalidArgument(name, f"{array[first]:g}{place}", f"finite, up to {FINITE:g}")
+        allowed = f"finite, up to {FINITE:g}"
+        if name == "features":
+            allowed += " (features[keep] and labels[keep] are, for keep = numpy.isfinite(features)"
+            allowed += ".all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
+        raise InvalidArgument(name, f"{array[first]:g}{place}", allowed)
     return array
 
 
@@ -196,7 +201,29 @@ def any_array(name: str, values: Any) -> Array:
     try:
         return to_host(values)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
-        raise InvalidArgument(name, values, "an array of numbers") from None
+        hint = conversion(name, values) or ", all rows of one length"
+        raise InvalidArgument(name, values, f"an array of numbers{hint}") from None
+
+
+def conversion(name: str, values: Any, given: Array | None = None) -> str:
+    """The code that makes an array of numbers of ``values``, in brackets; empty where there is
+    none.  They are ``given`` as an array of something else, or None."""
+    if hasattr(values, "toarray"):
+        code = f"{name}.toarray()"
+    elif np.ma.is_masked(values):
+        code = f"{name}.filled(0)"
+    elif isinstance(values, (str, os.PathLike)):
+        reader = "numpy.load" if str(values).endswith(".npy") else "pandas.read_csv"
+        code = f"{reader}({str(values)!r})"
+    elif given is None:  # of a tensor that no array is made of
+        code = f"{name}.to_dense()" * hasattr(values, "to_dense")
+    elif given.ndim:
+        ways = {"b": "astype(float)", "c": "real", "m": "astype(int)", "M": "astype(int)"}
+        code = f"{name}.{ways[given.dtype.kind]}" if given.dtype.kind in ways else ""
+    else:
+        each = ".values()" * isinstance(values, Mapping)
+        code = f"list({name}{each})" * isinstance(values, Iterable)
+    return f" (such as {code})" * bool(code)
 
 
 def coarsest(**arrays: Any) -> float:
@@ -211,28 +238,38 @@ def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
     given = any_array(name, values)
     try:
-        if given.dtype.kind in "bcM" or np.ma.is_masked(values):
+        if given.dtype.kind in "bcmMV" or np.ma.is_masked(values):
             raise TypeError
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        kind, hint = given.dtype.name, ""
-        if hasattr(values, "toarray"):
-            hint = " (its .toarray())"
-        elif given.dtype.kind in "bM" and given.ndim:
-            hint = f" (such as {name}.astype({'float' if kind == 'bool' else 'int'}))"
-        elif given.dtype.kind == "c" and given.ndim:
-            hint = f" (such as {name}.real)"
-        got = f"dtype {kind}" if hint and kind != "object" else values
+        hint, got = conversion(name, values, given), values
+        if given.ndim and not hint:
+            got, hint = _first_text(name, values, given)
+        elif given.ndim:
+            got = "masked values" if np.ma.is_masked(values) else f"dtype {given.dtype.name}"
         raise InvalidArgument(name, got, f"an array of numbers{hint}") from None
+
+
+def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
+    """The first entry of the array ``given`` that is no number, with its place, and how to leave
+    out its column."""
+    places = (place for place, entry in np.ndenumerate(given) if not is_number(entry))
+    place = next(places, (0,) * given.ndim)
+    got, column = f"{str(given[place])!r} at {list(place)}", place[-1]
+    if hasattr(values, "columns"):
+        return f"{got}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
+    leave_out = f" (numpy.delete({name}, {column}, axis=1) has no such column)"
+    return got, leave_out * (given.ndim == 2)
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
-    array = plain_array(name, values)
+    array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        flat = f" (such as {name}.reshape(len({name}), -1))" * (axes == 2 < array.ndim)
-        allowed = f"an array with {axes or '1 or 2'} axes{flat}"
-        raise InvalidArgument(name, f"shape {array.shape}", allowed)
+        turned = array.size and array.ndim and axes == 2 != array.ndim
+        flat = f" (such as {name}.reshape(len({name}), -1))" * bool(turned)
+        allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{flat}"
+        raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
     return array
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .checks import any_array, finite_array
+from .checks import any_array, conversion, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
 NUMBERS = "classes=() if they are numbers"
@@ -31,8 +31,6 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim > 1
     named = None if classes is None or numbers else _names(classes)
-    if vectors and array.dtype.kind in "US":
-        raise InvalidArgument("labels", f"shape {array.shape}", "one name a row: labels[:, 0], say")
     if numbers or vectors or array.dtype.kind not in "biufUS":
         array = finite_array("labels", array + 0 if array.dtype.kind == "b" else array, 1 + vectors)
         ones = array.reshape(len(array), -1).sum(axis=1)
@@ -73,7 +71,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         return finite_array("labels", array, 1), None
     elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
-        allowed = f"without -1, the code of a missing class: leave out these rows {UNLESS}"
+        allowed = "without -1, the code of a missing class: leave out these rows, "
+        allowed += f"features[keep] and labels[keep] for keep = labels >= 0 {UNLESS}"
         raise InvalidArgument("labels", got, allowed)
     elif count < 2:
         raise InvalidArgument(
@@ -97,40 +96,60 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:
     array = any_array(name, values)
     rows = array.shape if name == "strata" else array.shape[:1]
     if rows != shape[:1] or not array.size:
-        turned = " (they are (N, p): take features.T)" * (array.shape == shape[1:])
-        turned += f" (take {name}.T)" * (array.shape[1:] == shape[:1])
-        got = f"shape {array.shape}" if array.ndim else values
-        if array.ndim == 0:
-            turned = " (numpy.load of a file, .toarray() of a sparse matrix, list() of a generator)"
-        raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{turned}")
+        got, count = (f"shape {array.shape}", len(array)) if array.ndim else (values, 0)
+        if not array.ndim:
+            hint = conversion(name, values, array)
+        elif array.shape == shape[1:]:
+            hint = " (they are (N, p): take features.T)"
+        elif array.shape[1:] == shape[:1]:
+            hint = f" (take {name}.T)"
+        else:
+            fewer = f"{name}[:{shape[0]}]" if count > shape[0] else f"features[:{count}]"
+            hint = f" (take {fewer} if the first rows belong together)" * (array.size > 0)
+        raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{hint}")
     return array
 
 
 def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     """``values``, one a row, as an array of numbers or text; refused is the first row that has
     none, or on request the text of none."""
-    values = np.where(np.ma.getmask(values), None, values) if np.ma.is_masked(values) else values
+    if masked := np.ma.is_masked(values):
+        values = np.where(np.ma.getmask(values), None, values)
     array = any_array(name, values)
     each, lacking = array, np.array(False)
     if array.dtype.kind in "fcmM":
         lacking = ~np.isfinite(array)
     elif array.dtype.kind in "USO":  # numpy makes text of what is missing
         each = np.array(values, dtype=object).reshape(array.shape)
-        text = np.array([isinstance(one, str) for one in each.flat]).reshape(array.shape)
-        lacking = np.isin(each.astype(str), MISSING) & (text_too | ~text)
+        text = np.vectorize(lambda one: isinstance(one, str), otypes=[bool])(each)
+        none = np.vectorize(lambda one: str(one) in MISSING, otypes=[bool])(each)
+        lacking = none & (text_too | ~text)
     if lacking.any():
         rows = np.flatnonzero(lacking.reshape(len(array), -1).any(axis=1))
         row = rows[0]
         got = f"{str(each[row]) or 'no text'} in row {row}, the first of {rows.size} such rows"
-        unless = f" {UNLESS}" * (isinstance(each[row], str) and text_too)
-        allowed = f"text or finite numbers: leave out rows without {name}{unless}"
+        keep, unless = f"pandas.notna({name})", ""
+        if masked:
+            keep = f"~numpy.ma.getmaskarray({name})"
+        elif each is array:
+            keep = f"numpy.isfinite({name})"
+        elif isinstance(each[row], str):
+            keep, unless = f"numpy.array({name}) != {str(each[row])!r}", f" {UNLESS}"
+        allowed = f"text or finite numbers: leave out rows without {name}, "
+        keep = f"({keep}).all(axis=1)" if array.ndim > 1 else keep
+        allowed += f"features[keep] and {name}[keep] for keep = {keep}{unless}"
         raise InvalidArgument(name, got, allowed)
     if each is not array:
-        array = np.array(each.tolist())
+        if text.any() and each.shape[1:] not in ((), (1,)):
+            allowed = f"one name a row: numpy.asarray({name})[:, 0], say"
+            raise InvalidArgument(name, f"shape {each.shape}", allowed)
+        with suppress(ValueError):  # of lists of several lengths
+            array = np.array(each.tolist())
         other = np.unravel_index((text != text.flat[0]).argmax(), text.shape)
         if array.dtype.kind == "O" or any(other):
-            got = f"{each[other]!r} in row {other[0]}, and {each.flat[0]!r}"
+            got = f"{each[other]!r} in row {other[0]}" + f", and {each.flat[0]!r}" * any(other)
             allowed = f"all text or all numbers: [str(one) for one in {name}] is text"
+            allowed += f", numpy.array({name}, dtype=float) numbers" * (not text.any())
             raise InvalidArgument(name, got, allowed)
     return array
 

@@ -1,4 +1,4 @@
-"""Weights in files of other libraries, on the command line: safetensors, ONNX, torch, CSV."""
+"""Arrays in files of other libraries, on the command line: safetensors, ONNX, torch, CSV."""
 
 import importlib.util
 import json
@@ -148,13 +148,89 @@ def run_what_it_says(message):
 
 @pytest.mark.parametrize("name", ["W.csv", """it's "$HOME" \\n ü.csv"""])
 def test_numbers_as_text(name, capsys):
-    """In the line that writes a file its name is quoted for a shell."""
-    np.savetxt(name, layer()["weights"], delimiter=",")
+    np.savetxt(name, layer()["weights"], fmt="%.17g", delimiter=",")
     line = LAYER.replace("W.npy", shlex.quote(name))
-    message = refusal(capsys, f"readout {line} {POINTS}")
-    assert "of numbers alone (skiprows=1 leaves out a header)" in message
-    run_what_it_says(message)
-    np.testing.assert_array_equal(np.load("weights.npy"), layer()["weights"])
+    expected = printed(document(capsys, f"readout {LAYER} {POINTS}"))
+    np.testing.assert_allclose(printed(document(capsys, f"readout {line} {POINTS}")), expected)
+
+
+KINDS = np.array(["cat", "dog", "owl"])[np.arange(60) % 3]
+NUMBERS = np.random.default_rng(0).standard_normal((60, 3)) + np.eye(3)[np.arange(60) % 3]
+
+
+def write_table(name, header, *columns, separator=","):
+    rows = zip(*columns, strict=True)
+    lines = [header] * bool(header) + [separator.join(map(str, row)) for row in rows]
+    Path(name).write_text("\n".join(lines) + "\n", "utf-8-sig")
+
+
+@pytest.mark.parametrize(
+    ("header", "separator", "column"),
+    [
+        ("a,b,c,kind", ",", "kind"), ("a\tb\tc\tkind", "\t", "3"), ("a;b;c;kind", ";", "-1"),
+        ("", ",", "3"), ("0,1,2,3", ",", "3"), ("0,1,2,kind", ",", "kind"),
+    ],
+)  # fmt: skip
+def test_labels_are_a_column_of_the_table_of_features(header, separator, column, capsys):
+    """With a header or none, which may count columns; the labels are no feature."""
+    np.save("F.npy", NUMBERS)
+    np.save("y.npy", KINDS)
+    at = "--samples 30 --lam 0.1"
+    expected = document(capsys, f"readout --features F.npy --labels y.npy {at}")
+    assert expected["problem"] == {"features": "60 x 3", "classes": 3}
+    for suffix in ("csv", "tsv"):
+        write_table(f"t.{suffix}", header, *NUMBERS.T, KINDS, separator=separator)
+        line = f"readout --features ./t.{suffix} --labels t.{suffix}:{column} {at}"
+        found = document(capsys, line)
+        assert found["problem"] == expected["problem"]
+        np.testing.assert_allclose(printed(found), printed(expected))
+
+
+def test_columns_of_tables_that_are_no_features(capsys):
+    """An index as pandas writes it, strata; labels of a table of their own, of numbers or text."""
+    np.save("F.npy", NUMBERS)
+    np.save("y.npy", KINDS)
+    at = "--samples 30 --lam 0.1"
+    expected = printed(document(capsys, f"readout --features F.npy --labels y.npy {at}"))
+    write_table("t.csv", ",a,b,c,kind", range(60), *NUMBERS.T, KINDS)
+    write_table("names.csv", "", KINDS)
+    write_table("numbers.csv", "", np.arange(60) % 3)
+    write_table("named.csv", "kind", np.arange(60) % 3)
+    write_table("series.csv", ",kind", range(60), KINDS)
+    for labels in ("t.csv:kind", "names.csv", "numbers.csv", "named.csv", "series.csv"):
+        features = "t.csv" if labels == "t.csv:kind" else "F.npy"
+        found = document(capsys, f"readout --features {features} --labels {labels} {at}")
+        np.testing.assert_allclose(printed(found), expected)
+    write_table("s.csv", "a,b,c,kind,s", *NUMBERS.T, KINDS, np.arange(60) % 3)
+    found = document(capsys, f"readout --features s.csv --labels s.csv:kind --strata s.csv:s {at}")
+    assert found["problem"]["features"] == "60 x 3"
+
+
+GAP = "a,kind\n1,cat\n,cat\n"
+BAD_TABLES = {
+    "a,b,kind\n1,2,cat\n\n3,red,cat\n": ["--features", "'red' in line 4, column b", "get_dummies"],
+    GAP: ["--features", "'' in line 3, column a", "table.dropna()"],
+    "a,b,kind\n1,2,cat\n3,4\n": ["must be a table with 3 cells in line 3, too"],
+    "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
+    "a,b\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, a, b, got t.csv:kind"],
+    "a,kind\n1,cat\n2,\n": ["--labels", "no text in row 1, the first of 1"],
+    "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
+    "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
+    "a,kind\n": ["--labels", "with numbers in it", "(0,)"],
+    "": ["--labels must be a file with an array in it"],
+}
+
+
+@pytest.mark.parametrize("table", BAD_TABLES)
+def test_bad_tables_are_one_line(table, capsys):
+    Path("t.csv").write_text(table)
+    at = "--samples 2 --lam 1"
+    message = refusal(capsys, f"readout --features t.csv --labels t.csv:kind {at}")
+    for part in BAD_TABLES[table]:
+        assert part in message
+    Path("t.csv").write_text("a,b,kind\n1,2,3\n")
+    message = refusal(capsys, f"readout --features t.csv --labels t.csv {at}")
+    assert "--labels must be t.csv:NAME of one of its columns, a, b, kind, got t.csv" in message
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -170,3 +246,11 @@ def test_the_state_of_a_network_in_torch(file, kind, capsys):
     expected = linear.weight.detach().double().numpy()
     np.testing.assert_array_equal(np.load("weights.npy"), expected)
     assert np.load("weights.npy").itemsize == (8 if kind == "float64" else 4)
+
+
+def test_a_table_of_any_size_is_not_read(capsys):
+    with open("t.csv", "wb") as file:
+        file.write(b"a,b\n")
+        file.truncate(2**26 + 1)
+    message = refusal(capsys, "readout --features t.csv --labels t.csv:b --samples 9 --lam 1")
+    assert "--labels must be a file of at most 64 MiB (numpy.save" in message

@@ -1,5 +1,6 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
+import json
 import re
 from pathlib import Path
 
@@ -293,6 +294,14 @@ def test_several_classes(capsys):
     ):
         words = line.replace("--labels of.npy", "") if "--labels" in more else line
         assert message in refusal(capsys, f"{words} {more}")
+    best = document(capsys, f"{line.replace('0.1', 'best')} --samples 100 --confusion")
+    at = dict(samples=100, lam=best["points"][0]["lam"])
+    expected = solve(FeatureSample(features=features, labels=of), **at).confusion
+    found = [[*row.values()] for row in best["confusion"].values()]
+    np.testing.assert_allclose(found, expected, rtol=BESIDE_PYTHON)
+    unknown = f"{line.replace('0.1', 'best')} --samples 100 --confusion --time-limit 1e-9"
+    assert theory(f"{unknown} --json --plot of.png") == 1
+    assert "confusion" not in json.loads(capsys.readouterr().out)
 
 
 def test_inputs_of_a_mixture(files, capsys):

@@ -37,6 +37,7 @@ def bad_arrays():
     np.save("dependent.npy", np.repeat(layer()["directions"][:, None], 2, axis=1))
     np.save("ids.npy", np.full(2000, np.nan))
     np.save("gaps.npy", np.array(["a", None] * 1000).astype(str))
+    np.save("WT.npy", layer()["weights"].T)
     np.save("turned.npy", sample()["features"].T)
     np.save("complex.npy", np.ones(2000, complex))
     np.save("many.npy", np.arange(2000))
@@ -54,7 +55,7 @@ def bad_arrays():
     ("line", "parts"),
     [
         (LAYER.replace("W.npy", "huge.npy"), ["--weights", "at most 1 GiB", "(100000, 100000)"]),
-        (LAYER.replace("W.npy", "D.npy"), ["--weights", "2 axes", "(30,)"]),
+        (LAYER.replace("W.npy", "D.npy"), ["--weights", "2 axes", "(30,)", "x.reshape(len(x), -1"]),
         (LAYER.replace("W.npy", "nan.npy"), ["--weights must be finite"]),
         (LAYER.replace("W.npy", "pickled.npy"), ["--weights", "nothing pickled is read"]),
         (LAYER.replace("W.npy", "pickle.npy"), ["--weights", "a whole NPY file"]),
@@ -75,6 +76,7 @@ def bad_arrays():
         (LAYER.partition(" --directions")[0], ["--directions must be given"]),
         (f"{LAYER} --bias D.npy", ["--bias", "of shape (20,), or a number"]),
         (f"{LAYER} --bias 1,2", ["--bias", "of shape (20,), or a number"]),
+        (LAYER.replace("W.npy", "WT.npy"), ["--weights", "transposed, give weights.T, got shape"]),
         (f"{LAYER} --noise 0,1", ["--noise", "single"]),
         (f"{LAYER} --alpha 1", ["--alpha must be left out with --samples"]),
         (f"{LAYER} --labels y.npy", ["--labels must be left out with --weights"]),
@@ -89,7 +91,7 @@ def bad_arrays():
                                                     "none of them None or NaN, astype(str)"]),
         (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without labels", "--classes all",
                                                  "None in row 1, the first of 1000 such"]),
-        (FEATURES.replace("y.npy", "y.csv"), ["dtype=str reads names"]),
+        (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
         (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
                                                    "take features.T"]),
         (FEATURES.replace("y.npy", "complex.npy"), ["--labels", "complex128", "astype(float)"]),

@@ -1,6 +1,8 @@
 """Several classes, or outputs, of one readout, row by row: docs/theory.md 22."""
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -175,6 +177,15 @@ def test_classes_are_names_in_their_order():
     assert (ordered.labels == names.labels[:, ::-1]).all()
 
 
+class Unmade:
+    """A sparse tensor, as of torch, which no array is made of by itself."""
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("to_dense() first")
+
+    to_dense = __array__
+
+
 ONE_HOT = np.eye(3)[np.arange(60) % 3]
 TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two ones, or one
 
@@ -195,13 +206,19 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         (dict(labels=np.eye(3)[[0] * 60], classes=["a", "a", "b"]), "each once"),
         (dict(labels=np.ones((60, 3)), classes=["a", "b", "c"]), "classes must be left out unless"),
         (dict(labels=np.eye(3)[np.arange(60) % 3], classes=["a", "b"]), "classes must be 3 names"),
-        (dict(labels=np.full((60, 3), np.nan)), r"leave out rows without labels, got .* in row 0"),
+        (
+            dict(labels=np.full((60, 3), np.nan)),
+            r"\(numpy.isfinite\(labels\)\).all\(axis=1\), got .* row 0",
+        ),
         (dict(labels=np.arange(60) % 3 + 0.0), r"labels.astype\(int\) if .* classes=\(\) if they"),
         (dict(labels=np.arange(60) % 2 + 1.0), "got '2 whole numbers of type float, from 1 to 2'"),
         (dict(labels=np.eye(3)[np.arange(60) % 3]), r"classes=range\(3\) if .* classes=\(\) if"),
         (dict(labels=np.r_[np.ones(30), np.full(30, np.nan)]), "nan in row 30, the first of 30"),
-        (dict(labels=["a", None] * 30), "leave out rows without labels, got 'None in row 1"),
-        (dict(labels=["a", np.nan] * 30), "leave out rows without labels, got 'nan in row 1"),
+        (dict(labels=["a", None] * 30), r"leave out .* pandas.notna\(labels\), got 'None in row 1"),
+        (
+            dict(labels=["a", np.nan] * 30),
+            r"leave out .* pandas.notna\(labels\), got 'nan in row 1",
+        ),
         (dict(labels=["a", 1] * 30), "labels must be all text or all numbers"),
         (
             dict(labels=["a"] * 60),
@@ -218,17 +235,17 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         ),
         (
             dict(labels=np.arange(59)),
-            r"one for each of the 60 rows of features, got 'shape \(59,\)'",
+            r"for each of the 60 rows of features \(take features\[:59\] if .*, got 'shape \(59,",
         ),
         (dict(labels=np.arange(60)[None] % 3), r"\(take labels.T\), got 'shape \(1, 60\)'"),
         (dict(labels=ONE_HOT.T), r"\(take labels.T\), got 'shape \(3, 60\)'"),
         (dict(labels=ONE_HOT.T, classes=range(3)), r"\(take labels.T\), got 'shape \(3, 60\)'"),
         (dict(labels=ONE_HOT[..., None]), r"such as labels.reshape\(len\(labels\), -1\)"),
-        (dict(labels=None), r"one for each of the 60 rows of features .*, got None"),
-        (dict(labels="y.npy"), r"one for each of the 60 rows .*numpy.load.*, got 'y.npy'"),
+        (dict(labels=None), r"one for each of the 60 rows of features, got None"),
+        (dict(labels="y.npy"), r"one for each of the 60 .*numpy.load\('y.npy'\)\), got 'y.npy'"),
         (
             dict(labels=csr_matrix(np.eye(2)[[0] * 60])),
-            r"one for each .* \.toarray\(\) of a sparse",
+            r"one for each .* \(such as labels.toarray\(\)\)",
         ),
         (dict(labels=np.ones(60) * 1j), r"labels.real\), got 'dtype complex128'"),
         (dict(labels=np.full(60, "2020", "datetime64[D]")), r"labels.astype\(int\)"),
@@ -249,13 +266,63 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
             dict(labels=np.ma.array(np.arange(60) % 3, mask=[0, 1] * 30)),
             "None in row 1, the first of 30",
         ),
-        (dict(features=csr_matrix(np.ones((60, 2)))), r"features must be .* \(its .toarray\(\)\)"),
+        (
+            dict(features=csr_matrix(np.ones((60, 2)))),
+            r"must be .* \(such as features.toarray\(\)\)",
+        ),
         (dict(features=np.diag([1, np.nan])[[0, 1] * 30]), r"'nan at \[1, 1\], the first of 30'"),
         (
             dict(labels=[["a", "b"]] * 60),
-            r"one name a row: labels\[:, 0\], say, got 'shape \(60, 2",
+            r"one name a row: numpy.asarray\(labels\)\[:, 0\], say, got 'shape \(60, 2",
         ),
         (dict(features=np.ones((60, 2, 2))), r"such as features.reshape\(len\(features\), -1\)"),
+        (
+            dict(features=np.ones(60)),
+            r"features.reshape\(len\(features\), -1\)\), got 'shape \(60,\)'",
+        ),
+        (dict(features=np.ones((2, 60))), r"they are \(N, p\): take features.T\), got .*\(60,\)"),
+        (dict(features=[]), r"2 axes and numbers in it, got 'shape \(0,\)'"),
+        (dict(features=None), "2 axes and numbers in it, got None"),
+        (dict(features="F.csv"), r"pandas.read_csv\('F.csv'\)"),
+        (dict(features=[[1], [1, 2]] * 30), "an array of numbers, all rows of one length, got"),
+        (dict(features=[[1, "a"]] * 60), r"numpy.delete\(features, 1, .*\"'a' at \[0, 1\]"),
+        (
+            dict(features=np.ma.masked_equal(np.ones((60, 1)), 1)),
+            r"features.filled\(0\)\), got 'mask",
+        ),
+        (
+            dict(features=np.full((60, 1), np.nan)),
+            r"for keep = numpy.isfinite\(features\).all\(axi",
+        ),
+        (dict(labels=np.arange(61)), r"\(take labels\[:60\] if .*, got 'shape \(61,\)'"),
+        (dict(labels=[]), r"one for each of the 60 rows of features, got 'shape \(0,\)'"),
+        (dict(labels=[[0], [1, 2]] * 30), "an array of numbers, all rows of one length, got"),
+        (
+            dict(labels=np.array([[0], [1, 2]] * 30, dtype=object)),
+            r"all text or all numbers: .* got '\[0\] in row 0'",
+        ),
+        (
+            dict(labels=[Decimal("1.5"), Decimal("2.5")] * 30),
+            r"dtype=float\) numbers, got \"Decimal\('1.5'\) in row 0\"",
+        ),
+        (
+            dict(labels=[date(2020, 1, 1)] * 60),
+            r"\[str\(one\) for one in labels\] is text, .* row 0",
+        ),
+        (
+            dict(labels=np.arange(60).astype("timedelta64[D]")),
+            r"labels.astype\(int\)\), got 'dtype",
+        ),
+        (dict(labels=np.zeros(60, [("y", int)])), r"an array of numbers, got \"'\(0,\)' at \[0\]"),
+        (dict(labels=iter(range(60))), r"for each of the 60 rows .* \(such as list\(labels\)\)"),
+        (dict(labels={"y": 1}), r"\(such as list\(labels.values\(\)\)\)"),
+        (dict(labels=Unmade()), r"array of numbers \(such as labels.to_dense\(\)\)"),
+        (
+            dict(labels=np.ma.masked_equal(np.eye(3)[np.arange(60) % 3], 1)),
+            r"keep = \(~numpy.ma.getmaskarray\(labels\)\).all\(axis=1\), got",
+        ),
+        (dict(labels=["a", "NA"] * 30), r"keep = numpy.array\(labels\) != 'NA' \(classes="),
+        (dict(labels=[("a", 1)] * 60), "one name a row"),
     ],
 )
 def test_what_may_be_classes_or_numbers_is_asked_about(change, message):
@@ -273,6 +340,11 @@ def test_what_pandas_has_not_is_named():
     ):  # fmt: skip
         with pytest.raises(InvalidArgument, match=r"leave out rows .* in row 59, the first of 1 "):
             FeatureSample(features=features, labels=pandas.Series([*values, None], dtype=dtype))
+    table = pandas.DataFrame(features, columns=["a", "b"])
+    for entry in ("x", pandas.Timestamp("2020"), pandas.NA):
+        told = r"\(features.select_dtypes\('number'\)\), got .* at \[0, 2\], column 'c'"
+        with pytest.raises(InvalidArgument, match=told):
+            FeatureSample(features=table.assign(c=[entry] * 60), labels=np.arange(60) % 2)
     unused = pandas.Categorical([*names, "c0"], categories=["c0", "c1", "c2", "unused"])
     assert FeatureSample(features=features, labels=unused).classes == ("c0", "c1", "c2")
     dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))

@@ -178,6 +178,7 @@ LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions":
         ),
         ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
         ({"directions": np.ones(4)}, "directions must be of shape"),
+        ({"weights": np.ones((3, 5))}, r"transposed, give weights.T, got 'shape \(3, 5\)'"),
         ({"directions": np.ones(3)}, "directions must be unit vectors"),
         ({"student": "sign"}, "student must be continuous"),
         ({"noise": -1}, "noise must be 0 or more"),

@@ -398,3 +398,22 @@ def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
         caplog.clear()
         learning_curve(given, samples=[20, 40], lam=0.1)
         assert ("2 of 2 points, at samples 20, 40, have labels" in caplog.text) == noted
+
+
+@pytest.mark.parametrize("lam", [1e-3, 0.1])
+def test_an_intercept_takes_more_than_one_sample(lam):
+    """It fits one exactly: V is infinite, and so would be the error.  Of two a note says that their
+    error may be off; without an intercept one is enough."""
+    features, y = pixels(90, 12, labels="reals")
+    sample = FeatureSample(features=features, labels=y, intercept=True)
+    for n in (0.5, 1):
+        point = solve(sample, samples=n, lam=lam)
+        assert point.status is Status.ONE_SAMPLE
+        assert np.isnan(point.test_error)
+    two = solve(sample, samples=2, lam=lam)
+    assert two.test_error < 3 * np.var(y)
+    assert "few residual degrees of freedom" in repr(two)
+    without = solve(FeatureSample(features=features, labels=y), samples=1, lam=lam)
+    ratio = (features @ features.T) / ((features**2).sum(axis=1) + 12 * lam)  # of row j on row i
+    literal = np.mean([(y - y[j] * ratio[:, j])[np.arange(90) != j] ** 2 for j in range(90)])
+    assert without.test_error == pytest.approx(literal, rel=0.03)
