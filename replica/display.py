@@ -126,9 +126,11 @@ def text(value: Any) -> str:
 
     Examples
     --------
-    >>> text(1 / 3), text(np.arange(9) / 3), text([0.5, 1]), text("tanh")
-    ('0.333333', '0 ... 2.66667 (9 values)', '0.5, 1', 'tanh')
+    >>> text(1 / 3), text(np.arange(9) / 3), text([0.5, 1]), text({"means": [0.0, 1.0]})
+    ('0.333333', '0 ... 2.66667 (9 values)', '0.5, 1', '(means 0, 1)')
     """
+    if isinstance(value, Mapping):
+        return f"({in_words(value)})"
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple, np.ndarray)):

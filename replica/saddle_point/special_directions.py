@@ -121,7 +121,9 @@ class Special:
             label_places, places = samples.places[:-2], samples.places
             by_labels = (label_places.T @ label_places)[..., None, None]  # E Q acts on all others
             H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
-            H[..., step, step] += np.einsum("ia,jb,pijkl->pabkl", places, places, samples.block)
+            H[..., step, step] += np.einsum(
+                "ia,jb,pijkl->pabkl", places, places, samples.block, optimize=True
+            )
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * size, layers * size)
         last = np.arange(A) - size + DELTA * A  # delta of the initial rows

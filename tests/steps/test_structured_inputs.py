@@ -171,11 +171,13 @@ def test_rotated_coordinates():
 
 
 def test_coordinates_that_nothing_depends_on():
-    """One more coordinate, standard normal, and one more component of no share."""
+    """More coordinates, standard normal, and one more component of no share."""
     step, at, beta = setting(6)
-    wider, _, _ = setting(6, inputs=step.inputs.within(3))
     one = errors(step.network(beta=beta), at)
-    assert errors(wider.network(beta=beta), at) == pytest.approx(one, rel=1e-10)
+    for d in (3, 60):  # of 60 the products of all pairs of directions took minutes
+        wider, _, _ = setting(6, inputs=step.inputs.within(d))
+        assert errors(wider.network(beta=beta), at) == pytest.approx(one, rel=1e-10)
+    assert "(120 values)" in repr(replica.solve(wider.srf(beta=beta), **at))
     law = mixture([*step.inputs.means.tolist(), [3, 3]], [[3, 1], [1, 1.5], [1, 1]], [0.3, 0.7, 0])
     more, _, _ = setting(6, inputs=law, target="classes:1,-1,5")
     assert errors(more.network(beta=beta), at) == pytest.approx(one, rel=1e-10)
