@@ -5,6 +5,7 @@ them on logarithmic scales.  docs/theory.md 20, 22
 """
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +101,7 @@ class SamplesNeeded(Displayed):
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
             least = values[known].min()
-            best = f"at best {least:.4g} of those: try a larger most= or another penalty"
-            many = f"more than {n[-1]:g}, the largest {tried} ({best})"
+            many = f"more than {n[-1]:g}, the largest {tried} (at best {least:.4g} of those)"
             return {"samples": many, "lam": self.lam} | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
@@ -211,6 +211,8 @@ def samples_needed(
         lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
+    if np.isnan(samples):
+        notes.append(f"{_further(model, tried[-1])} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
@@ -258,6 +260,14 @@ def _tried(model: Given, most: float | None) -> Array:
     near_all = np.multiply(NEAR_ALL, usual)
     turn = near_all if isinstance(model, FeatureSample) and last >= usual else []
     return np.unique(np.rint([*tried, *turn]))
+
+
+def _further(model: Given, last: float) -> str:
+    """Ways to a smaller error than up to the ``last`` number of samples that was tried."""
+    with suppress(InvalidArgument):
+        _tried(model, 2 * last)
+        return "a larger most= or another penalty"
+    return "more rows or another penalty"
 
 
 def _unsolved(curve: Any, samples: Array) -> str:

@@ -298,7 +298,7 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
 
 def one_positive(name: str, value: Any) -> Array:
     """A single ``value`` of alpha, samples or lam as an array (1,)."""
-    if isinstance(value, (list, tuple)) or np.ndim(value):
+    if isinstance(value, (list, tuple, str)) or np.ndim(value):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
     return positive(name, [value])

@@ -95,7 +95,8 @@ def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, .
     except GivenUp:
         check_time()  # raises GivenUp if the deadline is the caller's
         raise QuadratureError(
-            f"the averages over the batch of step {t + 1} do not settle within {longest:.2g} s"
+            f"the averages over the batch of step {t + 1} do not settle within {longest:.2g} s, a "
+            "part of time_limit"
         ) from None
     return tuple(batches), state.spike
 
