@@ -29,7 +29,7 @@ from ..run import simulate as run_simulation
 
 drawn = partial(cli.option, panel="The simulation")
 DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
-SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
+SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
     "simulated", Simulated, Simulated.network,
@@ -151,10 +151,10 @@ def compare(
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
-    than of many: the verdict allows for that.  The theory is that of the simulated dimension up to
-    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself (1/n, of
-    what is given), is called close but not equal.  A figure has the limit as pale lines.  With
-    --ladder, the limit that simulations at several dimensions point to, by a line in 1/d; --seeds
+    than of many: the verdict allows for that, and of fewer than 8 it never is that they disagree.
+    The theory is that of the simulated dimension up to terms of order 1/d: what is off by more than
+    chance, but by less than 20/d of itself (1/n, of what is given), is called close but not equal.
+    A figure has the limit as pale lines.  With --ladder, the limit that simulations at several dimensions point to, by a line in 1/d; --seeds
     is then for the largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
