@@ -3,13 +3,16 @@
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
 
-    |theory - simulated| <= t stderr min(max(1, theory / simulated), 2) + allowance * theory.
+    |theory - simulated| <= t stderr min(max(1, theory / simulated), f) + allowance * theory,
+
+f = 2, and 32 / seeds of fewer than 16.
 
 t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
 of three 14, as three that are close to one another by chance say little.  The factor: errors vary
 between seeds by a factor rather than by an amount, and the more the closer the readout comes to
 interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
-error alike; it is the relative standard error that they estimate.
+error alike; it is the relative standard error that they estimate.  It is f at most: beyond that
+the simulation is off, not unlucky.
 
 What is further off is called a disagreement only if the draws can tell: if they are eight or more,
 and if t (1 + 25 g^2 / seeds) standard errors do not reach the theory, for draws whose skewness g is
@@ -144,7 +147,7 @@ class Check(NamedTuple):
 
         False where the theory did not converge.
         """
-        return self._reaches(allowed_score(seeds), allowance)
+        return self._reaches(allowance, seeds)
 
     def differs(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether the difference is beyond the tolerance, also if the rule of this
@@ -153,18 +156,18 @@ class Check(NamedTuple):
         True where the theory did not converge.
         """
         toward = np.maximum(self.skewness * np.sign(self.theory - self.simulated), 0.0)
-        score = allowed_score(seeds) * (1 + COCHRAN * toward**2 / seeds)
         enough = seeds >= ENOUGH or np.isnan(self.theory)
-        return np.asarray(~self._reaches(score, allowance) & enough)
+        reaches = self._reaches(allowance, seeds, 1 + COCHRAN * toward**2 / seeds)
+        return np.asarray(~reaches & enough)
 
-    def _reaches(self, score: float | Array, allowance: float | Array) -> Array:
-        """Boolean array: whether the theory is within ``score`` standard errors, and what is
-        allowed for."""
+    def _reaches(self, allowance: float | Array, seeds: int, times: float | Array = 1.0) -> Array:
+        """Boolean array: whether the theory is within the tolerance, of so many ``times`` the
+        standard errors."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = self.stderr * np.minimum(self.theory / self.simulated, 2.0)
+            scaled = self.stderr * np.minimum(self.theory / self.simulated, max(2, 32 / seeds))
         stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
-        tolerance = score * stderr + allowance * self.theory + 1e-12
+        tolerance = times * allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
 
 
