@@ -116,6 +116,7 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     names = "alpha lam test_error train_error converged"
     assert table.splitlines()[0].split() == names.split()
     assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
+    assert "as --lam with values there tells" in noted
 
 
 @pytest.mark.slow

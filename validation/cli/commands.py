@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import typer
 
 from replica import cli
 from replica.errors import InvalidArgument
@@ -28,7 +29,19 @@ from ..run import DEFAULT_MEMORY, Simulated, rows_of, standard_error
 from ..run import simulate as run_simulation
 
 drawn = partial(cli.option, panel="The simulation")
-DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
+
+
+def one_dimension(text: str) -> int:
+    """Dimension as typed; several are refused, which a ladder takes."""
+    try:
+        return int(text)
+    except ValueError:
+        several = "replica-validate compare takes several by --ladder 250,500,1000"
+        raise typer.BadParameter(f"{text!r} is not one whole number ({several})") from None
+
+
+OF_SIZE: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.", **OF_SIZE)
 SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
@@ -36,7 +49,8 @@ SIMULATED = drawn(
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # arguments of ``validation.simulate``
-    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
+    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given).",
+          **OF_SIZE),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
