@@ -238,18 +238,19 @@ def verdict(
     if apart.any():
         number = f"{apart.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
+    more = f"take --seeds {max(32, 4 * seeds)}"
     if far.any():
         why = "so few draws" if seeds < ENOUGH else "draws so skewed"
         return False, (
-            f"Too few draws for a verdict: take --seeds {max(32, 4 * seeds)}. Theory and "
-            f"simulation differ in {far.sum()} of {far.size} errors by more than {allowed}, but of "
-            f"{why} a standard error says little; most in {most}."
+            f"Too few draws for a verdict: {more}. Theory and simulation differ in {far.sum()} of "
+            f"{far.size} errors by more than {allowed}, but of {why} a standard error says little; "
+            f"most in {most}."
         )
     if distant.any():
         return False, (
-            "Too few draws, or too small a size, for a verdict: theory and simulation "
-            f"differ in {distant.sum()} of {distant.size} errors by more than {APART:.0%}, "
-            f"though within {allowed}, most in {most}."
+            f"Too few draws, or too small a size, for a verdict: {more}, or a larger size. "
+            f"Theory and simulation differ in {distant.sum()} of {distant.size} errors by more "
+            f"than {APART:.0%}, though within {allowed}, most in {most}."
         )
     if differ(z, seeds):
         large, sides = too_large(z, seeds), leaning(z, seeds)
