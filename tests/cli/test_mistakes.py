@@ -154,6 +154,11 @@ def test_several_dimensions_are_those_of_a_ladder(command, capsys):
     assert "compare takes several by --ladder 250,500,1000" in message
 
 
+def test_a_ladder_has_dimensions_of_its_own(capsys):
+    line = f"compare {BARE} --eta 3 --alpha 1 --lam 1 --ladder 30,60 --dimension 40"
+    assert "--dimension must be left out with --ladder" in refusal(capsys, line, validate)
+
+
 @pytest.mark.parametrize(
     ("command", "line", "parts"),
     [

@@ -187,6 +187,8 @@ def compare(
     replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
     --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
+    if ladder is not None and settings["dimension"] is not None:
+        raise InvalidArgument("dimension", settings["dimension"], "left out with --ladder")
     problem, at, grids = parse_simulation(options, settings, on_grids=True)
     run: Any = run_comparison
     if ladder is not None:
