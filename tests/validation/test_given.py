@@ -113,6 +113,11 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
         assert replace(found, checks={"test_error": check}).disagrees == far
 
 
+def test_the_most_samples_of_given_rows_are_told_in_full():
+    with pytest.raises(InvalidArgument, match=r"at most 302, got 400"):
+        compare(features(302), samples=400, lam=0.1, seeds=2, rng=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [first_layer(STEP, dimension=60, beta=1.0, rng=1),
                                    features(4000)], ids=["layer", "features"])  # fmt: skip
