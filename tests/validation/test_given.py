@@ -114,7 +114,7 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
 
 
 def test_the_most_samples_of_given_rows_are_told_in_full():
-    with pytest.raises(InvalidArgument, match=r"at most 302, got 400"):
+    with pytest.raises(InvalidArgument, match=r"at most 301, got 400"):
         compare(features(302), samples=400, lam=0.1, seeds=2, rng=0)
 
 

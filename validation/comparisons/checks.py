@@ -141,13 +141,18 @@ class Check(NamedTuple):
         ``apart`` that this tells nothing."""
         return np.asarray(self.within(allowance, seeds) & ~self.is_far)
 
-    def within(self, allowance: float | Array, seeds: int) -> Array:
+    def within(self, allowance: float | Array, seeds: int, times: float | Array = 1.0) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
-        tolerance of this module.
+        tolerance of this module, with so many ``times`` its standard errors.
 
         False where the theory did not converge.
         """
-        return self._reaches(allowance, seeds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = self.stderr * np.minimum(self.theory / self.simulated, max(2, 32 / seeds))
+        stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
+        # 1e-12 for rounding: all else vanishes for a constant target with an intercept
+        tolerance = times * allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
+        return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
 
     def differs(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether the difference is beyond the tolerance, also if the rule of this
@@ -157,18 +162,8 @@ class Check(NamedTuple):
         """
         toward = np.maximum(self.skewness * np.sign(self.theory - self.simulated), 0.0)
         enough = seeds >= ENOUGH or np.isnan(self.theory)
-        reaches = self._reaches(allowance, seeds, 1 + COCHRAN * toward**2 / seeds)
-        return np.asarray(~reaches & enough)
-
-    def _reaches(self, allowance: float | Array, seeds: int, times: float | Array = 1.0) -> Array:
-        """Boolean array: whether the theory is within the tolerance, of so many ``times`` the
-        standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = self.stderr * np.minimum(self.theory / self.simulated, max(2, 32 / seeds))
-        stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
-        # 1e-12 for rounding: all else vanishes for a constant target with an intercept
-        tolerance = times * allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
-        return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
+        within = self.within(allowance, seeds, 1 + COCHRAN * toward**2 / seeds)
+        return np.asarray(~within & enough)
 
 
 def skewness(errors: Array) -> Array:
