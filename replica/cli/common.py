@@ -120,14 +120,16 @@ def command(
             options = as_typed({name: value for name, value in typed.items() if value is not None})
             of_output = "out", "plot", "json", "wide", "size", "style"
             output = Output(*(given.pop(name, None) for name in of_output))
-            if config is not None:
-                options = read_config(config, allow_import=allow_import) | options
+            in_file = {} if config is None else read_config(config, allow_import=allow_import)
+            options = in_file | options
             try:
                 with answers_only():
                     texts = [str(options[name]) for name in READ if name in options]
                     read = [file_and_name(text)[0] for text in texts]
                     output.check(files, [*read, *([config] if config else [])])
                     known = function(options, output, **given)
+                    if unused := [name for name in in_file if name in HELP and name not in names]:
+                        say(f"note: {', '.join(unused)} of {config} play no part in this command")
             except SystemExit:
                 raise RuntimeError("code that was named to be imported ended the program") from None
             if known is not None and not known:
@@ -233,8 +235,10 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
             if other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
-        if (wrong := re.search("--([a-z_-]+)", message)) and ELSEWHERE.get(wrong[1]) in HELP:
-            message += f" (it is --{ELSEWHERE[wrong[1]]})"
+        wrong = re.match("No such option: --([a-z_-]+)", message)
+        if wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
+            in_python = f" (in Python {here})" * (application.info.name == "replica")
+            message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
         return _fail(message, 2)
     except QuadratureError as error:
         return _fail(str(error), 2)

@@ -76,4 +76,5 @@ def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
             raise ValueError(f"larger than {LARGEST} bytes, or keys of 20 parts and more")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidArgument(name, source, f"a readable TOML file ({error})") from None
+        allowed = f"a readable TOML file, with 0.5 for .5 and text in quotes ({error})"
+        raise InvalidArgument(name, source, allowed) from None

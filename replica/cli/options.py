@@ -99,7 +99,8 @@ def parse_request(
     if reuse and not (theory == "network" and is_step):
         raise InvalidArgument("reuse", reuse, "given with a step, and not with the theory srf")
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
-        raise InvalidArgument("theory", theory, "srf or network, the latter with a step")
+        allowed = "srf or network, the latter with a step (run the command once for each)"
+        raise InvalidArgument("theory", theory, allowed)
     if not is_step:
         model_fields = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:

@@ -26,7 +26,8 @@ FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples a
 def single_number(name: str, grid: Array) -> float:
     """The only value of a grid; one of several is refused."""
     if grid.size != 1:
-        raise InvalidArgument(name, grid.tolist(), "a single number here")
+        allowed = "a single number here (run the command once for each)"
+        raise InvalidArgument(name, grid.tolist(), allowed)
     return float(grid[0])
 
 

@@ -310,7 +310,9 @@ def _curve(
             if point[error] - 2 * np.nan_to_num(_stderr(point, error)) > target:
                 break
         tell(len(n), len(n))
-        return xarray.concat(found[::-1], "samples")
+        return xarray.concat(
+            found[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
+        )
     limits["progress"] = advance
     penalty = one_positive("lam", lam).item()
     curve = layer_curve(model, None, n, penalty, loss, **limits)

@@ -84,7 +84,7 @@ def style(
         if not all(INCHES[0] <= side <= INCHES[1] for side in (width, height)):  # NaN too
             raise ValueError
     except (TypeError, ValueError):
-        allowed = "width and height in inches, from {:g} to {:g}".format(*INCHES)
+        allowed = "width and height in inches, from {:g} to {:g}, such as 6x4".format(*INCHES)
         raise InvalidArgument("size", size, allowed) from None
     title = usual.title and width >= COLUMN if title is None else title
     for option, value in (("title", title), ("colours", colours)):

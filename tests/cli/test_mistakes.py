@@ -56,6 +56,11 @@ SMALL = "--dimension 30 --seeds 2"
         ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
+        (f"{POINT} --learning-rate 1", ["it is --eta"]),
+        (f"{POINT} --dimension 300", ["in Python learning_curve(", "dimension=500"]),
+        # one value, where others are grids
+        (f"{POINT} --theory srf,network", ["--theory must be srf or network", "once for each"]),
+        ("plan --student tanh --target sin --eta 3 --budget 1,2", ["--budget", "once for each"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
         (f"{SINE} --readout 1", ["--readout", "--alpha0"]),
@@ -132,6 +137,26 @@ def test_a_plan_refuses_what_a_problem_file_has_beside_it(content, said, tmp_pat
     path = tmp_path / "problem.toml"
     path.write_text(f'student = "erf"\ntarget = "sin"\neta = 1\n{content}\n')
     assert said in refusal(capsys, f"plan --config {path} --budget 2")
+
+
+def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text('student = "tanh"\ntarget = "sin"\nalpha0 = 2\neta = 1\nloss = "huber:1"\n')
+    assert theory(f"bounds --config {path} --eta 2") == 0
+    assert capsys.readouterr().err == f"note: loss of {path} play no part in this command\n"
+    path.write_text("eta = .5\n")
+    assert "with 0.5 for .5" in refusal(capsys, f"curve --config {path}")
+
+
+@pytest.mark.parametrize("command", ["compare", "simulate", "alignment", "spectrum"])
+def test_several_dimensions_are_those_of_a_ladder(command, capsys):
+    message = refusal(capsys, f"{command} {BARE} --eta 3 --dimension 200,500", validate)
+    assert "compare takes several by --ladder 250,500,1000" in message
+
+
+def test_a_ladder_has_dimensions_of_its_own(capsys):
+    line = f"compare {BARE} --eta 3 --alpha 1 --lam 1 --ladder 30,60 --dimension 40"
+    assert "--dimension must be left out with --ladder" in refusal(capsys, line, validate)
 
 
 @pytest.mark.parametrize(

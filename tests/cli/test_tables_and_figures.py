@@ -116,6 +116,7 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     names = "alpha lam test_error train_error converged"
     assert table.splitlines()[0].split() == names.split()
     assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
+    assert "as --lam with values there tells" in noted
 
 
 @pytest.mark.slow
@@ -201,7 +202,7 @@ def test_why_points_of_a_curve_failed_is_said(capsys):
 def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     plot = tmp_path / "a.png"
     assert theory(f"curve {STEP} --eta 3 --lam .1 --alpha 1 --plot {plot} --size {size}") == 2
-    assert "width and height in inches" in capsys.readouterr().err
+    assert "width and height in inches, from 1 to 100, such as 6x4" in capsys.readouterr().err
     assert not plot.exists()
 
 

@@ -56,6 +56,7 @@ def test_tolerance():
         theory=np.array([1.0, 1.0, 2.0, 2.0, np.nan, 0.0]),
         simulated=np.array([1.45, 1.55, 1.1, 0.5, 1.0, 0.0]),
         stderr=np.array([0.1, 0.1, 0.1, 0.05, 0.1, 0.0]),
+        skewness=np.zeros(6),
     )
     assert check.within(0.1, 8).tolist() == [True, False, True, False, False, True]
     np.testing.assert_allclose(check.z, [4.5, 5.5, -9, -30, np.nan, np.nan])
@@ -166,7 +167,7 @@ def judged(z, off=0.0, allowance=0.0, train=None):
     for name, scores in (("test_error", z), ("train_error", z if train is None else train)):
         scores = np.array([scores], dtype=float)
         stderr = np.full((1, 2), 0.1) if not off else np.abs(off / scores)
-        checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr)
+        checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr, np.zeros((1, 2)))
     return replace(comparison, checks=checks, allowance=allowance)
 
 
@@ -207,7 +208,7 @@ def test_verdict():
 )  # fmt: skip
 def test_differences_are_of_the_simulated_error(theory, simulated, said):
     """As the numbers are read: ten times too large is no 91 %."""
-    check = Check(*np.full((3, 1, 1), [[[theory]], [[simulated]], [[0.01]]]))
+    check = Check(*np.full((4, 1, 1), [[[theory]], [[simulated]], [[0.01]], [[0.0]]]))
     at = {"alpha": np.ones(1), "lam": np.ones(1)}
     sentence = verdict({"test_error": check}, at, allowance=0.0, size="n = 50", seeds=8)[1]
     assert f"simulated: {said} standard errors)" in sentence
@@ -218,22 +219,26 @@ def test_errors_far_apart_are_never_called_agreement(stderr, seeds, allowance):
     """.371 beside .467, of wide standard errors or of a wide allowance; half as far they are."""
     at = {"samples": np.array([50.0]), "lam": np.array([0.1])}
     told = {"allowance": allowance, "size": "n = 50", "seeds": seeds}
-    far = Check(*np.reshape([0.467, 0.371, stderr], (3, 1, 1)))
+    far = Check(*np.reshape([0.467, 0.371, stderr, 0.0], (4, 1, 1)))
     equal, sentence = verdict({"test_error": far}, at, **told)
     assert not equal
-    assert sentence.startswith("Not enough draws, or too small a size, to tell whether theory and")
-    assert "they differ in 1 of 1 errors by more than 25%, though within the" in sentence
+    many = max(32, 4 * seeds)
+    assert sentence.startswith(
+        f"Too few draws, or too small a size, for a verdict: take --seeds {many}, or a larger size."
+    )
+    assert "simulation differ in 1 of 1 errors by more than 25%, though within the" in sentence
     assert not far.agrees(allowance, seeds).any()
-    near = Check(*np.reshape([0.419, 0.371, stderr], (3, 1, 1)))
+    near = Check(*np.reshape([0.419, 0.371, stderr, 0.0], (4, 1, 1)))
     assert near.agrees(allowance, seeds).all()
-    assert "not enough" not in verdict({"test_error": near}, at, **told)[1].lower()
+    assert "too few" not in verdict({"test_error": near}, at, **told)[1].lower()
 
 
 def test_a_mean_that_is_too_small_has_its_standard_error_twice_at_most():
     """Means of .5 and of 1/7, 6.5 standard errors below 1: bad luck in the first, no luck in the
     second, whose relative error would have let it pass."""
     simulated = np.array([[0.5, 1 / 7]])
-    check = Check(np.ones((1, 2)), simulated, np.array([[0.5, 6 / 7]]) / np.array([[6.5, 17.0]]))
+    stderr = np.array([[0.5, 6 / 7]]) / np.array([[6.5, 17.0]])
+    check = Check(np.ones((1, 2)), simulated, stderr, np.zeros((1, 2)))
     assert check.within(0.0, 24).tolist() == [[True, False]]
 
 
@@ -351,7 +356,7 @@ def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
         if theory.published is not None:
             raise QuadratureError("no average")
         nothing = np.full((1, 1), np.nan)
-        return {"test_error": Check(nothing, nothing, nothing)}, []
+        return {"test_error": Check(nothing, nothing, nothing, nothing)}, []
 
     theories = with_others(theory_of(of, 1.0), drawn)
     taken, checks, _ = first_answer(theories, 40, checks_of)
@@ -368,7 +373,7 @@ def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
 def test_draws_without_errors_are_no_agreement():
     known, unknown = np.ones((1, 1)), np.full((1, 1), np.nan)
     axes = {"alpha": np.ones(1), "lam": np.ones(1)}
-    check = {"test_error": Check(known, unknown, unknown)}
+    check = {"test_error": Check(known, unknown, unknown, unknown)}
     equal, said = verdict(check, axes, allowance=0.1, size="d = 40", seeds=3)
     assert not equal
     assert said.startswith("The readout of a draw has no best bias")

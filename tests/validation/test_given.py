@@ -98,7 +98,7 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
     rows = np.eye(5, 8)[of] + np.random.default_rng(0).standard_normal((300, 8))
     model = FeatureSample(features=rows, labels=of)
     at = dict(samples=[8, 100], lam=0.1)
-    found = compare(model, **at, seeds=3, rng=0)
+    found = compare(model, **at, seeds=8, rng=0)
     found.plot()
     assert not caplog.messages
     learning_curve(model, **at)
@@ -109,8 +109,13 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
     theory = found.checks["test_error"].theory
     for shares, far in (([1.03, 1.0], False), ([1.0, 1.03], True)):
         simulated = theory * np.array(shares)[:, None]
-        check = Check(theory, simulated, 1e-9 * theory)
+        check = Check(theory, simulated, 1e-9 * theory, 0 * theory)
         assert replace(found, checks={"test_error": check}).disagrees == far
+
+
+def test_the_most_samples_of_given_rows_are_told_in_full():
+    with pytest.raises(InvalidArgument, match=r"at most 301, got 400"):
+        compare(features(302), samples=400, lam=0.1, seeds=2, rng=0)
 
 
 @pytest.mark.slow

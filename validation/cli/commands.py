@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import typer
 
 from replica import cli
 from replica.errors import InvalidArgument
@@ -28,15 +29,28 @@ from ..run import DEFAULT_MEMORY, Simulated, rows_of, standard_error
 from ..run import simulate as run_simulation
 
 drawn = partial(cli.option, panel="The simulation")
-DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
-SEEDS = drawn("seeds", int, 5, "Independent draws of each point, 2 or more.")
+
+
+def one_dimension(text: str) -> int:
+    """Dimension as typed; several are refused, which a ladder takes."""
+    try:
+        return int(text)
+    except ValueError:
+        several = "replica-validate compare takes several by --ladder 250,500,1000"
+        raise typer.BadParameter(f"{text!r} is not one whole number ({several})") from None
+
+
+OF_SIZE: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.", **OF_SIZE)
+SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
     "simulated", Simulated, Simulated.network,
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # arguments of ``validation.simulate``
-    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
+    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given).",
+          **OF_SIZE),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
@@ -151,11 +165,11 @@ def compare(
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
     z = (simulated - theory) / standard error, which of a few seeds is large by chance more often
-    than of many: the verdict allows for that.  The theory is that of the simulated dimension up to
-    terms of order 1/d: what is off by more than chance, but by less than 20/d of itself (1/n, of
-    what is given), is called close but not equal.  A figure has the limit as pale lines.  With
-    --ladder, the limit that simulations at several dimensions point to, by a line in 1/d; --seeds
-    is then for the largest of them.
+    than of many: the verdict allows for that, and of fewer than 8 it never is that they disagree.
+    The theory is that of the simulated dimension up to terms of order 1/d: what is off by more than
+    chance, but by less than 20/d of itself (1/n, of what is given), is called close but not equal.
+    A figure has the limit as pale lines.  With --ladder, the limit that simulations at several
+    dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.
@@ -173,6 +187,8 @@ def compare(
     replica-validate compare --student tanh --target sin --alpha0 2 --eta 1,3 --beta 0.5,1
     --readout equal,gaussian --alpha 0.5:3:6 --lam 0.1 --simulated srf --out grid.csv
     """
+    if ladder is not None and settings["dimension"] is not None:
+        raise InvalidArgument("dimension", settings["dimension"], "left out with --ladder")
     problem, at, grids = parse_simulation(options, settings, on_grids=True)
     run: Any = run_comparison
     if ladder is not None:

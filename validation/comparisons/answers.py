@@ -13,7 +13,7 @@ from solvers.results import ConvergenceError
 
 from ..draws import as_given
 from ..run import Simulated, Simulation, draw_layer, standard_error
-from .checks import Check, theory_at
+from .checks import Check, skewness, theory_at
 from .theory import OF_DRAWS, PUBLISHED, Theory
 
 Checks = dict[str, Check]
@@ -75,10 +75,8 @@ def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]
     if theory.of_draws:
         return beside_draws(simulation), []
     expected, notes = theory_at(theory.model, simulation)
-    return {
-        name: Check(expected[name], errors.mean(axis=0), standard_error(errors))
-        for name, errors in simulation.errors.items()
-    }, notes
+    of = simulation.errors.items()
+    return {name: Check.of_draws(expected[name], errors) for name, errors in of}, notes
 
 
 def beside_draws(simulation: Simulation) -> Checks:
@@ -90,6 +88,7 @@ def beside_draws(simulation: Simulation) -> Checks:
     checks = {}
     for name, simulated in simulation.errors.items():
         theory = np.array([one[name] for one in each])
-        off = standard_error(simulated - theory)
-        checks[name] = Check(theory.mean(axis=0), simulated.mean(axis=0), off)
+        off = simulated - theory
+        means = theory.mean(axis=0), simulated.mean(axis=0)
+        checks[name] = Check(*means, standard_error(off), skewness(off))
     return checks

@@ -3,14 +3,21 @@
 A mean over seeds differs from the theory by its sampling error, which ``stderr`` estimates,
 and by a finite-size bias of order 1/d.  Both are allowed for:
 
-    |theory - simulated| <= t stderr min(max(1, theory / simulated), 2) + allowance * theory.
+    |theory - simulated| <= t stderr min(max(1, theory / simulated), f) + allowance * theory,
+
+f = 2, and 32 / seeds of fewer than 16.
 
 t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
 of three 14, as three that are close to one another by chance say little.  The factor: errors vary
 between seeds by a factor rather than by an amount, and the more the closer the readout comes to
 interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
-error alike; it is the relative standard error that they estimate.  It is 2 at most: beyond that
+error alike; it is the relative standard error that they estimate.  It is f at most: beyond that
 the simulation is off, not unlucky.
+
+What is further off is called a disagreement only if the draws can tell: if they are eight or more,
+and if t (1 + 25 g^2 / seeds) standard errors do not reach the theory, for draws whose skewness g is
+on its side (their longer tail, of which few draws have too little).  This doubles t where by
+Cochran's rule a mean of so skewed draws begins to be normal, seeds = 25 g^2.
 
 Errors that are more than a quarter of the simulated one apart are not called agreement, however
 large what is allowed: more draws, or a larger size, can tell.
@@ -33,7 +40,7 @@ from scipy.special import chdtrc, ndtr, stdtr, stdtrit
 from replica.plotting import in_words
 from solvers.results import Array
 
-from ..run import Simulation
+from ..run import Simulation, standard_error
 from .theory import Solvable, solved
 
 
@@ -84,7 +91,8 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
 
 
 ALLOWED = 4.0  # standard errors: of some hundred errors of as many seeds few are further off
-ENOUGH = 8  # seeds for that; of fewer as rare a score is allowed
+ENOUGH = 8  # seeds for that; of fewer as rare a score is allowed, and none is a disagreement
+COCHRAN = 25.0  # draws over their squared skewness from which on a mean of them is normal
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
@@ -101,11 +109,19 @@ class Check(NamedTuple):
         NaN where the theory did not converge.
     simulated, stderr : array
         Mean over the seeds, and its standard error.
+    skewness : array
+        Of the draws of the seeds, by which their longer tail is known.
     """
 
     theory: Array
     simulated: Array
     stderr: Array
+    skewness: Array
+
+    @classmethod
+    def of_draws(cls, theory: Array, errors: Array) -> "Check":
+        """Theory beside the ``errors`` (seeds, ...) of every draw."""
+        return cls(theory, errors.mean(axis=0), standard_error(errors), skewness(errors))
 
     @property
     def z(self) -> Array:
@@ -125,18 +141,36 @@ class Check(NamedTuple):
         ``apart`` that this tells nothing."""
         return np.asarray(self.within(allowance, seeds) & ~self.is_far)
 
-    def within(self, allowance: float | Array, seeds: int) -> Array:
+    def within(self, allowance: float | Array, seeds: int, times: float | Array = 1.0) -> Array:
         """Boolean array: whether the difference of means over so many ``seeds`` is within the
-        tolerance of this module.
+        tolerance of this module, with so many ``times`` its standard errors.
 
         False where the theory did not converge.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = self.stderr * np.minimum(self.theory / self.simulated, 2.0)
+            scaled = self.stderr * np.minimum(self.theory / self.simulated, max(2, 32 / seeds))
         stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
-        tolerance = allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
+        tolerance = times * allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
+
+    def differs(self, allowance: float | Array, seeds: int) -> Array:
+        """Boolean array: whether the difference is beyond the tolerance, also if the rule of this
+        module for few and for skewed draws is applied.
+
+        True where the theory did not converge.
+        """
+        toward = np.maximum(self.skewness * np.sign(self.theory - self.simulated), 0.0)
+        enough = seeds >= ENOUGH or np.isnan(self.theory)
+        within = self.within(allowance, seeds, 1 + COCHRAN * toward**2 / seeds)
+        return np.asarray(~within & enough)
+
+
+def skewness(errors: Array) -> Array:
+    """Skewness of the draws on the first axis; 0 of draws that are equal."""
+    off = errors - errors.mean(axis=0)
+    spread = np.sqrt((off**2).mean(axis=0))
+    return np.asarray((off**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3)
 
 
 def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
@@ -187,22 +221,31 @@ def verdict(
             "cannot be told."
         )
     z = np.array([check.z for check in each])
+    apart = np.array([check.differs(allowance, seeds) for check in each])
     far = np.array([~check.within(allowance, seeds) for check in each])
     distant = np.array([check.is_far for check in each])
     # elsewhere rounding over a standard error of 0
-    known = next((some for some in (far, distant) if some.any()), np.isfinite(z))
+    known = next((some for some in (apart, far, distant) if some.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
     most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
     share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
-    if far.any():
-        number = f"{far.sum()} of {far.size} errors by more than {allowed}"
+    if apart.any():
+        number = f"{apart.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {number}, most in {most}."
+    more = f"take --seeds {max(32, 4 * seeds)}"
+    if far.any():
+        why = "so few draws" if seeds < ENOUGH else "draws so skewed"
+        return False, (
+            f"Too few draws for a verdict: {more}. Theory and simulation differ in {far.sum()} of "
+            f"{far.size} errors by more than {allowed}, but of {why} a standard error says little; "
+            f"most in {most}."
+        )
     if distant.any():
         return False, (
-            "Not enough draws, or too small a size, to tell whether theory and simulation agree: "
-            f"they differ in {distant.sum()} of {distant.size} errors by more than {APART:.0%}, "
-            f"though within {allowed}, most in {most}."
+            f"Too few draws, or too small a size, for a verdict: {more}, or a larger size. "
+            f"Theory and simulation differ in {distant.sum()} of {distant.size} errors by more "
+            f"than {APART:.0%}, though within {allowed}, most in {most}."
         )
     if differ(z, seeds):
         large, sides = too_large(z, seeds), leaning(z, seeds)

@@ -79,9 +79,10 @@ class Comparison(Displayed):
 
     @property
     def disagrees(self) -> bool:
-        """True if an error is further off than is allowed, or the theory did not converge
-        somewhere; of few draws theory and simulation may neither agree nor disagree."""
-        return not self._all(Check.within)
+        """True if an error is further off than is allowed, also of skewed draws, or the theory did
+        not converge somewhere; of few draws theory and simulation may neither agree nor disagree.
+        """
+        return not self._all(lambda *known: ~Check.differs(*known))
 
     def _all(self, holds: Callable[[Check, Any, int], Array]) -> bool:
         """True if a condition ``holds`` for every error."""

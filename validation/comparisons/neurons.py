@@ -13,7 +13,6 @@ from solvers.results import Array
 
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
-from ..run import standard_error
 from .checks import Check, columns_by_source
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class AlignmentComparison:
         steps = np.arange(1, S + 1)
         for i, colour in enumerate(colours([f"z{i + 1}" for i in range(T)])):
             for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
-                theory, simulated, stderr = (part[:, i] for part in self.checks[name])
+                theory, simulated, stderr, _ = (part[:, i] for part in self.checks[name])
                 what = "rows" if name == "weights" else "gradients"
                 label = f"{what}, $z_{i + 1}$ (±{BARS} s.e.)"
                 style: dict[str, Any] = {"color": colour, "label": label}
@@ -125,10 +124,9 @@ def compare_alignment(
         each.append([(sign * of).mean(axis=1) for of in of_draw])
         if progress is not None:
             progress(len(each), seeds)
-    drawn: Array = np.array(each)
-    errors = drawn.mean(axis=0), standard_error(drawn)
-    parts = zip(("weights", "gradients"), _predicted(problem), *errors, strict=True)
-    return AlignmentComparison({name: Check(*part) for name, *part in parts})
+    parts = zip(("weights", "gradients"), _predicted(problem), zip(*each, strict=True), strict=True)
+    checks = {name: Check.of_draws(theory, np.array(drawn)) for name, theory, drawn in parts}
+    return AlignmentComparison(checks)
 
 
 def _predicted(problem: GradientStep) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ def whole_number(name: str, value: Any, low: int, meaning: str, high: int = HUGE
     if count < low:
         raise InvalidArgument(name, value, allowed)
     if count > high:
-        raise InvalidArgument(name, value, f"{allowed}, at most {high:.0e}")
+        raise InvalidArgument(name, value, f"{allowed}, at most {high:g}")
     return count
 
 
