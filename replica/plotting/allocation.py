@@ -12,11 +12,11 @@ from .styles import hue
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of every use: the field that varies, the label of its line, and its style.
-LINES = {
-    "split": ("alpha0", "share for the step, the rest for the readout", "-"),
-    "part for the step": ("alpha0", "share for the step, all for the readout", "--"),
-    "part for the readout": ("alpha", "share for the readout, all for the step", ":"),
+# Of every use: the field that varies, the label of its points, and their mark.
+MARKS = {
+    "split": ("alpha0", "share for the step, the rest for the readout", "o"),
+    "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
+    "part for the readout": ("alpha", "share for the readout, all for the step", "^"),
 }
 BOTH = "all for both"
 
@@ -32,7 +32,7 @@ def plot_allocation(
     Parameters
     ----------
     plans : sequence of mappings
-        "use", one of ``LINES`` or "all for both", "alpha0", "alpha" and "test_error".
+        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error".
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     described : mapping, optional
@@ -47,12 +47,11 @@ def plot_allocation(
     """
     ax = axes(ax)
     both = next(plan for plan in plans if plan["use"] == BOTH)
-    for i, (use, (field, label, style)) in enumerate(LINES.items()):
+    for i, (use, (field, label, mark)) in enumerate(MARKS.items()):
         own = [plan for plan in plans if plan["use"] == use]
-        own += [both] if own and use != "split" else []
-        at = np.array([(plan[field] / both[field], plan["test_error"]) for plan in own])
         if own:
-            ax.plot(*at[np.argsort(at[:, 0])].T, style, color=hue(i), label=label, marker=".")
+            shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
+            ax.plot(np.divide(shares, both[field]), errors, mark, color=hue(i), label=label)
     ax.plot(1.0, both["test_error"], "*", color="0.1", markersize=10, label=BOTH, zorder=3)
     ax.set_xlim(0, 1.04)
     from_zero(ax)
