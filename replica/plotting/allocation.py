@@ -12,13 +12,14 @@ from .styles import hue
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BOTH = "all for both"
 # Of every use: the field that varies, the label of its points, and their mark.
 MARKS = {
+    BOTH: ("alpha0", BOTH, "*"),
     "split": ("alpha0", "share for the step, the rest for the readout", "o"),
     "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
     "part for the readout": ("alpha", "share for the readout, all for the step", "^"),
 }
-BOTH = "all for both"
 
 
 def plot_allocation(
@@ -51,8 +52,8 @@ def plot_allocation(
         own = [plan for plan in plans if plan["use"] == use]
         if own:
             shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
-            ax.plot(np.divide(shares, both[field]), errors, mark, color=hue(i), label=label)
-    ax.plot(1.0, both["test_error"], "*", color="0.1", markersize=10, label=BOTH, zorder=3)
+            style: dict[str, Any] = {"color": hue(i), "markersize": 10 if use == BOTH else 6}
+            ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
     ax.set_xlim(0, 1.04)
     from_zero(ax)
     return finish(ax, "share of the samples", ERROR_LABELS["test_error"], described)

@@ -8,7 +8,7 @@ import io
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -18,12 +18,11 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .names import settings, visible
-from .styles import COLOURS, COLUMN, current, hue
+from .styles import COLOURS, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
 COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
@@ -139,11 +138,6 @@ def is_logarithmic(x: Array) -> bool:
     return bool(uneven[0] <= uneven[1])
 
 
-def is_narrow(ax: "Axes") -> bool:
-    """True in a figure for a column of a paper."""
-    return bool(ax.get_figure(root=True).get_figwidth() < COLUMN)  # type: ignore[union-attr]
-
-
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
     """Make an axis logarithmic if the points ``x`` along it are spaced so."""
     if is_logarithmic(x):
@@ -200,25 +194,25 @@ def finish(
 ) -> "Axes":
     """``ax`` with its labels, the abscissa's under the panels ``below`` it, a small title of the
     settings ``described`` and of ``notes``, and a legend."""
+    figure: Any = ax.get_figure(root=True)
     lowest = [ax, *below][-1]
     lowest.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
     _break_label(lowest.xaxis.label, lowest.bbox.width)
     if described and current().title:
-        figure, known = cast("Figure", ax.get_figure(root=True)), settings(described)
-        fits = ax.bbox.width / (figure.dpi / 72) / 4.3  # points a character of a small font
+        known, points = settings(described), ax.bbox.width / (figure.dpi / 72)
         # beside a simulation the legend says which theory it is
         if {"alpha0", "steps"} & described.keys() and not {"theory", "seeds"} & described.keys():
             known.append("theory of the sRF")
-        stated = (in_lines(pieces, ", ", fits) for pieces in (known, notes))
-        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
+        stated = (in_lines(pieces, ", ", points / 4.3) for pieces in (known, notes))
+        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
     add_legend(ax, below)
     for panel in (ax, *below):  # of the height that the legend leaves
         _break_label(panel.yaxis.label, panel.bbox.height)
     return ax
 
 
-def _break_label(label: "Text", room: float) -> None:
+def _break_label(label: Any, room: float) -> None:
     """Break the label of an axis into lines of that length, in pixels."""
     words = re.findall(r"\$[^$]*\$|\S+", label.get_text())
     size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
@@ -249,16 +243,16 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
 
 def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
     """Panels under ``ax`` of these ``shares`` of its height, cut off it, with the same abscissa."""
-    spec, figure = ax.get_subplotspec(), ax.get_figure()
+    spec: Any = ax.get_subplotspec()
+    figure: Any = ax.get_figure()
     rows: dict[str, Any] = {"height_ratios": [1 - sum(shares), *shares], "hspace": 0.05}
+    divide = figure.add_gridspec if spec is None else spec.subgridspec
     if spec is None:
-        names, sides = ("left", "bottom", "right", "top"), ax.get_position().extents
-        rows |= dict(zip(names, sides, strict=True))
-        parts = figure.add_gridspec(1 + len(shares), 1, **rows)
-    else:
-        parts = spec.subgridspec(1 + len(shares), 1, **rows)
-    ax.set_subplotspec(parts[0])
-    below = [figure.add_subplot(part, sharex=ax) for part in list(parts)[1:]]
+        left, bottom, right, top = ax.get_position().extents
+        rows |= {"left": left, "bottom": bottom, "right": right, "top": top}
+    first, *others = divide(1 + len(shares), 1, **rows)
+    ax.set_subplotspec(first)
+    below = [figure.add_subplot(part, sharex=ax) for part in others]
     for panel in [ax, *below[:-1]]:
         panel.tick_params(labelbottom=False)
     figure.align_ylabels([ax, *below])
@@ -274,8 +268,9 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
     from matplotlib.transforms import ScaledTranslation
 
-    panels, figure = [ax, *below], cast("Figure", ax.get_figure(root=True))
-    lowest, free = panels[-1], figure.get_layout_engine() is None
+    panels: list[Any] = [ax, *below]
+    lowest, figure = panels[-1], panels[0].get_figure(root=True)
+    free = figure.get_layout_engine() is None
     if (old := lowest.get_legend()) is not None:
         old.remove()
     if free:
@@ -307,12 +302,14 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
 def _make_room(panels: Sequence["Axes"], share: float) -> None:
     """Leave a share of the figure's height free under panels that lie one under another, of what
     they had at first."""
+    from matplotlib.transforms import Affine2D
+
     boxes = [panel.get_position(original=True) for panel in panels]
     top, bottom = boxes[0].y1, boxes[-1].y0
     scale = max(1 - share / (top - bottom), 0.3)
-    for panel, (left, low, right, high) in zip(panels, [box.extents for box in boxes], strict=True):
-        low, high = top - scale * (top - low), top - scale * (top - high)
-        panel.set_position((left, low, right - left, high - low), which="active")
+    raised = Affine2D().scale(1, scale).translate(0, (1 - scale) * top)
+    for panel, box in zip(panels, boxes, strict=True):
+        panel.set_position(box.transformed(raised), which="active")
         panel.set_in_layout(True)  # of a layout that is asked for later
 
 

@@ -15,7 +15,6 @@ from .axes import (
     axes,
     draw_points,
     from_zero,
-    is_narrow,
     nudged,
     panels_below,
     set_scale,
@@ -119,9 +118,8 @@ def plot_comparison(
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
-    alone = theories and is_narrow(ax)  # other points are beside their lines
-    for kind in kinds[:1] if alone else kinds:
-        label = f"{'' if alone else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
+    for kind in kinds[:1] if theories else kinds:  # other points are beside their lines
+        label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
     return finish_lines(ax, points, lines, abscissa, kinds, below)
 

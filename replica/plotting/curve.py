@@ -20,7 +20,6 @@ from .axes import (
     finish,
     from_zero,
     is_logarithmic,
-    is_narrow,
     marks_of,
     set_scale,
 )
@@ -120,7 +119,7 @@ def plot_curve(
         draw_band(ax, x, np.nan, np.nan, color=shade, label=f"±{BARS} s.e. over other rows")
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
-        style = {"color": "0.3", "clip_on": False, "label": "not converged"}
+        style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
         on_axis = ax.get_xaxis_transform()  # whatever the scale of the ordinate
         ax.plot(unknown, np.zeros(unknown.size), "x", transform=on_axis, **style)
     if points is not None:
@@ -139,9 +138,9 @@ def draw_line(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
 ) -> None:
     """Draw a line of a figure: an error of one ``kind``."""
-    values = curve[kind].sel(line.at).values
-    style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | marks_of(values) | style
-    ax.plot(curve[abscissa].values, values, **style)
+    values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
+    looks = {"linestyle": dashes, "color": line.colour, **marks_of(values), **style}
+    ax.plot(curve[abscissa].values, values, **looks)
 
 
 def _draw_measured(
@@ -246,18 +245,13 @@ def label_kinds(
     drawn: str = "",
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Label the line style of each error in the legend, with the name of the theory ``drawn``.
-
-    A narrow legend has the theory's name for the first error, and the names of other errors alone,
-    with the ``markers`` of their points.
-    """
+    """Label the line style of each error in the legend, with the ``markers`` of its points; the
+    first has the name of the theory ``drawn``, if there is one."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        words, style = [in_words(kind), drawn], dict[str, Any](linestyle=STYLES.get(kind, "-"))
-        if drawn and is_narrow(ax):
-            words = [drawn if kind == kinds[0] else in_words(kind)]
-            style |= (markers or {}).get(kind, {})
-        ax.plot([], [], color=colour, label=", ".join(filter(None, words)), **style)
+        label = drawn if drawn and kind == kinds[0] else in_words(kind)
+        look = (markers or {}).get(kind, {})
+        ax.plot([], [], STYLES.get(kind, "-"), color=colour, label=label, **look)
 
 
 def finish_lines(

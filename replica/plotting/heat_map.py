@@ -114,8 +114,7 @@ def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
     places = []
     for text in [*tried]:
         extent = text.get_window_extent()
-        inside = ax.bbox.containsx(extent.x0) and ax.bbox.containsx(extent.x1)
-        inside &= ax.bbox.containsy(extent.y0) and ax.bbox.containsy(extent.y1)
+        inside = ax.bbox.count_contains(extent.corners()) == 4
         if inside and not any(extent.overlaps(other) for other in extents):
             extents.append(extent)
             places.append(text.get_position())

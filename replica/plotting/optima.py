@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import InvalidArgument
 from .axes import add_legend, axes, from_zero, panels_below, set_scale
 from .curve import abscissa_of, draw_line, finish_lines, lines_of
@@ -13,8 +11,6 @@ from .names import BEST_OF, error_drawn, symbol
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-SHARES = {1: (0.4,), 2: (0.3, 0.3)}  # of the height, of the panels of one and of two parameters
 
 
 def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
@@ -47,22 +43,20 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
         return plot_heat_map(curve, ax, error=name)
     searched = [one for one in BEST_OF if one in curve.data_vars]
     if not searched:
-        raise InvalidArgument(
-            "curve", None, 'one of learning_curve(..., lam="best"), or eta="best"'
-        )
+        allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
+        raise InvalidArgument("curve", None, allowed)
     ax, abscissa = axes(ax), abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
-    below = panels_below(ax, *SHARES[len(searched)])
+    below = panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     for one, panel in zip(searched, below, strict=True):
+        ends = curve[one].where(curve.at_edge.str.contains(rf"\b{one}\b"))
         for line in lines:
             draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
-            at = curve.sel(line.at)
-            ends = np.array([one in text.split() for text in at.at_edge.values.tolist()])
-            panel.plot(x[ends], at[one].values[ends], "o", color=line.colour, **at_end)
-        if any(one in text.split() for text in curve.at_edge.values.ravel().tolist()):
+            panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
+        if ends.notnull().any():
             panel.plot([], [], "o", color="0.3", label="at an end of the range searched", **at_end)
         panel.set_ylabel(f"best {symbol(one)}")
         panel.margins(y=0.2)
