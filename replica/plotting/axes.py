@@ -283,14 +283,15 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
         return ax
     box.remove()
     drawn = lowest.get_tightbbox()  # with its labels
-    shift = (drawn.x0 + drawn.x1 - lowest.bbox.x0 - lowest.bbox.x1) / 2, drawn.y0 - lowest.bbox.y0
-    inches = shift[0] / figure.dpi, shift[1] / figure.dpi - GAP
+    left, right = max(drawn.x0, 0), min(drawn.x1, figure.bbox.x1)
+    shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, drawn.y0 - lowest.bbox.y0
+    inches = shift[0] / (2 * figure.dpi), shift[1] / figure.dpi - GAP
     place = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
     under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
     for columns in (4, 3, 2, 1):
         under |= {"bbox_transform": place, "ncols": columns}
         extent = lowest.legend(*entries, **options, **under).get_window_extent()
-        if extent.width <= drawn.width:
+        if extent.width <= right - left:
             break
     if free:
         gap = GAP * figure.dpi
@@ -299,17 +300,18 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     return ax
 
 
-def _make_room(panels: Sequence["Axes"], share: float) -> None:
+def _make_room(panels: Sequence[Any], share: float) -> None:
     """Leave a share of the figure's height free under panels that lie one under another, of what
     they had at first."""
-    from matplotlib.transforms import Affine2D
-
-    boxes = [panel.get_position(original=True) for panel in panels]
-    top, bottom = boxes[0].y1, boxes[-1].y0
+    boxes = [panel.get_position() for panel in panels]
+    specs = [panel.get_subplotspec() for panel in panels]
+    first = [spec.get_position(panels[0].figure) if spec else box
+             for spec, box in zip(specs, boxes, strict=True)]  # fmt: skip
+    top, bottom = first[0].y1, first[-1].y0
     scale = max(1 - share / (top - bottom), 0.3)
-    raised = Affine2D().scale(1, scale).translate(0, (1 - scale) * top)
-    for panel, box in zip(panels, boxes, strict=True):
-        panel.set_position(box.transformed(raised), which="active")
+    for panel, box, old in zip(panels, boxes, first, strict=True):
+        low, height = top - scale * (top - old.y0), scale * old.height
+        panel.set_position((box.x0, low, box.width, height))
         panel.set_in_layout(True)  # of a layout that is asked for later
 
 
