@@ -19,6 +19,7 @@ from ..errors import InvalidArgument
 from ..observables import LearnedFunction
 from ..plotting import (
     add_legend,
+    marks_of,
     plot_bounds,
     plot_comparison,
     plot_curve,
@@ -77,8 +78,6 @@ def curve_view(
         size = f"networks, d = {SIMULATION['dimension']}"
         ax = plot_comparison(dots, {"theory": found}, simulated=size)
         typed += f"\n{simulated.command}"
-    if found.alpha.size < request.alpha.size:
-        _show_points(ax)
     refusal = "" if earlier is None else _draw_earlier(ax, state, earlier, found)
     _mark(ax, number_of(state, "at"))
     grid = grid_code(state["alpha"])
@@ -109,11 +108,9 @@ def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> st
     label = f"kept: {', '.join(changes)}" if changes else "kept"
     shown = "classification_error" if "classification_error" in found else "test_error"
     style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
-    style["marker"] = "." if found.alpha.size < 3 else ""
+    style |= marks_of(found[shown])
     ax.plot(found.alpha, found[shown], label=label.replace("$", r"\$"), **style)
-    ax.relim()
-    ax.set_ylim(top=max(ax.get_ylim()[1], 1.1 * float(found[shown].max())))
-    add_legend(ax)
+    add_legend(ax, ax.figure.axes[1:])
     return ""
 
 
@@ -144,8 +141,6 @@ def bounds_view(state: State) -> View:
     found = bounds_over(fixed.problem, tuple(rates.tolist()))
     left, right = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
     plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
-    if found.eta.size < rates.size:
-        _show_points(left)
     _mark(left, number_of(state, "eta"))
     plot_functions(here, ax=right)
     figure.set_layout_engine("constrained")  # which takes long: once
@@ -233,13 +228,6 @@ def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str
     if failed := int((~converged).sum()):
         sentences.append(f"{failed} did not converge")
     return "; ".join(sentences)
-
-
-def _show_points(ax: Axes) -> None:
-    """Mark the computed points of lines that have few."""
-    for line in ax.lines:
-        if line.get_linestyle() in ("-", "--"):
-            line.set_marker(".")
 
 
 def _mark(ax: Axes, x: float) -> None:

@@ -12,7 +12,7 @@ from solvers.results import Array, Status
 from ..convex import Loss
 from ..display import Displayed
 from ..given import Given
-from ..plotting import error_drawn, mark_optimum, plot_confusion, plot_curve
+from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import SpikedRandomFeatures, describe_with_step
 from ..saddle_point import Conjugates, Overlaps
 from .beyond_rows import notes_of
@@ -217,8 +217,9 @@ class Solution(Displayed):
             at = {"alpha": x, "lam": self.lam, "loss": self.loss}
             curve = solve_grid(self.model, **at, grids={}).dataset()
         ax = plot_curve(curve, ax)
-        mark_optimum(ax, getattr(self, name), getattr(self, error_drawn(curve)))
-        return ax
+        x = getattr(self, name)
+        mark_place(ax, x, getattr(self, error_drawn(curve)), setting(name, x))
+        return add_legend(ax)
 
     def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
         """The confusion matrix of several classes, :func:`replica.plotting.plot_confusion`."""

@@ -81,16 +81,13 @@ class SamplesNeeded(Displayed):
         return dict(self.curve.attrs) | {self.error: self.target}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """The error over samples, with its standard error, the target and the samples it needs."""
+        """The error over samples, with two standard errors, the target and the samples it needs."""
         ax = plot_curve(self.curve, ax, error=self.error, train=False)
         style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
         ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **style)
         if np.isfinite(self.samples):
-            ends = "" if np.isnan(self.high) else f" ({self.low:.0f} to {self.high:.0f})"
-            label = f"$n$ = {self.samples:.0f}{ends}"
+            label = f"$n$ = {self.samples:.0f}"
             ax.plot(2 * [self.samples], [0, self.target], ":", label=label, **style)
-        if not np.isnan(self.high):
-            ax.fill_between([self.low, self.high], 0, self.target, color="0.9", zorder=0)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from .axes import (
     axes,
     check_latex,
     colours,
+    draw_band,
     draw_points,
     finish,
     letter_panels,
+    marks_of,
     nudged,
     picture,
     spaced,
@@ -19,7 +21,7 @@ from .axes import (
 from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, in_words, plot_curve
-from .heat_map import draw_heat_map, mark_optimum, plot_heat_map, with_all_axes
+from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
 from .names import ERROR_LABELS, LABELS, error_drawn, setting, settings, symbol
 from .optima import plot_optima
 from .results import plot_confusion, plot_spectrum, plot_staircase

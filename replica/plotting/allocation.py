@@ -12,13 +12,14 @@ from .styles import hue
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of every use: the field that varies, the label of its line, and its style.
-LINES = {
-    "split": ("alpha0", "share for the step, the rest for the readout", "-"),
-    "part for the step": ("alpha0", "share for the step, all for the readout", "--"),
-    "part for the readout": ("alpha", "share for the readout, all for the step", ":"),
-}
 BOTH = "all for both"
+# Of every use: the field that varies, the label of its points, and their mark.
+MARKS = {
+    BOTH: ("alpha0", BOTH, "*"),
+    "split": ("alpha0", "share for the step, the rest for the readout", "o"),
+    "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
+    "part for the readout": ("alpha", "share for the readout, all for the step", "^"),
+}
 
 
 def plot_allocation(
@@ -32,7 +33,7 @@ def plot_allocation(
     Parameters
     ----------
     plans : sequence of mappings
-        "use", one of ``LINES`` or "all for both", "alpha0", "alpha" and "test_error".
+        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error".
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     described : mapping, optional
@@ -47,13 +48,12 @@ def plot_allocation(
     """
     ax = axes(ax)
     both = next(plan for plan in plans if plan["use"] == BOTH)
-    for i, (use, (field, label, style)) in enumerate(LINES.items()):
+    for i, (use, (field, label, mark)) in enumerate(MARKS.items()):
         own = [plan for plan in plans if plan["use"] == use]
-        own += [both] if own and use != "split" else []
-        at = np.array([(plan[field] / both[field], plan["test_error"]) for plan in own])
         if own:
-            ax.plot(*at[np.argsort(at[:, 0])].T, style, color=hue(i), label=label, marker=".")
-    ax.plot(1.0, both["test_error"], "*", color="0.1", markersize=10, label=BOTH, zorder=3)
+            shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
+            style: dict[str, Any] = {"color": hue(i), "markersize": 10 if use == BOTH else 6}
+            ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
     ax.set_xlim(0, 1.04)
     from_zero(ax)
     return finish(ax, "share of the samples", ERROR_LABELS["test_error"], described)

@@ -18,7 +18,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .names import settings, visible
-from .styles import COLOURS, COLUMN, current, hue
+from .styles import COLOURS, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,8 @@ NAMED = {
 }  # fmt: skip
 SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
-FEW_POINTS = 41  # from which on lines have no corners that are seen
+FEW_POINTS = 25  # from which on a line shows by itself where it was solved
+GAP = 0.05  # inches around a legend under its axes
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
 
@@ -122,6 +123,12 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
     return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
 
 
+def draw_band(ax: "Axes", x: Array, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> None:
+    """Shade two standard errors around means (N,) at ``x``, as far as both are known."""
+    mean, reach = np.asarray(mean), BARS * np.asarray(stderr)
+    ax.fill_between(x, mean - reach, mean + reach, alpha=0.2, linewidth=0, **style)
+
+
 def is_logarithmic(x: Array) -> bool:
     """True if the finite points span a decade, and their steps are more even in the logarithm."""
     x = np.unique(x[np.isfinite(x)])
@@ -129,11 +136,6 @@ def is_logarithmic(x: Array) -> bool:
         return False
     uneven = [np.ptp(steps) / steps.mean() for steps in (np.diff(np.log(x)), np.diff(x))]
     return bool(uneven[0] <= uneven[1])
-
-
-def is_narrow(ax: "Axes") -> bool:
-    """True in a figure for a column of a paper."""
-    return bool(ax.get_figure(root=True).get_figwidth() < COLUMN)  # type: ignore[union-attr]
 
 
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
@@ -155,24 +157,18 @@ def spaced(x: Array, count: int = 101) -> Array:
     return np.unique(np.concatenate([x, between(known.min(), known.max(), count)]))
 
 
-def smooth(x: Array, y: Array) -> tuple[Array, Array]:
-    """Points of a smooth line through few points, monotone between any two.
-
-    Many points, or points that are not all known, are returned unchanged.
-    """
-    from scipy.interpolate import PchipInterpolator  # takes .3 s to import
-
-    rises = np.all(np.diff(x) > 0) and np.isfinite([x, y]).all()
-    if not (3 <= x.size < FEW_POINTS and rises):
-        return x, y
-    scaled, at = np.log if is_logarithmic(x) else np.asarray, spaced(x)
-    return at, PchipInterpolator(scaled(x), y)(scaled(at))
+def marks_of(y: ArrayLike) -> dict[str, Any]:
+    """Style of a line through the values ``y``: marks on them where few are known."""
+    few = np.isfinite(np.asarray(y, dtype=float)).sum() < FEW_POINTS
+    return {"marker": ".", "markersize": 6} if few else {}
 
 
 def from_zero(ax: "Axes") -> None:
-    """Let the ordinate begin at zero, with a little room above the data."""
-    top = float(ax.dataLim.y1)
-    ax.set_ylim(0, 1.06 * top if np.isfinite(top) and top > 0 else None)
+    """Let the ordinate begin at zero, unless it is logarithmic, now or later."""
+    if np.isfinite(ax.dataLim.intervaly).all():
+        ax.dataLim.intervaly = (0, max(ax.dataLim.y1, 0))
+    ax.lines[0].sticky_edges.y.append(0)  # without a margin below
+    ax.autoscale_view(scalex=False)
 
 
 def nudged(x: Array, places: float, among: int = 1) -> Array:
@@ -194,25 +190,33 @@ def finish(
     ordinate: str,
     described: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    below: Sequence["Axes"] = (),
 ) -> "Axes":
-    """``ax`` with its labels, a small title of the settings ``described`` and of ``notes``, and a
-    legend."""
+    """``ax`` with its labels, the abscissa's under the panels ``below`` it, a small title of the
+    settings ``described`` and of ``notes``, and a legend."""
     figure: Any = ax.get_figure(root=True)
-    width, height = (pixels / (figure.dpi / 72) for pixels in ax.bbox.size)  # in points
-    for put, drawn, label, room in (
-        (ax.set_xlabel, ax.xaxis.label, abscissa, width),
-        (ax.set_ylabel, ax.yaxis.label, ordinate, height),
-    ):
-        words = re.findall(r"\$[^$]*\$|\S+", label)
-        put(in_lines(words, " ", room / (0.55 * float(drawn.get_fontsize()))))
+    lowest = [ax, *below][-1]
+    lowest.set_xlabel(abscissa)
+    ax.set_ylabel(ordinate)
+    _break_label(lowest.xaxis.label, lowest.bbox.width)
     if described and current().title:
-        fits, known = width / 4.3, settings(described)  # points a character of a small font
+        known, points = settings(described), ax.bbox.width / (figure.dpi / 72)
         # beside a simulation the legend says which theory it is
         if {"alpha0", "steps"} & described.keys() and not {"theory", "seeds"} & described.keys():
             known.append("theory of the sRF")
-        stated = (in_lines(pieces, ", ", fits) for pieces in (known, notes))
-        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)
-    return add_legend(ax)
+        stated = (in_lines(pieces, ", ", points / 4.3) for pieces in (known, notes))
+        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
+    add_legend(ax, below)
+    for panel in (ax, *below):  # of the height that the legend leaves
+        _break_label(panel.yaxis.label, panel.bbox.height)
+    return ax
+
+
+def _break_label(label: Any, room: float) -> None:
+    """Break the label of an axis into lines of that length, in pixels."""
+    words = re.findall(r"\$[^$]*\$|\S+", label.get_text())
+    size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
+    label.set_text(in_lines(words, " ", room / size))
 
 
 def in_lines(pieces: Sequence[str], between: str, fits: float) -> str:
@@ -237,50 +241,78 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
         ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
 
 
-def panel_below(ax: "Axes", share: float = 0.25) -> "Axes":
-    """A panel under ``ax`` of that ``share`` of its height, cut off it, with the same abscissa."""
-    spec = ax.get_subplotspec()
-    figure: Figure = ax.get_figure()  # type: ignore[assignment]
-    gap = 0.05
+def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
+    """Panels under ``ax`` of these ``shares`` of its height, cut off it, with the same abscissa."""
+    spec: Any = ax.get_subplotspec()
+    figure: Any = ax.get_figure()
+    rows: dict[str, Any] = {"height_ratios": [1 - sum(shares), *shares], "hspace": 0.05}
+    divide = figure.add_gridspec if spec is None else spec.subgridspec
     if spec is None:
-        left, bottom, width, height = ax.get_position().bounds
-        above = (1 - share) * height - gap
-        ax.set_position((left, bottom + height - above, width, above))
-        below = figure.add_axes((left, bottom, width, share * height), sharex=ax)
-    else:
-        parts = spec.subgridspec(2, 1, height_ratios=[1 - share, share], hspace=gap)
-        ax.set_subplotspec(parts[0])
-        below = figure.add_subplot(parts[1], sharex=ax)
-    ax.tick_params(labelbottom=False)
+        left, bottom, right, top = ax.get_position().extents
+        rows |= {"left": left, "bottom": bottom, "right": right, "top": top}
+    first, *others = divide(1 + len(shares), 1, **rows)
+    ax.set_subplotspec(first)
+    below = [figure.add_subplot(part, sharex=ax) for part in others]
+    for panel in [ax, *below[:-1]]:
+        panel.tick_params(labelbottom=False)
+    figure.align_ylabels([ax, *below])
     return below
 
 
-def add_legend(ax: "Axes") -> "Axes":
-    """``ax`` with a legend inside it that covers nothing: where there is no place, the ordinate is
-    extended above the data."""
-    if not any(ax.get_legend_handles_labels()):
+def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
+    """``ax`` with a legend that covers nothing: inside it, or where there is no place under it and
+    the panels ``below``."""
+    entries = ax.get_legend_handles_labels()
+    if not any(entries):
         return ax
     options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
+    from matplotlib.transforms import ScaledTranslation
+
+    panels: list[Any] = [ax, *below]
+    lowest, figure = panels[-1], panels[0].get_figure(root=True)
+    free = figure.get_layout_engine() is None
+    if (old := lowest.get_legend()) is not None:
+        old.remove()
+    if free:
+        _make_room(panels, 0.0)
     box = ax.legend(loc="best", **options)
-    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
+    figure.draw_without_rendering()
     extent = box.get_window_extent()
     fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
     if fits and not _covers(ax, extent):
-        left, low = ax.transAxes.inverted().transform(extent.min).tolist()
-        box.set_loc((left, low))  # so that it stays there
         return ax
+    box.remove()
+    drawn = lowest.get_tightbbox()  # with its labels
+    left, right = max(drawn.x0, 0), min(drawn.x1, figure.bbox.x1)
+    shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, drawn.y0 - lowest.bbox.y0
+    inches = shift[0] / (2 * figure.dpi), shift[1] / figure.dpi - GAP
+    place = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
+    under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
     for columns in (4, 3, 2, 1):
-        box = ax.legend(loc="upper center", ncols=columns, **options)
-        extent = box.get_window_extent()
-        if extent.width <= ax.bbox.width:
+        under |= {"bbox_transform": place, "ncols": columns}
+        extent = lowest.legend(*entries, **options, **under).get_window_extent()
+        if extent.width <= right - left:
             break
-    share = min(extent.height / ax.bbox.height + 0.04, 0.8)
-    scale = ax.yaxis.get_transform()
-    low, high = scale.transform(ax.get_ylim())
-    data = scale.transform(ax.dataLim.intervaly)[1]
-    room = low + (max(data, low) - low if np.isfinite(data) else high - low) / (1 - share)
-    ax.set_ylim(top=float(scale.inverted().transform(max(room, high))))
+    if free:
+        gap = GAP * figure.dpi
+        _make_room(panels, max(extent.height + gap, gap - extent.y0) / figure.bbox.height)
+    figure.draw_without_rendering()
     return ax
+
+
+def _make_room(panels: Sequence[Any], share: float) -> None:
+    """Leave a share of the figure's height free under panels that lie one under another, of what
+    they had at first."""
+    boxes = [panel.get_position() for panel in panels]
+    specs = [panel.get_subplotspec() for panel in panels]
+    first = [spec.get_position(panels[0].figure) if spec else box
+             for spec, box in zip(specs, boxes, strict=True)]  # fmt: skip
+    top, bottom = first[0].y1, first[-1].y0
+    scale = max(1 - share / (top - bottom), 0.3)
+    for panel, box, old in zip(panels, boxes, first, strict=True):
+        low, height = top - scale * (top - old.y0), scale * old.height
+        panel.set_position((box.x0, low, box.width, height))
+        panel.set_in_layout(True)  # of a layout that is asked for later
 
 
 def _covers(ax: "Axes", extent: "Bbox") -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from .axes import REFERENCE, axes, colours, finish, from_zero, set_scale
+from .axes import REFERENCE, axes, colours, finish, from_zero, marks_of, set_scale
 from .names import ERROR_LABELS, LABELS, setting
 from .styles import hue
 
@@ -53,12 +53,13 @@ def plot_bounds(
     eta = np.array([point["eta"] for point in points], dtype=float)
     lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
     ax.fill_between(eta, lower, upper, color=hue(0), alpha=0.12, linewidth=0)
-    ax.plot(eta, upper, color=hue(0), label=r"upper bound $U$, $\lambda\to\infty$")
-    ax.plot(eta, lower, "--", color=hue(0), label=r"lower bound $L$")
+    label = r"upper bound $U$, $\lambda\to\infty$"
+    ax.plot(eta, upper, color=hue(0), label=label, **marks_of(upper))
+    ax.plot(eta, lower, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lower))
     for i, ratio in enumerate(alpha, start=1):
-        achieved = [point[f"achieved_{ratio:g}"] for point in points]
+        achieved = np.array([point[f"achieved_{ratio:g}"] for point in points], dtype=float)
         label = rf"best $\lambda$ at {setting('alpha', ratio)}"
-        ax.plot(eta, achieved, color=hue(i), label=label)
+        ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
     ax.axhline(linear, **REFERENCE, label="best linear predictor")
     set_scale(ax, eta)
     from_zero(ax)

@@ -15,9 +15,8 @@ from .axes import (
     axes,
     draw_points,
     from_zero,
-    is_narrow,
     nudged,
-    panel_below,
+    panels_below,
     set_scale,
 )
 from .curve import (
@@ -93,7 +92,7 @@ def plot_comparison(
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
-    below = panel_below(ax) if compared else None
+    below = panels_below(ax, 0.25) if compared else []
     # other theories than the first: thin, and of another colour where colours tell nothing else
     thin: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
     styles = {label: PALE if label == LIMIT else thin for label in [*theories][1:]}
@@ -112,22 +111,17 @@ def plot_comparison(
             draw_points(ax, x, mean, stderr, **style)
     set_scale(ax, points[abscissa].values)
     from_zero(ax)
-    if below is not None:
-        _draw_differences(below, points, abscissa, lines, kinds)
+    for panel in below:
+        _draw_differences(panel, points, abscissa, lines, kinds)
     if theories:
         label_kinds(ax, lines, kinds, next(iter(theories)), MARKERS)
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
-    alone = theories and is_narrow(ax)  # other points are beside their lines
-    for kind in kinds[:1] if alone else kinds:
-        label = f"{'' if alone else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
+    for kind in kinds[:1] if theories else kinds:  # other points are beside their lines
+        label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
         draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
-    finish_lines(ax, points, lines, abscissa, kinds, [below] if below is not None else [])
-    if below is not None:
-        below.set_xlabel(ax.get_xlabel())
-        ax.set_xlabel("")
-    return ax
+    return finish_lines(ax, points, lines, abscissa, kinds, below)
 
 
 def _draw_differences(
@@ -144,4 +138,4 @@ def _draw_differences(
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     reach = 1.2 * np.abs(ax.dataLim.intervaly).max()
     ax.set_ylim(-reach, reach)
-    ax.set_ylabel("off by (s.e.)")
+    ax.set_ylabel(r"$z$ (s.e.)")

@@ -11,16 +11,17 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .axes import (
+    BARS,
     COLOUR_MAP,
     axes,
     colours,
+    draw_band,
     draw_points,
     finish,
     from_zero,
     is_logarithmic,
-    is_narrow,
+    marks_of,
     set_scale,
-    smooth,
 )
 from .heat_map import is_map, plot_heat_map, with_all_axes
 from .names import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
-OF_ROWS = "±1 s.e. over other rows"
 STYLES = {"test_error": "-", "train_error": "--"}
 
 
@@ -66,9 +66,9 @@ def plot_curve(
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
-        abscissa (alpha or samples on a tie); every combination of the others gets a line, of given
-        layers and features a smooth one through what is known.  With more than eight values of one
-        parameter a colour bar tells them apart.
+        abscissa (alpha or samples on a tie); every combination of the others gets a line, with
+        marks where few points are known, and a gap where they are not.  With more than eight values
+        of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     error : str, optional
@@ -107,23 +107,21 @@ def plot_curve(
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
     kinds = list(STYLES) if both else [name]
-    alone = "." if x.size < 3 else ""  # errors that a line does not show
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
-            draw_line(ax, curve, abscissa, line, kind, label=label, marker=alone)
+            draw_line(ax, curve, abscissa, line, kind, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
-            (at, low), (_, high) = (smooth(x, middle + side * stderr) for side in (-1, 1))
-            ax.fill_between(at, low, high, color=line.colour, alpha=0.2, linewidth=0)
+            draw_band(ax, x, middle, stderr, color=line.colour)
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
-        style: dict[str, Any] = {"color": shade, "alpha": 0.2, "linewidth": 0, "label": OF_ROWS}
-        ax.fill_between(x[:1], np.nan, np.nan, **style)
+        draw_band(ax, x, np.nan, np.nan, color=shade, label=f"±{BARS} s.e. over other rows")
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
-        style = {"color": "0.3", "clip_on": False, "label": "not converged"}
-        ax.plot(unknown, np.zeros(unknown.size), "x", **style)
+        style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
+        on_axis = ax.get_xaxis_transform()  # whatever the scale of the ordinate
+        ax.plot(unknown, np.zeros(unknown.size), "x", transform=on_axis, **style)
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
@@ -140,9 +138,9 @@ def draw_line(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
 ) -> None:
     """Draw a line of a figure: an error of one ``kind``."""
-    style = {"linestyle": STYLES.get(kind, "-"), "color": line.colour} | style
-    points = curve[abscissa].values, curve[kind].sel(line.at).values
-    ax.plot(*(smooth(*points) if "samples" in curve.coords else points), **style)
+    values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
+    looks = {"linestyle": dashes, "color": line.colour, **marks_of(values), **style}
+    ax.plot(curve[abscissa].values, values, **looks)
 
 
 def _draw_measured(
@@ -184,10 +182,11 @@ def _draw_measured(
         for kind in kinds if on_line.any() else ():
             if kind in columns:
                 face = line.colour if kind == kinds[0] else "white"
-                bars = numbers.get(f"{kind}_stderr", no_bars)[on_line]
+                stderr = numbers.get(f"{kind}_stderr", no_bars)[on_line]
                 style = {"color": line.colour, "markerfacecolor": face}
-                draw_points(ax, x[on_line], numbers[kind][on_line], bars, **style)
-    draw_points(ax, [], [], [], color="0.3", label=f"measured{' (±2 s.e.)' * bool(stderrs)}")
+                draw_points(ax, x[on_line], numbers[kind][on_line], stderr, **style)
+    bars = f" (±{BARS} s.e.)" if stderrs else ""
+    draw_points(ax, [], [], [], color="0.3", label=f"measured{bars}")
     if not drawn.all():
         where = ", ".join(f"{dim} {columns[dim][~drawn].tolist()[0]}" for dim in dims)
         raise InvalidArgument("points", where, "on the lines that the curve has")
@@ -246,18 +245,13 @@ def label_kinds(
     drawn: str = "",
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Label the line style of each error in the legend, with the name of the theory ``drawn``.
-
-    A narrow legend has the theory's name for the first error, and the names of other errors alone,
-    with the ``markers`` of their points.
-    """
+    """Label the line style of each error in the legend, with the ``markers`` of its points; the
+    first has the name of the theory ``drawn``, if there is one."""
     colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        words, style = [in_words(kind), drawn], dict[str, Any](linestyle=STYLES.get(kind, "-"))
-        if drawn and is_narrow(ax):
-            words = [drawn if kind == kinds[0] else in_words(kind)]
-            style |= (markers or {}).get(kind, {})
-        ax.plot([], [], color=colour, label=", ".join(filter(None, words)), **style)
+        label = drawn if drawn and kind == kinds[0] else in_words(kind)
+        look = (markers or {}).get(kind, {})
+        ax.plot([], [], STYLES.get(kind, "-"), color=colour, label=label, **look)
 
 
 def finish_lines(
@@ -276,7 +270,8 @@ def finish_lines(
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
     described = shared_settings(curve, [abscissa])
-    return finish(ax, LABELS.get(abscissa, symbol(abscissa)), ordinate, described)
+    label = LABELS.get(abscissa, symbol(abscissa))
+    return finish(ax, label, ordinate, described, below=below)
 
 
 def _shades(values: Array) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LONG = 12  # values of a parameter from which it is an axis of a heat map
 MOST_LEVELS = 8  # of contours
+UNKNOWN = "0.85"  # the colour of values that are not known
 
 
 def is_map(curve: "xarray.Dataset", name: str) -> bool:
@@ -62,14 +63,11 @@ def plot_heat_map(
     x, y = curve[x_name].values, curve[y_name].values
     values = grid.squeeze().transpose(y_name, x_name).values
     draw_heat_map(ax, x, y, values, DRAWN[error])
-    notes = []
     if np.isfinite(values).any() and error not in BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
-        mark_optimum(ax, x[i], y[j])
-        places = setting(x_name, x[i]), setting(y_name, y[j])
-        notes = [rf"$\bigstar$ smallest ${number_text(values[j, i])}$ at {' and '.join(places)}"]
+        mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]})
     x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
-    return finish(ax, x_label, y_label, shared_settings(curve), notes)
+    return finish(ax, x_label, y_label, shared_settings(curve))
 
 
 def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
@@ -87,10 +85,14 @@ def draw_heat_map(
     from matplotlib.colors import LogNorm
 
     known = values[np.isfinite(values)]
+    if known.size < values.size:
+        ax.fill_between([], [], color=UNKNOWN, label="not converged")
     wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > 5
-    ax.set_facecolor("0.85")
+    ax.set_facecolor(UNKNOWN)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
+    set_scale(ax, x)
+    set_scale(ax, y, "y")
     mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
     bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
     if known.size and known.max() > known.min():
@@ -102,19 +104,18 @@ def draw_heat_map(
         bar.set_ticks(levels, labels=texts)
         _label_contours(ax, drawn, dict(zip(levels, texts, strict=True)))
         bar.minorticks_off()
-    set_scale(ax, x)
-    set_scale(ax, y, "y")
 
 
 def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
-    """Label contours by their values, without labels that would overlap others."""
+    """Label contours by their values, without labels that would overlap others or the frame."""
     tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
     extents: list[Any] = []
     places = []
     for text in [*tried]:
         extent = text.get_window_extent()
-        if not any(extent.overlaps(other) for other in extents):
+        inside = ax.bbox.count_contains(extent.corners()) == 4
+        if inside and not any(extent.overlaps(other) for other in extents):
             extents.append(extent)
             places.append(text.get_position())
         text.remove()
@@ -141,7 +142,14 @@ def contour_levels(low: float, high: float) -> list[float]:
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
-def mark_optimum(ax: "Axes", x: float, y: float) -> None:
-    """A star at the smallest error."""
+def mark_smallest(ax: "Axes", error: float, at: dict[str, float]) -> None:
+    """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone."""
+    places = " and ".join(setting(name, value) for name, value in at.items())
+    x, y = [*at.values(), error][:2]
+    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}")
+
+
+def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:
+    """A star at a place."""
     style: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 12}
-    ax.plot([x], [y], "*", clip_on=False, zorder=4, **style)
+    ax.plot([x], [y], "*", clip_on=False, zorder=4, label=label, **style)

@@ -1,25 +1,21 @@
-"""The figure of optima: the smallest error, and below it the best penalty and learning rate."""
+"""The figure of optima: the smallest error, and panels of the best penalty and learning rate."""
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import InvalidArgument
-from .axes import add_legend, axes, from_zero, panel_below, set_scale
+from .axes import add_legend, axes, from_zero, panels_below, set_scale
 from .curve import abscissa_of, draw_line, finish_lines, lines_of
 from .heat_map import is_map, plot_heat_map, with_all_axes
-from .names import BEST_OF, error_drawn
+from .names import BEST_OF, error_drawn, symbol
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-STYLES = {"lam": "o-", "eta": "s--"}
-
 
 def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
-    """The smallest error along the longest dimension; in a panel cut off below, the best lam and
-    eta.  Over two long dimensions, a heat map of the error.
+    """The smallest error along the longest dimension; in panels cut off below, the best lam and the
+    best eta.  Over two long dimensions, a heat map of the error.
 
     Parameters
     ----------
@@ -45,37 +41,27 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     name = error_drawn(curve.data_vars)
     if is_map(curve, name):
         return plot_heat_map(curve, ax, error=name)
-    ax, abscissa = axes(ax), abscissa_of(curve, name)
-    lines, below, x = lines_of(curve, name, abscissa), panel_below(ax, 0.4), curve[abscissa].values
-    searched = [one for one in STYLES if one in curve.data_vars]
+    searched = [one for one in BEST_OF if one in curve.data_vars]
     if not searched:
-        raise InvalidArgument(
-            "curve", None, 'one of learning_curve(..., lam="best"), or eta="best"'
-        )
+        allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
+        raise InvalidArgument("curve", None, allowed)
+    ax, abscissa = axes(ax), abscissa_of(curve, name)
+    lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
+    below = panels_below(ax, *[0.3] * len(searched))
     for line in lines:
-        at = curve.sel(line.at)
         draw_line(ax, curve, abscissa, line, name, label=line.label)
-        edges = [text.split() for text in at.at_edge.values.tolist()]
-        for one in searched:
-            style: dict[str, Any] = {"color": line.colour, "markersize": 4}
-            below.plot(x, at[one].values, STYLES[one], **style)
-            ends = [one in edge for edge in edges]
-            marker, style["markerfacecolor"] = STYLES[one][0], "white"
-            below.plot(x[ends], at[one].values[ends], marker, **style)
-    colour: Any = lines[0].colour if len(lines) == 1 else "0.3"
-    for one in searched:
-        below.plot([], [], STYLES[one], color=colour, markersize=4, label=BEST_OF[one])
-    if any(curve.at_edge.values.ravel().tolist()):
-        style = {"color": colour, "markerfacecolor": "white", "markersize": 4}
-        below.plot([], [], "o", label="at an end of the range searched", **style)
-    best = np.concatenate([curve[one].values.ravel() for one in searched])
-    if np.nanmax(best) > 10 * np.nanmin(best):  # of less, a logarithmic axis has few ticks
-        below.set_yscale("log")
-    below.margins(y=0.2)
+    at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
+    for one, panel in zip(searched, below, strict=True):
+        ends = curve[one].where(curve.at_edge.str.contains(rf"\b{one}\b"))
+        for line in lines:
+            draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
+            panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
+        if ends.notnull().any():
+            panel.plot([], [], "o", color="0.3", label="at an end of the range searched", **at_end)
+        panel.set_ylabel(f"best {symbol(one)}")
+        panel.margins(y=0.2)
+        set_scale(panel, curve[one].values.ravel(), "y")
+        add_legend(panel)
     set_scale(ax, x)
     from_zero(ax)
-    finish_lines(ax, curve, lines, abscissa, [name], [below])
-    below.set_xlabel(ax.get_xlabel())
-    ax.set_xlabel("")
-    add_legend(below)
-    return ax
+    return finish_lines(ax, curve, lines, abscissa, [name], below)

@@ -125,7 +125,7 @@ def plot_spectrum(
             marker, colour, size = marks[source]
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
             style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
-            ax.plot(beyond, [0] * len(beyond), **style)
+            ax.plot(beyond, [0] * len(beyond), transform=ax.get_xaxis_transform(), **style)
     ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 import replica
 from tests.cli.commands import document, refusal, validate
+from tests.legends import labels
 from validation import figures
 from validation.comparisons import compare_grid
 
@@ -67,8 +68,7 @@ def test_the_data_set_of_a_grid():
     assert {"eta", "noise"}.isdisjoint(data.attrs)
     assert " of 4 settings" in found.verdict
     ax = found.plot(Figure().subplots())
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert {"theory of the sRF", r"limit $d \to \infty$"} <= {*legend}
+    assert {"theory of the sRF", r"limit $d \to \infty$"} <= {*labels(ax)}
     limit = replica.learning_curve(step.network(beta=1.0), eta=3.0, noise=0.1, alpha=2.0, lam=1.0)
     pale = [line for line in ax.get_lines() if line.get_linewidth() == 4]
     assert limit.test_error.item() in [

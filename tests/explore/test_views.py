@@ -13,6 +13,7 @@ import replica
 from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of
 from tests.cli.commands import document, theory, validate
+from tests.legends import labels
 from tests.problems import ORDER_OF_SUMS
 
 SLOW = pytest.mark.slow
@@ -240,8 +241,7 @@ def test_dots_are_what_the_command_gives(capsys):
     )
     assert [one["test_error"] for one in points] == errors.tolist()
     assert [one["test_error_stderr"] for one in points] == spread.tolist()
-    labels = [text.get_text() for text in view.figure.axes[0].get_legend().get_texts()]
-    assert "test error, networks, d = 300 (±2 s.e.)" in labels
+    assert "networks, d = 300 (±2 s.e.)" in labels(view.figure.axes[0])
     alpha = simulated.points.alpha.values
     theory_at_dots = np.array([point(state | {"at": str(x)}).test_error for x in alpha])
     # 5 standard errors of four draws each, and the network's finite-size shift at d = 300, 20/d

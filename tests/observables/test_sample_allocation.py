@@ -34,8 +34,11 @@ def test_the_uses_of_four_samples_a_dimension(uses):
     assert "all for both: alpha0 4, alpha 4, eta 3" in repr(uses)
     assert json.loads(json.dumps(uses.document()))["points"][0]["use"] == "all for both"
     assert len(uses.to_dataframe()) == len(uses.plans)
-    # the lines of a use, and the star
-    assert len(uses.plot().lines) == 4
+    lines = uses.plot().lines
+    assert len(lines) == 4
+    # alternatives, between which there is nothing
+    assert {line.get_linestyle() for line in lines} == {"None"}
+    assert len({line.get_marker() for line in lines}) == 4
 
 
 def test_every_use_is_at_its_best_penalty(uses):

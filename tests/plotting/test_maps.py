@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 import replica
 from replica import plotting
 from replica.plotting import draw_heat_map
+from tests.legends import labels
 from tests.problems import PUBLISHED
 
 MODEL = PUBLISHED.srf(beta=1.0)
@@ -21,10 +22,11 @@ def test_two_long_axes_make_a_heat_map():
     )
     ax = plotting.plot_curve(curve)
     j, i = np.unravel_index(curve.test_error.values.T.argmin(), (16, 13))
-    (star,) = ax.get_lines()
+    star, *_ = ax.get_lines()
     assert star.get_xydata().tolist() == [[curve.alpha.values[i], curve.lam.values[j]]]
     smallest = float(curve.test_error.min())
-    assert f"smallest ${smallest:.3g}$ at" in ax.get_title()
+    (label,) = labels(ax)  # at every size, also where there is no title
+    assert label.startswith(f"smallest ${smallest:.3g}$ at")
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     mesh = ax.collections[0].get_array()
     np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
@@ -45,6 +47,17 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
     contours = next(one for one in ax.collections if hasattr(one, "levels"))
     assert bar.get_yticks() == pytest.approx(contours.levels)
     assert ax.texts
+    frame = ax.bbox.padded(1)  # to a pixel
     boxes = [text.get_window_extent() for text in ax.texts]
     assert {text.get_text() for text in ax.texts} <= {*labels}
+    assert all(frame.count_contains(box.corners()) == 4 for box in boxes)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_grey_is_in_the_legend():
+    """As far as anything is grey: points without an answer."""
+    curve = replica.learning_curve(
+        MODEL, alpha=np.geomspace(0.2, 5, 12), lam=np.geomspace(1e-3, 1e2, 12)
+    )
+    assert "not converged" not in labels(plotting.plot_curve(curve))
+    assert "not converged" in labels(plotting.plot_curve(curve.where(curve.alpha > 1)))

@@ -1,5 +1,7 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
+import itertools
+
 import matplotlib
 import numpy as np
 import pytest
@@ -10,33 +12,65 @@ from matplotlib.figure import Figure
 import replica
 from replica import plotting
 from replica.plotting import LIMIT
+from tests.legends import labels, legend_of
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
 
 
-def test_curves_of_rows_have_no_corners_and_say_what_their_band_is():
-    """The smooth line goes through what is known, and turns by less than the straight one."""
+def test_few_solved_points_are_marked_and_joined_by_straight_lines():
+    """Where 25 and more are known there are no marks."""
+    for count, mark in ((24, "."), (25, "None")):
+        curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, count), lam=0.1)
+        for line in plotting.plot_curve(curve).get_lines()[:2]:
+            assert line.get_marker() == mark
+            assert line.get_xdata().tolist() == curve.alpha.values.tolist()
+    each = replica.bounds(STEP, eta=[1.0, 2.0, 3.0])
+    assert [line.get_marker() for line in each.plot().get_lines()[:2]] == [".", "."]
+
+
+def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
+    """As error bars are, in every figure; the legend says so."""
     rng = np.random.default_rng(0)
-    labels = rng.choice([-1.0, 1.0], 200)
-    features = rng.standard_normal((200, 10)) + 0.4 * labels[:, None]
-    sample = replica.FeatureSample(features=features, labels=labels)
+    labels_of_rows = rng.choice([-1.0, 1.0], 200)
+    features = rng.standard_normal((200, 10)) + 0.4 * labels_of_rows[:, None]
+    sample = replica.FeatureSample(features=features, labels=labels_of_rows)
     curve = replica.learning_curve(sample, samples=[10, 20, 50, 100, 200], lam=0.1)
     ax = plotting.plot_curve(curve)
-    x, y = ax.get_lines()[0].get_data()
-    known = curve.classification_error.values
-    np.testing.assert_allclose(y[np.isin(x, curve.samples)], known, rtol=1e-12)
-
-    def largest_turn(x, y):
-        return np.abs(np.diff(np.diff(y) / np.diff(np.log(x)))).max()
-
-    assert largest_turn(x, y) < 0.3 * largest_turn(curve.samples.values, known)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["±1 s.e. over other rows"]
+    name = "classification_error"
+    values, stderr = curve[name].values, curve[f"{name}_stderr"].values
+    corners = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert np.isin(np.round(values + 2 * stderr, 12), np.round(corners, 12)).all()
+    assert np.isin(np.round(values - 2 * stderr, 12), np.round(corners, 12)).all()
+    assert labels(ax) == ["±2 s.e. over other rows"]
     assert "intercept" not in ax.get_title()
-    needed = replica.samples_needed(sample, lam=0.1, classification_error=float(known[2]))
-    texts = [text.get_text() for text in needed.plot().get_legend().get_texts()]
-    assert texts[1] == f"error of {known[2]:g}"
-    assert texts[2].startswith(f"$n$ = {needed.samples:.0f}")
+    needed = replica.samples_needed(sample, lam=0.1, classification_error=float(values[2]))
+    texts = labels(needed.plot())
+    assert texts[1] == f"error of {values[2]:g}"
+    assert texts[2] == f"$n$ = {needed.samples:.0f}"
+    broken = plotting.plot_curve(curve.where(curve.samples != 50))
+    assert len(broken.collections[0].get_paths()) == 2
+    assert np.isnan(broken.get_lines()[0].get_ydata()).sum() == 1
+    assert labels(broken)[1] == "not converged"
+
+
+def test_a_scale_can_be_changed_after_drawing(ax):
+    """The linear ordinate begins at zero; the logarithmic one shows what is drawn, and no more."""
+    curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, 30), lam=0.1)
+    least, most = float(curve.train_error.min()), float(curve.test_error.max())
+    found = replica.spectrum(MODEL, 2.0)
+    each = replica.bounds(STEP, eta=[1.0, 2.0, 3.0])
+    best = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam="best")
+    drawn = plotting.plot_curve(curve.where(curve.alpha != curve.alpha[3]), ax)
+    assert drawn.get_ylim()[0] == 0
+    assert most < drawn.get_ylim()[1] < 1.1 * most
+    drawn.set_yscale("log")
+    assert least / 2 < drawn.get_ylim()[0] < least
+    for other in (found.plot(), each.plot(), plotting.plot_optima(best)):
+        assert other.get_ylim()[0] == 0
+        other.set_yscale("log")
+        known = np.concatenate([line.get_ydata() for line in other.get_lines()]).astype(float)
+        assert other.get_ylim()[0] > known[known > 0].min() / 10
 
 
 @pytest.fixture
@@ -100,11 +134,6 @@ def test_functions(ax):
     assert any(np.allclose(line.get_ydata(), learned.mean(x)) for line in lines)
 
 
-def labels(ax):
-    legend = ax.get_legend()
-    return [text.get_text() for text in legend.get_texts()] if legend else []
-
-
 @pytest.mark.slow
 def test_more_than_eight_lines_have_a_colour_bar():
     curve = replica.learning_curve(
@@ -142,7 +171,7 @@ def covered(ax):
     """Points that are drawn under the legend, and whether it leaves the canvas."""
     figure = ax.figure
     figure.draw_without_rendering()
-    box = ax.get_legend().get_window_extent()
+    box = legend_of(ax).get_window_extent()
     canvas = figure.bbox
     inside = (
         canvas.x0 <= box.x0 <= box.x1 <= canvas.x1 and canvas.y0 <= box.y0 <= box.y1 <= canvas.y1
@@ -214,22 +243,28 @@ def test_optima(ax):
     dims = {"alpha0": [3.0, 5.0], "alpha": [1.0, 2.0]}
     curve = xarray.Dataset({name: ([*dims], x) for name, x in values.items()}, dims)
     assert plotting.plot_optima(curve, ax) is ax
-    below = ax.figure.axes[1]
+    _, *below = ax.figure.axes
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == values["test_error"]
-    drawn = [line.get_ydata().tolist() for line in below.get_lines() if len(line.get_ydata())]
-    assert drawn == [[0.2, 0.1], [0.1], [4.0, 4.0], [0.3, 0.2], [5.0, 5.0]]
-    assert below.get_lines()[1].get_markerfacecolor() == "white"
-    expected = ["best ridge penalty $\\lambda$", "best learning rate $\\tilde\\eta$"]
-    assert labels(below) == [*expected, "at an end of the range searched"]
+    assert [panel.get_ylabel() for panel in below] == [r"best $\lambda$", r"best $\tilde\eta$"]
+    assert ["alpha" in panel.get_xlabel() for panel in (ax, *below)] == [False, False, True]
+    for panel, name in zip(below, ("lam", "eta"), strict=True):  # one quantity each
+        drawn = [line.get_ydata().tolist() for line in panel.get_lines()[::2]]
+        assert drawn[:2] == values[name]
+    ends = below[0].get_lines()[1]
+    np.testing.assert_array_equal(ends.get_ydata(), [np.nan, 0.1])
+    assert ends.get_markerfacecolor() == "white"
+    assert labels(below[0]) == ["at an end of the range searched"]
+    ax.figure.draw_without_rendering()
+    assert len({round(panel.get_position().x0, 9) for panel in ax.figure.axes}) == 1
     held = curve.drop_vars("lam").assign_coords(lam=0.1)
     plotting.plot_optima(held, ax=(other := Figure().subplots()))
-    drawn = [line.get_ydata().tolist() for line in other.figure.axes[1].get_lines()]
-    assert [4.0, 4.0] in drawn
-    assert [0.2, 0.1] not in drawn
+    _, only = other.figure.axes
+    assert only.get_lines()[0].get_ydata().tolist() == [4.0, 4.0]
     assert "lambda = 0.1" in other.get_title(loc="left") + other.get_title()
-    unsolved = curve.assign(eta=curve.eta.where(curve.alpha < 2), lam=1000 * curve.lam)
-    ax = plotting.plot_optima(unsolved, ax=Figure().subplots())
-    assert ax.figure.axes[1].get_yscale() == "log"  # for all that one point is not known
+    lam = xarray.DataArray([[0.1, 1.0], [np.nan, 10.0]], dims=[*dims])
+    ax = plotting.plot_optima(curve.assign(lam=lam), ax=Figure().subplots())
+    scales = [panel.get_yscale() for panel in ax.figure.axes]
+    assert scales == ["linear", "log", "linear"]  # for all that one point is not known
     with pytest.raises(replica.InvalidArgument, match=r"eta=.best."):
         plotting.plot_optima(held.drop_vars("eta"))
 
@@ -262,9 +297,10 @@ def test_a_style_can_be_turned_off():
         pass
 
 
-@pytest.mark.parametrize("drawn", ["curve", "comparison", "best"])
+@pytest.mark.parametrize("drawn", ["curve", "comparison", "best", "optima"])
 def test_a_figure_for_a_column_of_a_paper(drawn):
-    """3.4 x 2.6 inches: no title, 8 points, a legend on no line, and all of it on the canvas."""
+    """3.4 x 2.6 inches: no title, 8 points, a legend on no line that takes no room from them, and
+    all of it on the canvas."""
     curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0, 3.0], lam=[0.01, 0.1])
     points = curve[["test_error", "train_error"]].sel(lam=[0.1])
     points = points.expand_dims(source=["theory", "simulation"])
@@ -275,6 +311,11 @@ def test_a_figure_for_a_column_of_a_paper(drawn):
             ax = plotting.plot_curve(curve)
         elif drawn == "comparison":
             ax = plotting.plot_comparison(points, {"theory": curve.sel(lam=[0.1])})
+        elif drawn == "optima":
+            best = replica.learning_curve(
+                STEP, beta=[0.5, 1], alpha=[0.5, 1, 2], lam="best", eta="best"
+            )
+            ax = plotting.plot_optima(best)
         else:
             best = replica.learning_curve(MODEL, alpha=[0.5, 1, 2], lam="best")
             ax = plotting.plot_curve(best, error="lam")
@@ -282,8 +323,12 @@ def test_a_figure_for_a_column_of_a_paper(drawn):
     assert [one.get_title() for one in ax.figure.axes] == [""] * len(ax.figure.axes)
     assert ax.yaxis.label.get_fontsize() == ax.get_yticklabels()[0].get_fontsize() == 8
     ax.figure.draw_without_rendering()
-    if ax.get_legend():
+    if legend_of(ax):
         assert covered(ax) == (0, False)
+    assert ax.get_ylim()[1] < 1.3 * ax.dataLim.y1
+    words = [label.get_window_extent() for panel in ax.figure.axes
+             for label in (panel.xaxis.label, panel.yaxis.label) if label.get_text()]  # fmt: skip
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(words, 2))
     tight = ax.figure.get_tightbbox()
     assert tight.x0 >= 0 <= tight.y0
     assert tight.x1 <= 3.4
@@ -315,7 +360,8 @@ def test_a_narrow_legend_leaves_the_lines_most_of_the_height():
         "theory of the network", "training error", "theory of the sRF", LIMIT,
         "simulated (±2 s.e.)",
     ]  # fmt: skip
-    assert ax.get_legend().get_window_extent().height < 0.4 * ax.bbox.height
+    assert ax.bbox.height > 0.5 * ax.figure.bbox.height
+    assert ax.get_ylim()[1] < 1.1 * ax.dataLim.y1
     assert covered(ax) == (0, False)
 
 

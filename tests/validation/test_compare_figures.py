@@ -8,6 +8,7 @@ import xarray
 
 from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
 from replica.plotting import plot_comparison
+from tests.legends import labels
 from validation import compare, simulate
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
@@ -22,13 +23,8 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
         step, alpha=[0.5, 2.0], lam=0.1, beta=1.0, theory=which, dimension=60, seeds=2, rng=0
     )
     ax, below = found.plot().figure.axes
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
     name = NETWORK if which == "network" else SRF
-    assert legend[:2] == [f"test error, {name}", f"training error, {name}"]
-    assert legend[2:-2] == [*thin, LIMIT]
-    assert legend[-2:] == [
-        "test error, simulated (±2 s.e.)", "training error, simulated (±2 s.e.)"
-    ]  # fmt: skip
+    assert labels(ax) == [name, "training error", *thin, LIMIT, "simulated (±2 s.e.)"]
     drawn = {
         (round(line.get_linewidth(), 2), float(line.get_ydata()[-1]))
         for line in ax.get_lines()
@@ -65,8 +61,7 @@ def test_panels_of_many_lines_keep_one_width():
 
 def test_points_without_lines_have_labels():
     found = simulate(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=20, seeds=2, rng=0).plot()
-    legend = [text.get_text() for text in found.get_legend().get_texts()]
-    assert legend[:2] == [r"$\lambda = 0.1$", r"$\lambda = 1$"]
+    assert labels(found)[:2] == [r"$\lambda = 0.1$", r"$\lambda = 1$"]
 
 
 def test_points_over_any_parameters_lie_on_their_lines():
@@ -92,5 +87,4 @@ def test_points_over_any_parameters_lie_on_their_lines():
     for line, dot in zip(lines, dots, strict=True):
         assert line.get_color() == dot.lines[0].get_color()
     assert len({line.get_color() for line in lines}) == 4
-    first = ax.get_legend().get_texts()[0].get_text()
-    assert first == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
+    assert labels(ax)[0] == r"$\alpha_0 = 1$, $\tilde\eta = 1$"

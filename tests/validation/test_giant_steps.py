@@ -267,7 +267,9 @@ def test_the_figure_of_an_alignment():
     step = GradientStep(student="relu", target="z1 + z1*z2", readout=[-1, 1], steps=steps)
     found = compare_alignment(step, dimension=100, beta=0.5, seeds=2, rng=0)
     ax = found.plot()
-    assert len(ax.containers) == 4
+    assert len(ax.containers) == 5  # the last is in the legend
+    marks = [one.lines[0].get_marker() for one in ax.containers[:4]]
+    assert marks[:2] != marks[2:]  # directions differ in more than their colour
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) == 2]
     known = [line for line in lines if np.isnan(line.get_ydata()).tolist() == [False, True]]
     assert {round(float(line.get_ydata()[0]), 12) for line in known} == {

@@ -8,6 +8,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, learning_curve, solve
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate
+from tests.legends import labels
 from validation import compare, draw, first_layer, simulate
 from validation.comparisons.checks import Check
 
@@ -140,7 +141,7 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     assert document[size] == found.settings[size] == found.dataset().attrs[size] == count
     assert ("dimension" in document) == (size == "dimension")
     assert found.dataset().test_error.dims == ("samples", "source")
-    assert found.plot().get_legend() is not None
+    assert labels(found.plot())
 
 
 def test_alpha_of_a_layer_is_a_number_of_samples():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from replica.plotting import BARS, REFERENCE, axes, colours, draw_points, finish, nudged
+from replica.plotting import BARS, REFERENCE, axes, colours, draw_points, finish, marks_of, nudged
 from replica.problem import Geometry
 from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
@@ -77,15 +77,14 @@ class AlignmentComparison:
             for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
                 theory, simulated, stderr, _ = (part[:, i] for part in self.checks[name])
                 what = "rows" if name == "weights" else "gradients"
-                label = f"{what}, $z_{i + 1}$ (±{BARS} s.e.)"
-                style: dict[str, Any] = {"color": colour, "label": label}
-                style["markerfacecolor"] = "white" if j else colour
+                style: dict[str, Any] = {"color": colour, "label": f"{what}, $z_{i + 1}$"}
+                style |= {"markerfacecolor": "white" if j else colour, "marker": "os^Dvp*h"[i % 8]}
                 at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
                 draw_points(ax, at, simulated, stderr, **style)
-                alone = "." if np.isfinite(theory).sum() == 1 else ""
-                ax.plot(steps, theory, dashes, color=colour, marker=alone)
+                ax.plot(steps, theory, dashes, color=colour, **marks_of(theory))
         for dashes, what in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
+        draw_points(ax, [], [], [], color="0.3", marker="", label=f"simulated, ±{BARS} s.e.")
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return finish(ax, "giant step", "mean cosine with the direction", described)

@@ -16,7 +16,7 @@ from scipy.optimize import curve_fit
 import replica
 from replica.documents import plain
 from replica.errors import InvalidArgument, install
-from replica.plotting import COLOURS, add_legend, draw_points
+from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_points, marks_of
 from solvers.results import Array
 
 from ..run import simulate
@@ -108,14 +108,16 @@ def draw(data: dict[str, Any]) -> Figure:
     labels = {"all": f"theory, all {data['rows']} rows", "first": f"theory, first {IN_HAND} rows"}
     for name, colour in {"all": COLOURS[0], "first": COLOURS[2]}.items():
         curve = {key: np.array(values, dtype=float) for key, values in data["theory"][name].items()}
-        ax.plot(curve["n"], curve["error"], color=colour, label=labels[name])
-        band = curve["error"] - curve["stderr"], curve["error"] + curve["stderr"]
-        ax.fill_between(curve["n"], *band, color=colour, alpha=0.2, linewidth=0)
+        style = {"color": colour, "label": labels[name]} | marks_of(curve["error"])
+        ax.plot(curve["n"], curve["error"], **style)
+        draw_band(ax, curve["n"], curve["error"], curve["stderr"], color=colour)
+    label = f"theory, ±{BARS} s.e. over other rows"
+    draw_band(ax, curve["n"], np.nan, np.nan, color="0.3", label=label)
     dense = np.geomspace(data["n"][0], data["rows"], 100)
     law = f"power law through learning_curve\nof the first {IN_HAND} rows"
     ax.plot(dense, along(data["law"], dense), "--", color=COLOURS[1], label=law)
     mean, stderr = np.array(data["fits"]).T
-    fitted = f"{data['seeds']} fits on random parts of all rows (±2 s.e.)"
+    fitted = f"{data['seeds']} fits on random parts of all rows (±{BARS} s.e.)"
     draw_points(ax, data["n"], mean, stderr, color="0.15", label=fitted)
     ax.axvline(IN_HAND, color="0.6", linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="labels $n$", ylabel="classification error")

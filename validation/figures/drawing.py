@@ -100,8 +100,8 @@ def theory_legend(
         handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
     legend_below(axes[0, 0].get_figure(root=True), handles)
-    for ax in axes[0]:
+    for ax, below in axes.T:
         low, high = ax.get_ylim()
         if ax.get_yscale() == "linear" and low < 0.6 * high:
             ax.set_ylim(bottom=0)
-        plotting.add_legend(ax)
+        plotting.add_legend(ax, [below])

@@ -15,6 +15,7 @@ from replica.documents import plain
 
 from ..comparisons import ladder
 from .computing import Progress
+from .drawing import legend_below
 
 PROBLEM: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
 PENALTY = 0.1
@@ -84,5 +85,5 @@ def draw(data: dict[str, Any]) -> Figure:
     figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
     plotting.letter_panels(panels)
     panels[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
-    plotting.add_legend(panels[-1])
+    legend_below(figure, panels[-1].get_legend_handles_labels()[0])
     return figure
