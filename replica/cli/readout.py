@@ -206,7 +206,7 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     row |= {name: getattr(needed, name) for name in names}
     document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
     said = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
-    said += f"samples {needed._facts()['samples']}".replace("most=", "--most")
+    said += f"samples {needed._facts()['samples']}"
 
     def show() -> None:
         if np.isnan(needed.samples):

@@ -116,9 +116,10 @@ class FirstLayer(Described):
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
             got = f"inner products {overlap.round(3).tolist()}"
-            allowed = "orthogonal (of others, rewrite the target in coordinates that are)"
+            how = "of others, rewrite the target in coordinates that are"
             if np.allclose(overlap, np.diag(np.diagonal(overlap))):
-                allowed = "of length 1 (directions / numpy.linalg.norm(directions, axis=0) are)"
+                how = "directions / numpy.linalg.norm(directions, axis=0) are"
+            allowed = f"unit vectors that are orthogonal ({how})"
             raise InvalidArgument("directions", got, allowed)
         bias = plain_array("bias", self.bias)
         bias = bias[:, 0] if bias.shape == (p, 1) else bias

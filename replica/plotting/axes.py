@@ -158,9 +158,13 @@ def spaced(x: Array, count: int = 101) -> Array:
 
 
 def marks_of(y: ArrayLike) -> dict[str, Any]:
-    """Style of a line through the values ``y``: marks on them where few are known."""
-    few = np.isfinite(np.asarray(y, dtype=float)).sum() < FEW_POINTS
-    return {"marker": ".", "markersize": 6} if few else {}
+    """Style of a line through the values ``y``: marks on all where few are known, else on those
+    whose neighbours are not."""
+    known = np.isfinite(np.asarray(y, dtype=float))
+    beside = np.pad(known, 1)
+    alone = known if known.sum() < FEW_POINTS else known & ~(beside[:-2] | beside[2:])
+    marked = np.flatnonzero(alone).tolist()
+    return {"marker": ".", "markersize": 6, "markevery": marked} if marked else {}
 
 
 def from_zero(ax: "Axes") -> None:

@@ -18,6 +18,14 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
+def test_a_point_alone_between_gaps_is_marked():
+    """Of a line through many points, nothing else shows it."""
+    y = np.linspace(1.0, 2.0, 60)
+    y[[9, 11, 40]] = np.nan
+    assert plotting.marks_of(y)["markevery"] == [10]
+    assert plotting.marks_of(y[12:]) == {}
+
+
 def test_few_solved_points_are_marked_and_joined_by_straight_lines():
     """Where 25 and more are known there are no marks."""
     for count, mark in ((24, "."), (25, "None")):

@@ -335,7 +335,7 @@ def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
     at = dict(alpha=[0.5, 1.0], lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0)
     found = compare(of, **at)
     assert found.note.startswith("theory of the sRF, the published equivalent")
-    assert "do not settle within 0.001 s" in found.note
+    assert "do not settle within 0.001 s, a part of time_limit" in found.note
     srf = replace(of.srf(beta=1.0), dimension=40)
     expected = learning_curve(srf, alpha=[0.5, 1.0], lam=0.1).test_error
     np.testing.assert_allclose(found.checks["test_error"].theory.ravel(), expected, rtol=1e-9)
