@@ -442,7 +442,29 @@ def test_an_outlier_is_a_mark_where_it_is():
 @pytest.mark.parametrize(("kind", "theory"), [("srf", "sRF"), ("network", "network")])
 def test_a_title_names_the_theory_of_a_step(kind, theory):
     step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-    curve = replica.learning_curve(getattr(step, kind)(beta=1.0), alpha=[0.5, 1.0], lam=0.1)
-    title = plotting.plot_curve(curve).get_title()
-    assert f"theory of the {theory}" in title
-    assert title.count("theory of") == 1
+    model = getattr(step, kind)(beta=1.0)
+    along = ({"alpha": [0.5, 1.0]}, {"alpha": 1.0, "alpha0": [1.0, 2.0]})
+    for axes in along:  # alpha0 stands in the title, or along the abscissa
+        curve = replica.learning_curve(model, lam=0.1, **axes)
+        title = plotting.plot_curve(curve).get_title()
+        assert f"theory of the {theory}" in title
+        assert title.count("theory of") == 1
+
+
+def test_the_figure_of_a_best_value_says_that_it_is_at_an_end():
+    best = replica.optimal_lambda(MODEL, alpha=1.0, lam=(1.0, 10.0))
+    assert best.at_edge == ("lam",)
+    assert labels(best.plot())[-1].endswith("at an end of the range searched")
+    inside = replica.optimal_lambda(MODEL, alpha=1.0)
+    assert "end of the range" not in labels(inside.plot())[-1]
+
+
+def test_a_best_value_that_does_not_vary_has_no_digits_of_noise():
+    known = {"test_error": [0.5, 0.4], "eta": [6.283230, 6.283236], "at_edge": ["", ""]}
+    dims = {"alpha": [1.0, 2.0]}
+    curve = xarray.Dataset({name: ([*dims], x) for name, x in known.items()}, dims)
+    _, panel = plotting.plot_optima(curve).figure.axes
+    panel.figure.draw_without_rendering()
+    assert panel.yaxis.get_offset_text().get_text() == ""
+    low, high = panel.get_ylim()
+    assert low < 6.0 < 6.5 < high
