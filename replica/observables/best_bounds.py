@@ -8,6 +8,7 @@ from solvers.minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
+from ..errors import explain_calls
 from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
@@ -41,6 +42,7 @@ class BestBounds:
     at_upper: Bounds
 
 
+@explain_calls
 def best_bounds(
     step: Problem,
     *,

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, explain_calls
 from ..given import Given
 from ..problem import plain_array
 from .learned import LearnedFunction
@@ -29,6 +29,7 @@ class Calibration(NamedTuple):
     frequency: Array
 
 
+@explain_calls
 def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     """Mean stated probability and frequency of the label 1 given the projection on the spike.
 

@@ -19,7 +19,7 @@ from solvers.results import Array, ConvergenceError, Status
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..equivalence import table_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, explain_calls
 from ..given import FeatureSample, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
@@ -130,6 +130,7 @@ class Optimum(Displayed):
         return [asdict(one) for one in self.minima]
 
 
+@explain_calls
 def optimal_lambda(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,
@@ -223,6 +224,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
     return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at | how)
 
 
+@explain_calls
 def optimal_eta(
     step: Problem,
     *,
