@@ -18,7 +18,7 @@ from .axes import (
     picture,
     spaced,
 )
-from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
+from .bounds import drawn_kappa, plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, in_words, plot_curve
 from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
