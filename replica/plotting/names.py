@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import LAWS, plain_law
 from ..errors import InvalidArgument
 
 LABELS = {
@@ -121,6 +122,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         # as NetCDF holds them
         is_json = isinstance(stated, str) and (stated.startswith("[") or stated == "true")
         value = json.loads(stated) if is_json else stated
+        value = plain_law(value) if name in LAWS and np.ndim(value) == 2 else value
         zero = name in ("noise", "step_noise", "bias") and value == 0
         silent = value is None or value is False or zero
         if silent or name in unstated or len(str(value)) > 40:

@@ -1,6 +1,7 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
 import itertools
+import json
 
 import matplotlib
 import numpy as np
@@ -11,7 +12,8 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
-from replica.plotting import LIMIT
+from replica.display import in_words
+from replica.plotting import LIMIT, settings
 from tests.legends import labels, legend_of
 from tests.problems import PUBLISHED as STEP
 
@@ -106,6 +108,10 @@ def test_spectrum(ax):
     x, y = ax.get_lines()[0].get_data()
     assert ax.get_xscale() == "log"
     assert np.trapezoid(y, np.log(x)) == pytest.approx(1 - found.atom, abs=1e-2)
+    assert labels(ax) == ["theory", rf"outlier, theory: ${found.outliers[0]:.3g}\,p$"]
+    arrow = ax.get_lines()[-1]  # at the right end: where it is depends on p
+    assert arrow.get_marker() == ">"
+    assert arrow.get_transform() == ax.transAxes
 
 
 def test_staircase(ax):
@@ -204,6 +210,20 @@ def test_a_legend_covers_nothing_and_stays_on_the_canvas(size, layout):
         wave.plot(alpha, np.sin(9 * alpha + phase), label=f"a line of phase {phase}")
     plotting.finish(wave, "x", "y")
     assert covered(wave) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("law", "title", "words"),
+    [
+        ([[0.5], [1.0]], "bias = $0.5$", "bias 0.5"),
+        ([[-1.0, 1.0], [0.5, 0.5]], "bias = $-1, 1$", "bias -1, 1"),
+        ([[-1.0, 1.0], [0.2, 0.8]], "bias -1 (0.2), 1 (0.8)", "bias -1 (0.2), 1 (0.8)"),
+    ],
+)
+def test_a_law_is_stated_by_its_values(law, title, words):
+    """Not its fractions as if they were another value; as a file holds it, too."""
+    assert settings({"bias": law}) == settings({"bias": json.dumps(law)}) == [title]
+    assert in_words({"bias": law}) == words
 
 
 def test_settings_stand_in_a_title_and_infinity_is_a_sign():
