@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from solvers.chebyshev import HalfLine, coefficient_matrix
-from solvers.resources import check_time
 from solvers.results import Array
 
 from .pencil import Rows
@@ -62,7 +61,6 @@ class TabulatedRows:
         """
         x_before, values = self.rows.start, []
         for q in np.column_stack(self._nodes):  # panel by panel, to fit into the caches
-            check_time()
             x = self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1)))
             x_before = x[CHEBYSHEV_POINTS - 1]
             values.append(self._covariances(x, q[:, None, None]))
