@@ -287,7 +287,7 @@ def written_with_calls(text: str, argument: str) -> list[str]:
     """Hint for messages, none or one: the text with an argument for every function that has none,
     such as he2(z1) for he2, if it is an expression then."""
     names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
-    variable = "x" if argument == "student" else "z1"
+    variable = "z1" if "target" in argument else "x"
     called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", text)
     if called != text:
         with suppress(InvalidArgument):
