@@ -80,7 +80,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
         on 5 000 at most; the latter of classes.
     confusion_ : array (C, C)
-        Of more than two classes: shares of the answers, of the rows of each class.
+        Of classes: shares of the answers, of the rows of each class.
     estimator_ : Ridge, RidgeClassifier, LogisticRegression, SVC or LinearSVC
         Fitted on all rows with ``best_alpha_``.
     classes_ : array
@@ -221,7 +221,6 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if has_classes(self.sample_):
             self.classification_error_ = point.classification_error
             self.classes_ = named if several else self.estimator_.classes_
-        if several:
             self.confusion_ = point.confusion
 
     def _sizes(self, sample: FeatureSample, most: int) -> Any:

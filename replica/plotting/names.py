@@ -68,6 +68,12 @@ def setting(name: str, value: Any) -> str:
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 
 
+def class_names(model: Any) -> list[str]:
+    """Names of the classes of what is given, in their order; -1 and +1 of two without names."""
+    names = getattr(model, "names", None) or getattr(model, "classes", None)
+    return [str(name) for name in names or ("-1", "+1")]
+
+
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
