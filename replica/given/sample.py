@@ -135,8 +135,8 @@ class FeatureSample(Described):
 
     @cached_property
     def repeated(self) -> int:
-        """Number of rows whose features and label are those of a row before, but for rows of 0; 0 of
-        features of few values, as of a table, which are alike by chance."""
+        """Number of rows whose features and label are those of a row before; 0 of features of few
+        values, as of a table, which are alike by chance, as rows of 0 are."""
         some = self.features[: 1 + 1000 // self.width].ravel()
         if np.unique(some).size <= some.size / 10:
             return 0

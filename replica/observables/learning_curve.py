@@ -14,7 +14,7 @@ from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
 from ..display import Progress, progress_callback
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
@@ -31,6 +31,7 @@ BEST = "best"  # of lam or eta: the one of the smallest test error, at every poi
 SQUARE = LOSSES["square"]
 
 
+@answering
 def learning_curve(
     model: Problem | Given,
     /,

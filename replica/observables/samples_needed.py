@@ -16,7 +16,7 @@ from solvers.results import Array
 
 from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
@@ -113,6 +113,7 @@ class SamplesNeeded(Displayed):
         return [{self.error: self.target} | {name: getattr(self, name) for name in names}]
 
 
+@answering
 def samples_needed(
     model: Given,
     *,

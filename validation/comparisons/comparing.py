@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
@@ -22,6 +22,7 @@ from .comparison import Comparison
 from .theory import Theory, exact, theory_of
 
 
+@answering
 def compare(
     problem: Problem | Given,
     *,
