@@ -4,6 +4,7 @@ docs/theory.md 22
 """
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,7 +192,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         name = "classification_error" if has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
         most = self.sample_.most_by_rows if most is None else most
-        return samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+        needed = samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+        return replace(needed, alpha=self.best_alpha_)
 
     def _check_readout(self) -> None:
         """Raise unless there is a readout."""

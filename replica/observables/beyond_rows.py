@@ -83,6 +83,14 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
     return notes
 
 
+def with_noted(model: Given, dataset: Any) -> Any:
+    """A curve with the variable ``noted``: whether a note says that the errors of a point may be
+    off."""
+    said = notes_of(model, dataset)
+    off = said[FEW_DEGREES] | said[SENSITIVE] | said[BEYOND_ROWS]
+    return dataset.assign(noted=off & dataset.converged)
+
+
 def _of_sample(model: Given) -> list[str]:
     """Notes on the rows of a sample, which all of its points have."""
     if not isinstance(model, FeatureSample):

@@ -292,6 +292,23 @@ def test_a_curve_has_a_band_of_standard_errors():
         assert {(n, round(error - stderr, 12)), (n, round(error + stderr, 12))} <= ends
 
 
+def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
+    features, y = pixels(60, 8)
+    few = FeatureSample(features=features, labels=np.arange(60) % 3, intercept=True)
+    curve = learning_curve(few, samples=[4, 5, 30], lam=0.1)
+    assert curve.noted.values.tolist() == [True, True, False]  # fewer than two of a class
+    ax = plot_curve(curve)
+    (drawn,) = [line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3]
+    assert np.isfinite(drawn.get_ydata()).tolist() == [True, True, False]
+    assert "may be off: see its note" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "best" not in ax.get_ylabel()
+    best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
+    ax = plot_curve(best)
+    assert "at the best $\\lambda$" in ax.get_ylabel().replace("\n", " ")
+    assert not best.noted.any()
+    assert not [line for line in ax.lines if line.get_marker() == "s"]
+
+
 def test_order_and_unit_of_rows_do_not_matter():
     features, y = pixels(150, 10)
     order = np.random.default_rng(0).permutation(150)
