@@ -149,12 +149,13 @@ def mark_noted(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
 ) -> None:
     """Draw open the points whose errors may be off, as a note says."""
-    if "noted" not in curve or not curve.noted.any():
+    noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
+    if not noted.any():
         return
     style: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     for line in lines:
-        at = curve.sel(line.at)
-        ax.plot(at[abscissa], at[name].where(at.noted), "s", color=line.colour, **style)
+        known = curve[name].where(noted).sel(line.at)
+        ax.plot(curve[abscissa], known, "s", color=line.colour, **style)
     ax.plot([], [], "s", color="0.3", label="may be off: see its note", **style)
 
 
