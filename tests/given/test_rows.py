@@ -298,7 +298,9 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     curve = learning_curve(few, samples=[4, 5, 30], lam=0.1)
     assert curve.noted.values.tolist() == [True, True, False]  # fewer than two of a class
     ax = plot_curve(curve)
-    (drawn,) = [line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3]
+    (drawn,) = [
+        line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3
+    ]
     assert np.isfinite(drawn.get_ydata()).tolist() == [True, True, False]
     assert "may be off: see its note" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert "best" not in ax.get_ylabel()

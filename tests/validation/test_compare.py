@@ -175,8 +175,9 @@ def test_verdict():
     """One sentence, which a newcomer can act on: it says which error is off, and by how much."""
     assert judged([1.0, -1.5]).verdict == (
         "Theory and simulation agree: their 4 differences are no larger than chance makes them, "
-        "the largest in the test error at alpha = 1, lam = 1 (1 in theory, 1.15 ± 0.1 simulated: "
-        "they differ by 13.0%, and by 1.5 standard errors)."
+        "half of them up to 12.1%, the largest in the test error at alpha = 1, lam = 1 (1 in "
+        "theory, 1.15 ± 0.1 simulated: a mean known to 8.7%, and they differ by 1.5 standard "
+        "errors)."
     )
     apart = judged([0.0, 0.0], train=[0.0, -10.0])
     assert not apart.agrees
