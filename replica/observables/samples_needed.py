@@ -61,7 +61,7 @@ class SamplesNeeded(Displayed):
     lam : float
         The penalty at ``samples``; where these are NaN, at the most that were tried.
     alpha : float
-        That of ``replica.sklearn.ProbeCurve``, which it shows in the place of ``lam``: p lam, the
+        Of ``replica.sklearn.ProbeCurve``, which shows it in the place of ``lam``: p lam, the
         ``alpha`` of Ridge.
     note : str
         Why more samples may be needed, or how their number is known, and where the error is not;

@@ -86,7 +86,7 @@ def test_the_theory_given_drawn_layers_is_that_of_drawn_layers_of_one_size(run, 
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0)
     with pytest.raises(InvalidArgument, match="theory"):
         run(step, theory="given", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
-    with pytest.raises(InvalidArgument, match="say theory="):
+    with pytest.raises(TypeError, match="did you mean theory"):
         run(step, model="srf", beta=0.5, alpha=1.5, lam=0.1, seeds=3, **of)
 
 
