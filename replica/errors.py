@@ -2,11 +2,11 @@
 guesses at a name that does not exist."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, TypeVar
+from inspect import signature
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,6 +24,14 @@ ELSEWHERE = {
     "ridge": "lam",
     "lambda_": "lam",
     "penalty": "lam",
+    "alphas": "lam, alpha/p",
+    "C": "lam, 1/(p C)",
+    "X": "features",
+    "y": "labels",
+    "n": "samples",
+    "n_samples": "samples",
+    "train_sizes": "samples",
+    "fit_intercept": "intercept",
     "model": "theory",
 }
 
@@ -57,40 +65,34 @@ def meant(name: str, known: Iterable[str]) -> str:
     return ELSEWHERE.get(plural, close[0] if close else "")
 
 
-def unknown_argument(function: str, name: str, known: Iterable[str]) -> str:
-    """What to say of an argument that a function or a class has not: the one probably meant."""
-    hint = meant(name, known)
-    advice = f"did you mean {hint}?" if hint else ", ".join(known)
-    return f"{function}() has no argument {name!r}: {advice}"
+def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
+    """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
+    meant."""
+    for one in given:
+        if one not in known:
+            hint = meant(one, known)
+            advice = f"did you mean {hint}?" if hint else ", ".join(known)
+            raise TypeError(f"{name}() has no argument {one!r}: {advice}")
 
 
-def explain_calls(function: Function) -> Function:
-    """Decorator of a public function: a call without an argument that it needs, or with one that it
-    has not, raises TypeError with a sentence on what to give."""
+def answering(function: Function) -> Function:
+    """``function``, which answers a call without an argument that it needs by the argument's type,
+    and a name that no argument has as :func:`check_names` does; where it takes any names, one that
+    others have for an argument of its own."""
+    parameters = signature(function).parameters.values()
+    takes = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    known, any_name = [one.name for one in takes], len(takes) < len(parameters)
 
     @wraps(function)
-    def called(*args: Any, **given: Any) -> Any:
-        try:
-            return function(*args, **given)
-        except TypeError:
-            if wrong := _wrong_call(function, len(args), given):
-                raise TypeError(wrong) from None
-            raise
+    def checked(*args: Any, **given: Any) -> Any:
+        foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
+        check_names(function.__name__, known, foreign if any_name else given)
+        left = [one.name for one in takes[len(args) :] if one.default is one.empty]
+        if missing := [_with_type(one, function) for one in left if one not in given]:
+            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")
+        return function(*args, **given)
 
-    return called  # type: ignore[return-value]
-
-
-def _wrong_call(function: Callable[..., Any], by_place: int, given: Mapping[str, Any]) -> str:
-    """What is wrong with the names in a call; empty if nothing is."""
-    takes = [one for one in signature(function).parameters.values() if one.kind != one.VAR_KEYWORD]
-    takes_any = len(takes) < len(signature(function).parameters)
-    name, known = function.__name__, [one.name for one in takes]
-    lacking = [one.name for one in takes[by_place:] if one.default is Parameter.empty]
-    missing = [_with_type(one, function) for one in lacking if one not in given]
-    unknown = [] if takes_any else [one for one in given if one not in known]
-    wrong = [f"{name}() needs {' and '.join(missing)}"] if missing else []
-    wrong += [unknown_argument(name, one, known) for one in unknown]
-    return "; ".join(wrong)
+    return cast(Function, checked)
 
 
 def _with_type(name: str, function: Callable[..., Any]) -> str:

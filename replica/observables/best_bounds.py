@@ -10,7 +10,7 @@ from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
 from ..display import Displayed
-from ..errors import explain_calls
+from ..errors import answering
 from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
@@ -56,7 +56,7 @@ class BestBounds(Displayed):
         return [self._facts()]
 
 
-@explain_calls
+@answering
 def best_bounds(
     step: Problem,
     *,

@@ -16,7 +16,7 @@ from scipy.special import expit
 from solvers.results import Array
 
 from ..display import Displayed
-from ..errors import InvalidArgument, explain_calls
+from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import plain_array
 from .learned import LearnedFunction
@@ -56,7 +56,7 @@ class Calibration(Displayed):
         return [dict(zip(names, row, strict=True)) for row in np.transpose(columns).tolist()]
 
 
-@explain_calls
+@answering
 def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     """Mean stated probability and frequency of the label 1 given the projection on the spike.
 

@@ -27,7 +27,7 @@ from solvers.settle import largest_change, settle
 
 from ..display import Displayed, in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
-from ..errors import InvalidArgument, explain_calls
+from ..errors import InvalidArgument, answering
 from ..given import FirstLayer, Posterior
 from ..plotting import drawn_kappa, plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
@@ -258,7 +258,7 @@ class LearnedByReadout(LearnedFunction):
         return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
-@explain_calls
+@answering
 def learned_function(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     *,

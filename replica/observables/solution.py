@@ -8,7 +8,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import ConvergenceError
 
 from ..convex import loss as as_loss
-from ..errors import explain_calls
+from ..errors import answering
 from ..given import Given, ReadoutPoints
 from ..problem import (
     SpikedRandomFeatures,
@@ -26,7 +26,7 @@ from .given_layers import layer_points
 from .point import Solution
 
 
-@explain_calls
+@answering
 def solve(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import InvalidArgument, unknown_argument
+from ..errors import InvalidArgument, check_names
 from .activation import Activation
 from .checks import FINITE, assign, flag, number
 from .labels import LabelLaw, label_noise
@@ -49,9 +49,7 @@ class Problem(ABC):
 
     def __new__(cls, *_: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        known = [field.name for field in fields(cls)]
-        for name in given.keys() - set(known):
-            raise TypeError(unknown_argument(cls.__name__, name, known))
+        check_names(cls.__name__, [field.name for field in fields(cls)], given)
         return object.__new__(cls)
 
     @property

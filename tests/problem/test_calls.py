@@ -27,7 +27,8 @@ def test_a_call_without_its_first_argument_says_what_it_needs(function):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dimension": 200}, r"needs model \(GradientStep, .*\) and lam \(float\); .*dimension="),
+        ({"dimension": 200}, r"no argument 'dimension': did you mean learning_curve\(step"),
+        ({"alpha": 1.0}, r"needs model \(GradientStep, .*\) and lam \(float\)$"),
         ({"model": STEP, "alpha": 1, "lamda": 1}, r"'lamda': did you mean lam\?"),
         ({"model": STEP, "lam": 1, "zzz": 1}, "no argument 'zzz': model, alpha, samples, lam"),
     ],

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.errors import InvalidArgument, explain_calls
+from replica.errors import InvalidArgument, answering
 from replica.given import FirstLayer
 from replica.problem import (
     Activation,
@@ -31,7 +31,7 @@ from .arguments import check_array, seed_sequence, size, streams, whole_number
 from .features import GaussianInstance, Instance
 
 
-@explain_calls
+@answering
 def draw(
     problem: Problem, *, dimension: int, rng: Any = None, beta: float | None = None
 ) -> Instance:
@@ -86,7 +86,7 @@ def draw(
     return Instance(W, bias, known, model.student, *label, *law)
 
 
-@explain_calls
+@answering
 def trajectory(
     problem: GradientStep, *, dimension: int, beta: float | None, rng: Any = None
 ) -> Iterator[Instance]:
@@ -207,7 +207,7 @@ def gradient_step(
     return total
 
 
-@explain_calls
+@answering
 def first_layer(
     step: GradientStep, *, dimension: int, beta: float | None = None, rng: Any = None
 ) -> FirstLayer:
