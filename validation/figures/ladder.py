@@ -86,5 +86,5 @@ def draw(data: dict[str, Any]) -> Figure:
     figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
     plotting.letter_panels(panels)
     panels[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
-    legend_below(figure, panels[-1].get_legend_handles_labels()[0])
+    legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
     return figure
