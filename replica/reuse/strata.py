@@ -88,7 +88,7 @@ class Neurons(NamedTuple):
     fresh: Features
 
 
-class Strata(NamedTuple):
+class SampleNodes(NamedTuple):
     """Samples at N nodes, and the features of A kinds of neurons there.
 
     Attributes
@@ -130,7 +130,7 @@ class Strata(NamedTuple):
 @lru_cache(maxsize=16)
 def strata(
     step: Step, kinds: tuple[Values, Values], shares: Values, level: int, norms: bool = True
-) -> Strata:
+) -> SampleNodes:
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = LEVELS[level]
@@ -153,7 +153,7 @@ def strata(
     )
     target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
     known = w, s, q, y, target, push, gamma, float(rho), step.alpha0
-    return Strata(*known, np.array(shares), neurons, count)
+    return SampleNodes(*known, np.array(shares), neurons, count)
 
 
 def _neurons(

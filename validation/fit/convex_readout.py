@@ -30,7 +30,9 @@ from solvers.results import Array, ConvergenceError
 
 from .ridge import Blocks, Fits
 
-GAP = 1e-8  # relative, of the objective: lam/2 times the squared distance of the readout is less
+RELATIVE_GAP = (
+    1e-8  # relative, of the objective: lam/2 times the squared distance of the readout is less
+)
 NEWTON_STEPS = 200  # the gap says whether they were enough
 REFINEMENTS = 8  # steps where the objective is its minimum to rounding
 STIFFENING = 2.0  # factor between two smoothed losses: larger ones take more steps of Newton's
@@ -145,9 +147,9 @@ def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -
     """
     n, p = design.Z.shape
     size_of_labels = float(np.sqrt((y**2).mean())) or 1.0
-    now, goal = SmoothLoss(y, loss), 1e-3 * GAP
+    now, goal = SmoothLoss(y, loss), 1e-3 * RELATIVE_GAP
     if has_two_slopes(loss):
-        now, goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * GAP
+        now, goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * RELATIVE_GAP
     elif loss.jumps:
         allowed = "one with a continuous derivative, or a named one, here"
         raise InvalidArgument("loss", loss.name, allowed)
@@ -227,8 +229,8 @@ def _tolerance(scale: float, y: Array, loss: Loss) -> float:
     outputs leaves where they meet labels y (n,)."""
     rounding = 4 * np.finfo(float).eps * float(np.abs(y).sum())
     if has_two_slopes(loss) and rounding <= ROUNDED * scale:
-        return max(GAP * scale, rounding)
-    return GAP * scale
+        return max(RELATIVE_GAP * scale, rounding)
+    return RELATIVE_GAP * scale
 
 
 def fit_convex_readout(
