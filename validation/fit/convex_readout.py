@@ -28,7 +28,7 @@ from replica.convex import Loss
 from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 
-from .ridge import Blocks, Fits
+from .readout import Blocks, Fits
 
 RELATIVE_GAP = (
     1e-8  # relative, of the objective: lam/2 times the squared distance of the readout is less
