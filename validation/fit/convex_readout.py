@@ -19,6 +19,7 @@ losses the first sum is 0): small penalties leave it its digits.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -72,17 +73,21 @@ class Design:
         root = np.sqrt(weight[used])[:, None]
         scaled = root * self.Z[used]
         if len(scaled) >= scaled.shape[1]:
-            return _solve(scaled.T @ scaled, lam, b)
+            factor = _factor(scaled.T @ scaled, lam)
+            return cho_solve(factor, b, check_finite=False)
         wide = len(self.Z) < scaled.shape[1]
         gram = root * self.gram[np.ix_(used, used)] * root.T if wide else scaled @ scaled.T
-        return (b - scaled.T @ _solve(gram, lam, scaled @ b)) / lam
+        factor, x = _factor(gram, lam), np.zeros_like(b)
+        for _ in range(2):  # the difference cancels where weights are large: once more for the rest
+            rest = b - lam * x - scaled.T @ (scaled @ x)
+            x += (rest - scaled.T @ cho_solve(factor, scaled @ rest, check_finite=False)) / lam
+        return x
 
 
-def _solve(matrix: Array, shift: float, b: Array) -> Array:
-    """(matrix + shift I)^-1 b for a symmetric matrix >= 0, which is overwritten."""
+def _factor(matrix: Array, shift: float) -> Any:
+    """The Cholesky factor, for ``cho_solve``, of matrix + shift I; the matrix is overwritten."""
     matrix[np.diag_indices(len(matrix))] += shift
-    factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-    return cho_solve(factor, b, check_finite=False)
+    return cho_factor(matrix, overwrite_a=True, check_finite=False)
 
 
 class SmoothLoss:
