@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.linear import solve_rows
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..equivalence import Batch
@@ -224,6 +225,7 @@ class TrainedRows:
         """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
         x = np.array(start)
         for _ in range(40):  # a few are enough in most cases
+            check_time()
             residual, by_x, _ = self.residual(x, self.trace(x, K))
             step = solve_rows(by_x, residual)
             x -= step

@@ -147,6 +147,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
         # the gradient, as its length times its cosines
         gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        gradient[np.abs(gradient) < 1e-14 * length] = 0  # rounding of what is 0 by symmetry
         rate = eta * step.readout.values[0]
         # Eq. (10.2)
         cosines_by_length = decay_factor * r * gamma + rate * gradient
