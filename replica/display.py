@@ -5,13 +5,14 @@ Names are those of its attributes, so that what is read can be typed.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .errors import InvalidArgument, shorten
+from .errors import InvalidArgument, check_names, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -41,7 +42,13 @@ def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progre
 
 
 class Described:
-    """An object shown in one line, by its plain values ``described``."""
+    """A dataclass shown in one line, by its plain values ``described``."""
+
+    def __new__(cls, *_: Any, **given: Any) -> "Described":
+        """Raise TypeError for an unknown argument, with the name that was probably meant."""
+        known = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_names(cls.__name__, known, given)
+        return object.__new__(cls)
 
     @property
     def described(self) -> dict[str, Any]:

@@ -87,7 +87,15 @@ def parse_given(
     also: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
     for name, read in (readers | also).items():
         if name in values:
-            values[name] = read(values[name])
+            try:
+                values[name] = read(values[name])
+            except InvalidArgument as error:
+                # labels are read first, and these look like features
+                swapped = name == "features" and values["labels"].shape[1:] not in ((), (1,))
+                if not swapped:
+                    raise
+                allowed = "rows and columns of numbers, and these of --labels are: swap the two"
+                raise InvalidArgument(name, error.value, allowed) from None
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes
         values["labels"] = np.char.decode(values["labels"], "utf-8", "replace")
     if "classes" in values:
@@ -103,6 +111,8 @@ def parse_given(
 
 def _as_options(allowed: str) -> str:
     """Sentence on the arguments of Python, in the words of the command line."""
+    if re.search(r"\b(features|labels|strata|weights|directions)(\.T|\[)", allowed):
+        allowed += ", in Python before numpy.save writes the file"
     allowed = allowed.replace("classes=np.unique(labels)", "--classes all")
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")

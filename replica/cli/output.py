@@ -139,10 +139,12 @@ class Output:
                 "shows all, --out FILE.csv saves them"
             )
         if any(name.endswith("classification_error") for name in columns):
+            squared = f"; the test error is squared, and on {tested}"
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "
-                "sign of the output, or the largest of several, misses; the test error is squared, "
-                f"and on {tested}"
+                "sign of the output, or the largest of several, misses"
+                + squared
+                * ("loss_error" not in columns)
             )
         if len(shown) < len(cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")

@@ -18,7 +18,7 @@ from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
 from ..equivalence import Table, table_of_size, tables, tabulate_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
 from ..saddle_point import ridge
@@ -56,6 +56,7 @@ class Gradient:
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
+@answering
 def gradient(
     problem: Problem | Given,
     *,

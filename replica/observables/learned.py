@@ -26,7 +26,7 @@ from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.settle import largest_change, settle
 
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FirstLayer, Posterior
 from ..plotting import plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
@@ -244,6 +244,7 @@ class LearnedByReadout(LearnedFunction):
         return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
+@answering
 def learned_function(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     *,

@@ -38,6 +38,12 @@ BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
 DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
+def at_best(curve: Any) -> str:
+    """What the label of an error adds where the best lam, or eta, is searched."""
+    searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
+    return f" at the best {' and '.join(map(symbol, searched))}" if searched else ""
+
+
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
     """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
     usual = "classification_error" if "classification_error" in known else "test_error"
@@ -66,6 +72,12 @@ def setting(name: str, value: Any) -> str:
         return f"{name.replace('_', ' ')} {plain(value)}"
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
+
+
+def class_names(model: Any) -> list[str]:
+    """Names of the classes of what is given, in their order; -1 and +1 of two without names."""
+    names = getattr(model, "names", None) or getattr(model, "classes", None)
+    return [str(name) for name in names or ("-1", "+1")]
 
 
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:

@@ -113,7 +113,6 @@ def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
         (theory, "curve --no-intercept"),
         (theory, "bounds --lam 1"),
         (theory, "spectrum --lam 1"),
-        (theory, "optimum --loss hinge"),
         (validate, "simulate --theory srf"),
         (validate, "alignment --r 1"),
         (validate, "spectrum --train-bias"),

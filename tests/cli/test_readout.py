@@ -290,10 +290,13 @@ def test_several_classes(capsys):
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
-        ("--samples 50 --confusion --labels vectors.npy", "of three classes or more"),
+        ("--samples 50 --confusion --labels vectors.npy", "of labels that are classes"),
     ):
         words = line.replace("--labels of.npy", "") if "--labels" in more else line
         assert message in refusal(capsys, f"{words} {more}")
+    np.save("two.npy", of > 0)
+    two = document(capsys, f"{line.replace('of.npy', 'two.npy')} --samples 100 --confusion")
+    assert [*two["confusion"]] == ["False", "True"]
     best = document(capsys, f"{line.replace('0.1', 'best')} --samples 100 --confusion")
     at = dict(samples=100, lam=best["points"][0]["lam"])
     expected = solve(FeatureSample(features=features, labels=of), **at).confusion

@@ -54,8 +54,8 @@ def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     assert "intercept" not in ax.get_title()
     needed = replica.samples_needed(sample, lam=0.1, classification_error=float(values[2]))
     texts = labels(needed.plot())
-    assert texts[1] == f"error of {values[2]:g}"
-    assert texts[2] == f"$n$ = {needed.samples:.0f}"
+    assert f"error of {values[2]:g}" in texts  # beside "may be off", of few samples
+    assert f"$n$ = {needed.samples:.0f}" in texts
     broken = plotting.plot_curve(curve.where(curve.samples != 50))
     assert len(broken.collections[0].get_paths()) == 2
     assert np.isnan(broken.get_lines()[0].get_ydata()).sum() == 1

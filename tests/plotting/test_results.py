@@ -29,8 +29,11 @@ def test_a_confusion_matrix_has_its_shares():
     cell = ax.bbox.width / 10
     assert max(text.get_window_extent().width for text in ax.texts) < cell
     two = replica.FeatureSample(features=features, labels=of > 4)
-    with pytest.raises(replica.InvalidArgument, match="three classes or more"):
-        replica.solve(two, samples=100, lam=0.1).plot_confusion()
+    ax = replica.solve(two, samples=100, lam=0.1).plot_confusion()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["False", "True"]
+    real = replica.FeatureSample(features=features, labels=features[:, 0])
+    with pytest.raises(replica.InvalidArgument, match="of classes, or of labels"):
+        replica.solve(real, samples=100, lam=0.1).plot_confusion()
 
 
 @pytest.mark.slow

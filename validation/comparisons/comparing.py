@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
@@ -104,6 +104,7 @@ def beside_draws(simulation: Simulation) -> Checks:
     return checks
 
 
+@answering
 def compare(
     problem: Problem | Given,
     *,
@@ -180,7 +181,7 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
-    taken = _theory(problem, beta, theory, simulated, options)
+    taken = theory_of(problem, beta, theory, simulated)
     simulation = simulate(
         problem,
         alpha=alpha,
@@ -202,6 +203,7 @@ def compare(
     return Comparison(simulation.axes, checks, [simulation], [taken], allowed, notes=notes)
 
 
+@answering
 def ladder(
     problem: Problem,
     *,
@@ -252,7 +254,7 @@ def ladder(
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
-    taken = _theory(problem, beta, theory, simulated, options)
+    taken = theory_of(problem, beta, theory, simulated)
     if taken.of_draws:
         allowed = "srf or network: what is given has no limit (compare takes it)"
         raise InvalidArgument("theory", theory, allowed)
@@ -292,15 +294,6 @@ def ladder(
     taken, checks, _ = first_answer([taken, *srf], np.inf, limits)
     allowance = (ALLOWANCE / sizes[0]) ** 2
     return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
-
-
-def _theory(
-    problem: Any, beta: float | None, theory: str | None, simulated: str, options: dict[str, Any]
-) -> Theory:
-    """The theory to compare with; the former name of ``theory`` is refused."""
-    if "model" in options:
-        raise InvalidArgument("model", options["model"], "left out: say theory=")
-    return theory_of(problem, beta, theory, simulated)
 
 
 def compare_grid(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given
 from replica.observables import LABELS_NEEDED, scalar_arguments
 from replica.problem import Problem, asked, check_device, positive, samples_of
@@ -209,6 +209,7 @@ DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
+@answering
 def simulate(
     problem: Problem | Given,
     *,
