@@ -76,19 +76,29 @@ def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None
 
 
 def answering(function: Function) -> Function:
-    """``function``, which answers a name that no argument has as :func:`check_names` does; where it
-    takes any names, one that others have for an argument of its own."""
+    """``function``, which answers a call without an argument that it needs by the argument's type,
+    and a name that no argument has as :func:`check_names` does; where it takes any names, one that
+    others have for an argument of its own."""
     parameters = signature(function).parameters.values()
-    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
-    any_name = len(known) < len(parameters)
+    takes = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    known, any_name = [one.name for one in takes], len(takes) < len(parameters)
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
         foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
         check_names(function.__name__, known, foreign if any_name else given)
+        left = [one.name for one in takes[len(args) :] if one.default is one.empty]
+        if missing := [_with_type(one, function) for one in left if one not in given]:
+            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")
         return function(*args, **given)
 
     return cast(Function, checked)
+
+
+def _with_type(name: str, function: Callable[..., Any]) -> str:
+    """Name of an argument, with its type as the function's docstring states it."""
+    stated = re.search(rf"^ *(?:\w+, )*{name}(?:, \w+)* : (.+)$", function.__doc__ or "", re.M)
+    return f"{name} ({stated[1]})" if stated else name
 
 
 class InvalidArgument(ValueError):

@@ -18,7 +18,15 @@ from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
 from .mixture_file import ONE, TWO, read_mixture, read_numbers
 from .options import with_kinks
-from .values import BEST, LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number
+from .values import (
+    BEST,
+    LARGEST_DOCUMENT,
+    Options,
+    parse_grid,
+    parse_law,
+    refuse_lists,
+    single_number,
+)
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",
@@ -71,6 +79,7 @@ def parse_given(
     for name in (*needed, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, f"given: {NEEDED[name]}")
+    refuse_lists(options)
     points, minimised = _points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in own if name in options and name != "alpha"}
     if "noise" in values:

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 from numpy.typing import ArrayLike
 
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from .. import documents
@@ -243,6 +244,8 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     failed = [point["status"] for point in points if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
+        if "--time-limit" in why:
+            why += f"; give each point more seconds, such as --time-limit {3 * TIME_LIMIT:g}"
         say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
 
 

@@ -17,6 +17,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
+from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
@@ -35,8 +36,8 @@ ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a 
 Slopes = tuple[float, ...]  # of both errors
 
 
-@dataclass(frozen=True, eq=False)
-class Gradient:
+@dataclass(frozen=True, eq=False, repr=False)
+class Gradient(Displayed):
     """Derivatives of both errors at one point, of :func:`replica.gradient`.
 
     Attributes
@@ -53,6 +54,21 @@ class Gradient:
     test_error: dict[str, float]
     train_error: dict[str, float]
     status: Status
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return self.point.settings
+
+    def _facts(self) -> dict[str, Any]:
+        slopes = {name: in_words(getattr(self, name)) for name in ("test_error", "train_error")}
+        return slopes | {"status": self.status.value}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"parameter": name, "test_error": slope, "train_error": self.train_error[name]}
+            for name, slope in self.test_error.items()
+        ]
 
 
 @one_thread()  # more only get into each other's way: the matrices are small

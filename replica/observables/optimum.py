@@ -21,7 +21,7 @@ from ..display import Displayed
 from ..equivalence import table_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
-from ..plotting import add_legend, mark_smallest, plot_curve
+from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
@@ -115,7 +115,8 @@ class Optimum(Displayed):
             curve = solve_grid(self.point.model, **at, grids=around).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
-            mark_smallest(ax, self.test_error, {varied[0]: getattr(self, varied[0])})
+            note = f",\n{AT_END}" if self.at_edge else ""
+            mark_smallest(ax, self.test_error, {varied[0]: getattr(self, varied[0])}, note)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:

@@ -258,15 +258,17 @@ def label_kinds(
     ax: "Axes",
     lines: Sequence[Line],
     kinds: Sequence[str],
-    drawn: str = "",
+    theories: Sequence[str] = (),
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Label the line style of each error in the legend, with the ``markers`` of its points; the
-    first has the name of the theory ``drawn``, if there is one."""
-    colour = lines[0].colour if len(lines) == 1 else "0.3"
+    first has the name of the first of the ``theories``, if there are any, and the dashes of the
+    others, where they are of several, no colour."""
+    own = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        label = drawn if drawn and kind == kinds[0] else in_words(kind)
-        look = (markers or {}).get(kind, {})
+        first = bool(theories) and kind == kinds[0]
+        label, look = theories[0] if first else in_words(kind), (markers or {}).get(kind, {})
+        colour = own if first or len(theories) < 2 else "0.3"
         ax.plot([], [], STYLES.get(kind, "-"), color=colour, label=label, **look)
 
 

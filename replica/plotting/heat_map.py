@@ -152,11 +152,12 @@ def contour_levels(low: float, high: float) -> list[float]:
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
-def mark_smallest(ax: "Axes", error: float, at: dict[str, float]) -> None:
-    """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone."""
+def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = "") -> None:
+    """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
+    label ends with the ``note``."""
     places = " and ".join(setting(name, value) for name, value in at.items())
     x, y = [*at.values(), error][:2]
-    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}")
+    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}{note}")
 
 
 def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+AT_END = "at an end of the range searched"
+
+
 def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     """The smallest error along the longest dimension; in panels cut off below, the best lam and the
     best eta.  Over two long dimensions, a heat map of the error.
@@ -58,10 +61,13 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
             draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
             panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
         if ends.notnull().any():
-            panel.plot([], [], "o", color="0.3", label="at an end of the range searched", **at_end)
+            panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
         panel.set_ylabel(f"best {symbol(one)}")
         panel.margins(y=0.2)
         set_scale(panel, curve[one].values.ravel(), "y")
+        low, high = panel.get_ylim()
+        if high < 1.05 * low:  # it hardly varies, and digits that are not known would be drawn
+            panel.set_ylim(0.95 * low, 1.05 * high)
         add_legend(panel)
     set_scale(ax, x)
     from_zero(ax)

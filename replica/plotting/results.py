@@ -127,6 +127,11 @@ def plot_spectrum(
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
             style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
             ax.plot(beyond, [0] * len(beyond), transform=ax.get_xaxis_transform(), **style)
+    if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p
+        positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
+        beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+        label = f"outlier, theory: {positions}"
+        ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
     ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

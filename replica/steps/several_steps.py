@@ -23,7 +23,7 @@ from solvers.rules import Rule
 from solvers.settle import largest_change, settle
 
 from ..equivalence import rules, tabulate
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..problem import (
     Activation,
     GaussianMixture,
@@ -70,6 +70,7 @@ class AfterStep:
     quadrature_error: float
 
 
+@answering
 def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """The rows after every step of ``step``, in order.  Eqs. (10.1)-(10.3)
 

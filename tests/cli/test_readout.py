@@ -380,4 +380,6 @@ def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     np.save("of.npy", np.arange(2000) % 5)
     line = "readout --features many.npy --labels of.npy --samples 500 --lam best"
     assert theory(f"{line} --time-limit 0.1") == 1
-    assert "(--time-limit)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "(--time-limit)" in err
+    assert "give each point more seconds, such as --time-limit 60" in err

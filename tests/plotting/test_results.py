@@ -69,12 +69,20 @@ def test_results_show_themselves():
     for result in (
         point, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]), stairs,
         replica.spectrum(MODEL, 2.0), replica.optimal_lambda(MODEL, alpha=1.0),
+        replica.gradient(MODEL, alpha=0.9, lam=0.1), replica.best_bounds(STEP, eta=(1.0, 2.0)),
+        replica.learned_function(MODEL, alpha=0.9, lam=0.1),
     ):  # fmt: skip
         lines = repr(result).splitlines()
         assert 3 < len(lines) < 10
         assert max(map(len, lines)) <= 100
         assert lines[0] in result._repr_html_()
         assert len(result.to_dataframe()) > 0
+    slopes = replica.gradient(MODEL, alpha=0.9, lam=0.1)
+    assert dict(slopes.to_dataframe()[["parameter", "train_error"]].values) == slopes.train_error
+    learned = replica.learned_function(MODEL, alpha=0.9, lam=0.1)
+    table = learned.to_dataframe()
+    assert table["mean"].tolist() == learned.mean(table.kappa.values).tolist()
+    assert table.target_mean.tolist() == learned.target_mean(table.kappa.values).tolist()
     assert point.to_dataframe().test_error.tolist() == [point.test_error]
     assert stairs.to_dataframe().explained.tolist() == [one.explained for one in stairs.stages]
 

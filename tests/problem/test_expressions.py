@@ -156,6 +156,9 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
         ("sigmod(x)", "did you mean sigmoid?"),
         ("z1^2", "written with ** for a power"),
         ("ReLU", "must be relu, in small letters"),
+        ("z1 + he2/2", "must be written as z1 + he2(z1)/2"),
+        ("sin + tanh", "must be written as sin(z1) + tanh(z1)"),
+        ("sin,z1", "must be arithmetic in z1"),
     ],
 )
 def test_a_slip_is_answered_by_what_was_meant(typed, said):

@@ -104,7 +104,10 @@ def _fields_of_drawn(
         raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     if getattr(problem, "alpha0", None) == "alpha":
         if np.size(alpha) != 1:
-            allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
+            allowed = (
+                "a number, or alpha at a single alpha (one run for each): a first layer serves all "
+                "alphas of a run"
+            )
             raise InvalidArgument("alpha0", "alpha", allowed)
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
