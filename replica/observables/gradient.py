@@ -32,7 +32,7 @@ from .solution import solve, solve_layer
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
 PRECISION = 1e-11  # of solutions on strata that are subtracted
-Errors = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
+ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 Slopes = tuple[float, ...]  # of both errors
 
 
@@ -218,7 +218,7 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
 
 
 def _slope(
-    errors: Errors,
+    errors: ErrorsAt,
     name: str,
     value: float,
     unit: float,
@@ -252,7 +252,7 @@ def _gradient(point: Solution, slopes: dict[str, Slopes], status: Status) -> Gra
     return Gradient(point, test, train, status)
 
 
-def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
+def _of_ridge(problem: Problem, point: Solution, _: Any) -> ErrorsAt:
     """The errors of ridge regression near a point, on the nodes of its table."""
     table = table_of_size(point.model, point.nodes)
 
@@ -274,7 +274,7 @@ def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
     return errors
 
 
-def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
+def _of_loss(problem: Problem, point: Solution, tol: float | None) -> ErrorsAt:
     """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)

@@ -53,7 +53,7 @@ class PencilEquations(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrainedRows:
     """Rows of a network, given by the batches of its gradient steps.
 
     Attributes
@@ -73,7 +73,7 @@ class Rows:
     norms: bool = True
     initial_norms: float = 0.0
 
-    def select(self, groups: NDArray[np.int64]) -> "Rows":
+    def select(self, groups: NDArray[np.int64]) -> "TrainedRows":
         """Copy of these rows with some of the ``groups`` only."""
         return replace(self, batches=tuple(batch.select(groups) for batch in self.batches))
 

@@ -13,7 +13,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.results import Array
 
-from .pencil import Rows
+from .pencil import TrainedRows
 from .special_directions import Special
 
 CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables
@@ -30,7 +30,7 @@ class TabulatedRows:
     rows : Rows
     """
 
-    rows: Rows
+    rows: TrainedRows
 
     @cached_property
     def c(self) -> float:
