@@ -58,8 +58,9 @@ class GivenUp(ConvergenceError):
 
 
 @contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Set a deadline for all calls inside: ``seconds`` from now, or an outer one that is earlier.
+def deadline(seconds: float, *, whatever_outer: bool = False) -> Iterator[None]:
+    """Set a deadline for all calls inside: ``seconds`` from now, or an outer one that is earlier,
+    unless ``whatever_outer``.
 
     Examples
     --------
@@ -68,7 +69,8 @@ def deadline(seconds: float) -> Iterator[None]:
     ...         time_left() <= 60
     True
     """
-    token = _deadline.set(min(_deadline.get(), monotonic() + seconds))
+    outer = np.inf if whatever_outer else _deadline.get()
+    token = _deadline.set(min(outer, monotonic() + seconds))
     try:
         yield
     finally:

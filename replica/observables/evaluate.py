@@ -231,7 +231,8 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
 
 def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
     """NaN overlaps and conjugates for points that were never solved, as many as of the sRF."""
-    table = tabulate(model.features, next(rules(model.features)), target=False)
+    with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
+        table = tabulate(model.features, next(rules(model.features)), target=False)
     A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
     shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
     conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)

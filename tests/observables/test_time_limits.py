@@ -9,6 +9,7 @@ import pytest
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.problem.targets import _cached_moments
+from solvers.resources import deadline
 from solvers.results import ConvergenceError, Status
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
@@ -51,6 +52,10 @@ def test_derivatives_that_were_not_reached_are_flagged():
     assert np.isnan(list(found.test_error.values())).any()
     found = replica.gradient(SLOW, alpha=1.0, lam=0.1, time_limit=1e-3)
     assert found.status is Status.TIME
+    for model in (SLOW, STEP.network(beta=1.0)):
+        with deadline(0.0):  # of a caller, and past: the point is flagged all the same
+            found = replica.gradient(model, alpha=1.0, lam=0.1)
+        assert found.status is Status.TIME
 
 
 @pytest.mark.slow
