@@ -54,7 +54,7 @@ def test_norms_and_errors_are_those_of_fits(d, noise, intercept):
 
 def test_what_moments_of_a_sample_do_not_know():
     rng = np.random.default_rng(0)
-    features, labels = rng.standard_normal((400, 9)), np.sign(rng.random(400))
+    features, labels = rng.standard_normal((400, 9)), np.sign(rng.standard_normal(400))
     sample = FeatureSample(features=features, labels=labels, strata=labels)
     assert np.isnan(solve(sample, samples=100, lam=0.1).squared_norm)
 
