@@ -30,7 +30,7 @@ Notes = Annotated[
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
-    "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
+    "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
     "docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",

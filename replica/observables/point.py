@@ -150,11 +150,12 @@ class Solution(Displayed):
     @cached_property
     def finite_size_shift(self) -> float:
         """Relative change of the test error, or where labels are +-1 of the classification error,
-        from this limit to ``dimension`` 1000, where the overlaps m have their price.
+        from this limit to ``dimension`` 1000: of a network to one of that size (docs/theory.md 23),
+        of an sRF to where the overlaps m have their price (docs/readout.md).
 
-        Computed on first access, in about the time of the point itself; NaN where either did not
-        converge or it takes more than some seconds, 0 for a model of finite dimension.
-        Other corrections, of order 1 / d, are not in it.  docs/readout.md
+        Computed on first access, in about the time of the point itself, for a network with tables
+        in some tenths of a second; NaN where either did not converge, is not covered or takes more
+        than some seconds, 0 for a model of finite dimension.
         """
         return self._change("finite_size_shift")
 
