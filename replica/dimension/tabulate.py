@@ -95,8 +95,8 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     kappa = components.projection_means(places)[: n + 1]
     labels = components.moments(model.labels.combined_mean, places)
     geometry: Any = model.geometry
-    # the bulk is without the directions of the loadings
-    c = float(geometry.c[0]) * (1 - len(kappa) / dimension)
+    # the bulk is without the directions of the loadings, of which the noise's has its own variance
+    c = float(geometry.c[0]) * (1 - n / dimension) - rows.loading_covariance[-1, -1] / dimension
     along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
     axes = _loading_axes(rows, dimension) @ kappa
     variance = c + (axes**2).sum(axis=0)

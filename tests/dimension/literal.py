@@ -90,7 +90,7 @@ class Literal:
         z, share = grid(loading)
         s = root @ leading @ z / np.sqrt(self.d)
         r, c = float(np.ravel(model.r)[0]), float(np.ravel(model.c)[0])
-        c *= 1 if self.uncorrected else 1 - len(x) / self.d
+        c -= 0 if self.uncorrected else ((len(x) - 1) * c + self.bb) / self.d
         at = r * x[0] + s.T @ x
         knots = np.linspace(at.min() - 0.1, at.max() + 0.1, 6000)
         found = model.student.moments(knots, c)
