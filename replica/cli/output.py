@@ -212,6 +212,8 @@ def note_farthest(
         elif abs(share) > least:
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
+            unknown = int(np.isnan(changes).sum())
+            change += f", of the points where it is known, not at {unknown}," * (unknown > 0)
             say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")
 
 

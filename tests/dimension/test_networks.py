@@ -19,6 +19,7 @@ from replica.dimension.tabulate import table_at_dimension
 from replica.errors import InvalidArgument
 from replica.saddle_point import ridge
 from solvers.results import Status
+from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
 from validation import compare
 
@@ -212,3 +213,36 @@ def test_a_comparison_takes_the_theory_of_the_simulated_dimension():
     report = compare(STEP, **at)
     expected = solve(STEP.network(beta=1.0, dimension=60), **AT)
     assert report.checks["test_error"].theory.item() == pytest.approx(expected.test_error)
+
+
+FEW = GradientStep(student="relu", target="sin", alpha0=0.05, eta=50)  # D^2/2 = .12 n at d = 1000
+
+
+def test_a_comparison_takes_the_limit_where_the_theory_of_the_dimension_has_no_answer():
+    at = dict(alpha=2.0, lam=100.0, dimension=100, seeds=8, rng=0, beta=1.0)
+    report, limit = compare(FEW, **at), solve(FEW.network(beta=1.0), alpha=2.0, lam=100.0)
+    assert report.checks["test_error"].theory.item() == pytest.approx(limit.test_error)
+    assert "in the limit, not at d = 100" in report.theories[0].note
+    assert report.theories[0].reason == "the theory at d = 100 has no answer at every point"
+    assert "theory" in report.verdict.lower()
+    assert "did not converge" not in report.verdict
+
+
+@pytest.mark.parametrize("theory", ["network", "srf"])
+def test_a_limit_far_from_networks_of_few_directions_has_a_note(theory, capsys):
+    model = getattr(FEW, theory)(beta=1.0)
+    assert any("0.12 products" in note for note in solve(model, alpha=2.0, lam=100.0).notes)
+    line = "curve --student relu --target sin --alpha0 .05 --eta 50 --alpha .1,2 --lam 100 --notes"
+    assert cli(f"{line} --theory {theory}") == 0
+    assert "their rows have 0.12 products of two directions" in capsys.readouterr().err
+
+
+def test_the_price_of_m_alone_has_a_note():
+    """Of sRFs where it moves the error, and of networks that section 23 does not cover."""
+    price = "has the price of m alone"
+    srf = GradientStep(student="tanh", target="sin", alpha0=20, eta=3).srf(beta=1.0)
+    notes = solve(srf, alpha=0.2, lam=100.0).notes
+    assert any(price in note for note in notes)
+    network = STEP.network(beta=1.0, dimension=300)
+    assert not any(price in note for note in solve(network, **AT).notes)
+    assert any(price in note for note in solve(network, **AT, loss="huber:1").notes)
