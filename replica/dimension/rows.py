@@ -85,6 +85,13 @@ class LoadedRows(TabulatedRows):
         return np.delete(np.delete(C, NORM, 0), NORM, 1)
 
     @cached_property
+    def noise_ratio(self) -> float:
+        """Variance of rows along the noise direction over the largest along the coordinates, each
+        times that of the inputs."""
+        C = self.loading_covariance
+        return float(C[-1, -1] / np.linalg.eigvals(self.second @ C[:-1, :-1]).real.max())
+
+    @cached_property
     def share_of_directions(self) -> float:
         """D / d, where D = 1 / E rho^2 is the number of directions that the bulk of the rows makes
         use of.  docs/network.md, "How large d must be" """

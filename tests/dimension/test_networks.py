@@ -71,8 +71,9 @@ def test_an_srf_has_the_price_of_m_alone():
 def test_steps_of_every_kind_tend_to_the_limit(changes):
     """Sizes of the shift differ, but it falls as 1/d."""
     step = replace(STEP, **changes)
-    errors = [
-        solve(step.network(beta=1.0, dimension=d), **AT).test_error for d in (np.inf, 1e3, 1e5)
+    errors = [  # three coordinates take seconds, more on a busy machine
+        solve(step.network(beta=1.0, dimension=d), **AT, time_limit=300).test_error
+        for d in (np.inf, 1e3, 1e5)
     ]
     near, far = (error / errors[0] - 1 for error in errors[1:])
     assert 0 < abs(near) < 0.1
@@ -112,16 +113,17 @@ def test_a_noise_direction_with_most_of_the_variance_of_the_bulk():
     """erf on he1 + he3/2 after a step: .66 of the bulk at d = 300, .2 at 1000."""
     step = GradientStep(student="erf", target="he1 + he3/2", alpha0=2, eta=2, noise=0.1)
     few, some = (solve(step.network(beta=1.0, dimension=d), **AT) for d in (300, 1000))
-    assert few.status is Status.FEW_DIRECTIONS
+    assert few.status is Status.NOISY_ROWS
     assert np.isnan(few.test_error)
     assert some.converged
 
 
-def test_a_small_training_error_far_from_its_limit():
-    """.17 of the test error; at d = 300 it is simulated 1.2 +- 1.2 % above the limit."""
+def test_rows_that_vary_more_with_noise_than_with_the_labels():
+    """2.4 times as much; the training error, simulated 1.2 +- 1.2 % above the limit at d = 300,
+    would be 4.3 % below it."""
     step = GradientStep(student="relu", target="he1 + he2/2", alpha0=2, eta=2)
     near, far = (solve(step.network(beta=3.0, dimension=d), **AT) for d in (300, 1000))
-    assert near.status is Status.SMALL_TRAINING
+    assert near.status is Status.NOISY_ROWS
     assert np.isnan(near.train_error)
     assert far.converged
 
