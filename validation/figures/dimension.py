@@ -84,9 +84,9 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot(1 / np.array(data["dimensions"]), errors[:-1], color=theory, label="theory at $d$")
         star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none"}
         ax.plot(0, errors[-1], color=theory, label=r"limit, $d\to\infty$", clip_on=False, **star)
-        style: dict[str, Any] = {"fmt": "o", "color": simulated, "markersize": 4}
         bars = np.array(one["mean"]), np.array(one["stderr"])
-        plotting.draw_points(ax, x, *bars, label="networks, ±2 s.e.", **style)
+        label = f"networks, ±{plotting.BARS} s.e."
+        plotting.draw_points(ax, x, *bars, label=label, color=simulated)
         ax.set_xticks([0, *x], [r"0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel("$1/d$")
