@@ -50,7 +50,7 @@ def install(requirement: str, *pinned: str) -> None:
             venv.create(VENV, with_pip=True, clear=True)
         except subprocess.CalledProcessError:
             sys.exit("python3 cannot make an environment: install its venv module (python3-venv)")
-    call("python", "-m", "pip", "install", "--quiet", "--editable", requirement, *pinned)
+    call("python", "-m", "pip", "install", "--editable", requirement, *pinned)
     stamp.write_text(wanted)
 
 
@@ -62,6 +62,11 @@ def pytest(*arguments: str) -> None:
 
 def demo() -> None:
     """The published setting: theory by itself, then beside a Monte Carlo of the network."""
+    print(
+        "The first time this installs the library into .venv: some 150 MB, one to four minutes.\n"
+        "The theory then takes seconds, and twenty networks beside it one to three minutes.",
+        flush=True,
+    )
     install(".")
     (ROOT / "results").mkdir(exist_ok=True)
     started = time.perf_counter()

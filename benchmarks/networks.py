@@ -25,7 +25,7 @@ from solvers.resources import one_thread
 from validation import simulate
 from validation.draws import trajectory
 from validation.fit import fit_readout, squared_errors
-from validation.run.cells import Samples, repeatable
+from validation.run.cells import DrawnSamples, repeatable
 
 from .pages import file_of, kept, mean_and_error, paragraphs, table
 
@@ -138,10 +138,10 @@ def pair(setting, d, seed):
         c = float(step.srf(beta=setting.beta).c)
         errors = []
         for layer in (after, replace(after, W=spike + np.sqrt(c) * before.W)):
-            train = repeatable(Samples(layer, n, *streams[:3], "cpu"), keep=True)
+            train = repeatable(DrawnSamples(layer, n, *streams[:3], "cpu"), keep=True)
             sizes, lam = np.array([n]), np.array([setting.lam])
             fits = fit_readout(train, sizes, lam, intercept=False, train_bias=False)
-            test = repeatable(Samples(layer, tests, *streams[3:], None, "cpu"), keep=False)
+            test = repeatable(DrawnSamples(layer, tests, *streams[3:], None, "cpu"), keep=False)
             mean, _ = squared_errors(test, fits, tests)
             errors.append((mean.item(), fits.train.item()))
     return errors

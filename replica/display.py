@@ -5,17 +5,19 @@ Names are those of its attributes, so that what is read can be typed.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .errors import InvalidArgument, shorten
+from .errors import InvalidArgument, check_names, shorten
 
 if TYPE_CHECKING:
     import pandas
 
+LAWS = "readout", "bias"  # settings that are a number, or a law of values and their fractions
 Progress = Callable[[int, int], None]  # is told how many are done, and of how many
 
 
@@ -41,7 +43,13 @@ def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progre
 
 
 class Described:
-    """An object shown in one line, by its plain values ``described``."""
+    """A dataclass shown in one line, by its plain values ``described``."""
+
+    def __new__(cls, *_: Any, **given: Any) -> "Described":
+        """Raise TypeError for an unknown argument, with the name that was probably meant."""
+        known = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_names(cls.__name__, known, given)
+        return object.__new__(cls)
 
     @property
     def described(self) -> dict[str, Any]:
@@ -118,7 +126,27 @@ def in_words(settings: Mapping[str, Any]) -> str:
     >>> in_words({"student": "tanh", "noise": 0.25})
     'student tanh, noise 0.25'
     """
-    return ", ".join(f"{name} {text(value)}" for name, value in settings.items())
+    laws = {name for name in LAWS if np.ndim(settings.get(name, 0)) == 2}
+    words = {name: plain_law(x) if name in laws else x for name, x in settings.items()}
+    return ", ".join(f"{name} {text(value)}" for name, value in words.items())
+
+
+def plain_law(law: Sequence[Sequence[float]]) -> Any:
+    """Law of a few values, (values, fractions), in few words: its value, or values alone where they
+    are equally frequent.
+
+    Examples
+    --------
+    >>> plain_law([[0.5], [1.0]]), plain_law([[-1, 1], [0.5, 0.5]])
+    (0.5, [-1, 1])
+    >>> plain_law([[0, 1], [0.25, 0.75]])
+    '0 (0.25), 1 (0.75)'
+    """
+    values, shares = law
+    if len({*shares}) > 1:
+        pairs = zip(values, shares, strict=True)
+        return ", ".join(f"{value:g} ({share:.3g})" for value, share in pairs)
+    return values if len(values) > 1 else values[0]
 
 
 def text(value: Any) -> str:

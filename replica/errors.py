@@ -2,9 +2,13 @@
 guesses at a name that does not exist."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
-from typing import Any
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Where what others call by these names is found here.
 ELSEWHERE = {
@@ -20,6 +24,14 @@ ELSEWHERE = {
     "ridge": "lam",
     "lambda_": "lam",
     "penalty": "lam",
+    "alphas": "lam, alpha/p",
+    "C": "lam, 1/(p C)",
+    "X": "features",
+    "y": "labels",
+    "n": "samples",
+    "n_samples": "samples",
+    "train_sizes": "samples",
+    "fit_intercept": "intercept",
     "model": "theory",
 }
 
@@ -51,6 +63,42 @@ def meant(name: str, known: Iterable[str]) -> str:
     plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
     close = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return ELSEWHERE.get(plural, close[0] if close else "")
+
+
+def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
+    """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
+    meant."""
+    for one in given:
+        if one not in known:
+            hint = meant(one, known)
+            advice = f"did you mean {hint}?" if hint else ", ".join(known)
+            raise TypeError(f"{name}() has no argument {one!r}: {advice}")
+
+
+def answering(function: Function) -> Function:
+    """``function``, which answers a call without an argument that it needs by the argument's type,
+    and a name that no argument has as :func:`check_names` does; where it takes any names, one that
+    others have for an argument of its own."""
+    parameters = signature(function).parameters.values()
+    takes = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    known, any_name = [one.name for one in takes], len(takes) < len(parameters)
+
+    @wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
+        check_names(function.__name__, known, foreign if any_name else given)
+        left = [one.name for one in takes[len(args) :] if one.default is one.empty]
+        if missing := [_with_type(one, function) for one in left if one not in given]:
+            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")
+        return function(*args, **given)
+
+    return cast(Function, checked)
+
+
+def _with_type(name: str, function: Callable[..., Any]) -> str:
+    """Name of an argument, with its type as the function's docstring states it."""
+    stated = re.search(rf"^ *(?:\w+, )*{name}(?:, \w+)* : (.+)$", function.__doc__ or "", re.M)
+    return f"{name} ({stated[1]})" if stated else name
 
 
 class InvalidArgument(ValueError):

@@ -4,6 +4,7 @@ docs/theory.md 22
 """
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
         on 5 000 at most; the latter of classes.
     confusion_ : array (C, C)
-        Of more than two classes: shares of the answers, of the rows of each class.
+        Of classes: shares of the answers, of the rows of each class.
     estimator_ : Ridge, RidgeClassifier, LogisticRegression, SVC or LinearSVC
         Fitted on all rows with ``best_alpha_``.
     classes_ : array
@@ -191,7 +192,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         name = "classification_error" if has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
         most = self.sample_.most_by_rows if most is None else most
-        return samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+        needed = samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+        return replace(needed, alpha=self.best_alpha_)
 
     def _check_readout(self) -> None:
         """Raise unless there is a readout."""
@@ -221,7 +223,6 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if has_classes(self.sample_):
             self.classification_error_ = point.classification_error
             self.classes_ = named if several else self.estimator_.classes_
-        if several:
             self.confusion_ = point.confusion
 
     def _sizes(self, sample: FeatureSample, most: int) -> Any:

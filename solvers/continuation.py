@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .linear import solve_rows
-from .results import Array, Rows, largest_modulus
+from .results import Array, Indices, largest_modulus
 
 
 def newton_complex(
-    system: Callable[[Array, Rows], tuple[Array, Array]],
+    system: Callable[[Array, Indices], tuple[Array, Array]],
     start: Array,
     *,
     reach: float = np.inf,
@@ -78,7 +78,7 @@ def newton_complex(
 def follow_root(
     system: Callable[[Array, Array], tuple[Array, Array]],
     start: Array,
-    path: Callable[[Array, Rows], Array],
+    path: Callable[[Array, Indices], Array],
     admissible: Callable[[Array], NDArray[np.bool_]],
     *,
     size: Callable[[Array], Array] = np.abs,
@@ -126,7 +126,7 @@ def follow_root(
         trial = np.minimum(t[rows] + step[rows], 1.0)
         place = path(trial, rows)
 
-        def system_at_place(x: Array, subset: Rows, place: Array = place) -> tuple[Array, Array]:
+        def system_at_place(x: Array, subset: Indices, place: Array = place) -> tuple[Array, Array]:
             return system(x, place[subset])
 
         root, settled, sweeps = newton_complex(system_at_place, value[rows], reach=reach, size=size)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .results import Array, Result, Rows, Status, largest_modulus
+from .results import Array, Indices, Result, Status, largest_modulus
 
 COMBINED = 10  # steps that Anderson's method combines
 
 
 def fixed_point(
-    step: Callable[[Array, Rows], Array],
+    step: Callable[[Array, Indices], Array],
     start: Array,
     *,
     tol: float = 1e-13,

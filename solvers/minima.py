@@ -142,13 +142,13 @@ def _refined(
     """Place and value of the minimum of ``function`` in and near ``box`` (k, 2); NaN where no value
     is finite.
 
-    It is the minimum of the Chebyshev interpolant on the box.  While the last coefficients of the
-    interpolant are above ``rtol`` times its range, the box shrinks around its minimum.  The box
-    moves where the minimum lies on one of its sides, other than at the ``ends`` (k, 2) of the axes:
-    a valley oblique to the axes leads out of the box.
+    It is the minimum of the Chebyshev interpolant on the box, of few nodes until the box has shrunk
+    once.  While the last coefficients of the interpolant are above ``rtol`` times its range, the
+    box shrinks around its minimum.  The box moves where the minimum lies on one of its sides, other
+    than at the ``ends`` (k, 2) of the axes: a valley oblique to the axes leads out of the box.
     """
-    limits, narrowed, points = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
-    place, value = box.mean(axis=1), np.nan
+    limits, narrowed, fine = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
+    points, place, value = fine // 2 + 1, box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
         middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
         nodes = middle[:, None] + half[:, None] * chebyshev.chebpts1(points)
@@ -166,7 +166,7 @@ def _refined(
         if (at_end | (np.abs(x) < 1)).all():
             if resolved or narrowed == 4:
                 break
-            half, narrowed = half / 6, narrowed + 1
+            half, narrowed, points = half / 6, narrowed + 1, fine
         limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
     return place, value
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .linear import solve_rows
-from .results import Array, Result, Rows, Status, largest_modulus
+from .results import Array, Indices, Result, Status, largest_modulus
 
 LONGEST_STEP = 3.0  # in any logarithm, so a factor of 20
 
 
 def newton(
-    system: Callable[[Array, Rows], tuple[Array, Array]],
+    system: Callable[[Array, Indices], tuple[Array, Array]],
     start: Array,
     *,
     size: Callable[[Array], Array] | None = None,

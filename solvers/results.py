@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]  # of float64, unless its description says otherwise
 Scaled = tuple[Array, Array]  # a value, and the scale against which its change is measured
-Rows = NDArray[np.int64]  # indices of problems that a solver works on
+Indices = NDArray[np.int64]  # indices of problems that a solver works on
 
 
 def largest_modulus(x: Array) -> Array:
@@ -71,7 +71,7 @@ class Result:
         """Boolean array (rows,): True for rows that met the tolerance."""
         return np.asarray(self.status == Status.CONVERGED)
 
-    def continued(self, rows: Rows, further: "Result") -> "Result":
+    def continued(self, rows: Indices, further: "Result") -> "Result":
         """Copy of this result, in which some rows continue with a ``further`` solve from them."""
         merged_value, merged_residual = self.value.copy(), self.residual.copy()
         total_iterations, merged_status = self.iterations.copy(), self.status.copy()

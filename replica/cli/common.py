@@ -236,7 +236,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
             if other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
-        wrong = re.match("No such option: --([a-z_-]+)", message)
+        wrong = re.match("No such option: --?([A-Za-z_-]+)", message)
         if wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python

@@ -86,7 +86,8 @@ def explore(
 ) -> None:
     """Sliders beside figures, in a browser; Ctrl-C ends it.
 
-    The address has a token, without which nothing is served, and not to pages of others.
+    It needs the extra explore: python3 -m pip install '.[explore]' in the clone.  The address has a
+    token, without which nothing is served, and not to pages of others.
 
     Examples
     --------

@@ -18,7 +18,15 @@ from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
 from .mixture_file import ONE, TWO, read_mixture, read_numbers
 from .options import with_kinks
-from .values import BEST, LARGEST_DOCUMENT, Options, parse_grid, parse_law, single_number
+from .values import (
+    BEST,
+    LARGEST_DOCUMENT,
+    Options,
+    parse_grid,
+    parse_law,
+    refuse_lists,
+    single_number,
+)
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",
@@ -71,6 +79,7 @@ def parse_given(
     for name in (*needed, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, f"given: {NEEDED[name]}")
+    refuse_lists(options)
     points, minimised = _points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in own if name in options and name != "alpha"}
     if "noise" in values:
@@ -87,7 +96,15 @@ def parse_given(
     also: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
     for name, read in (readers | also).items():
         if name in values:
-            values[name] = read(values[name])
+            try:
+                values[name] = read(values[name])
+            except InvalidArgument as error:
+                # labels are read first, and these look like features
+                swapped = name == "features" and values["labels"].shape[1:] not in ((), (1,))
+                if not swapped:
+                    raise
+                allowed = "rows and columns of numbers, and these of --labels are: swap the two"
+                raise InvalidArgument(name, error.value, allowed) from None
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes
         values["labels"] = np.char.decode(values["labels"], "utf-8", "replace")
     if "classes" in values:
@@ -103,6 +120,8 @@ def parse_given(
 
 def _as_options(allowed: str) -> str:
     """Sentence on the arguments of Python, in the words of the command line."""
+    if re.search(r"\b(features|labels|strata|weights|directions)(\.T|\[)", allowed):
+        allowed += ", in Python before numpy.save writes the file"
     allowed = allowed.replace("classes=np.unique(labels)", "--classes all")
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")

@@ -18,7 +18,7 @@ from .values import BEST, Options
 POINT = ("alpha", "samples", "lam")  # of coordinates, what a search takes
 
 
-@command(offered=tuple(HELP), without=("loss",), files=DATASETS)
+@command(offered=tuple(HELP), files=DATASETS)
 def optimum(
     options: Options,
     output: Output,
@@ -30,8 +30,9 @@ def optimum(
     """The parameters of the smallest test error: lam, and eta too where it is not given.
 
     Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
-    noted.  --eta holds eta; --lam, without --eta, holds lam.  All else may be grids.  It is
-    replica curve, or replica readout, with --lam best and --eta best, and draws these.
+    noted.  --eta holds eta; --lam, without --eta, holds lam.  All else may be grids, but for the
+    loss, which is the square.  It is replica curve, or replica readout, with --lam best and --eta
+    best, and draws these.
 
     In Python: replica.learning_curve with lam="best", eta="best"; at one point replica.optimal_eta
     and replica.optimal_lambda, which tell all minima and take other ranges.

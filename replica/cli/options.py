@@ -29,6 +29,7 @@ from .values import (
     parse_grid,
     parse_law,
     parse_steps,
+    refuse_lists,
     single_number,
 )
 
@@ -90,6 +91,7 @@ def parse_request(
         if name not in (*OF_PROBLEMS, "groups"):
             allowed = "left out here (replica readout takes it)"
             raise InvalidArgument(name, options[name], allowed)
+    refuse_lists(options)
     for name in ("student", "target", *required):
         if name not in options:
             raise InvalidArgument(name, None, "given")
@@ -99,7 +101,7 @@ def parse_request(
     if reuse and not (theory == "network" and is_step):
         raise InvalidArgument("reuse", reuse, "given with a step, and not with the theory srf")
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
-        allowed = "srf or network, the latter with a step (run the command once for each)"
+        allowed = "srf or network, the latter with a step"
         raise InvalidArgument("theory", theory, allowed)
     if not is_step:
         model_fields = {f.name for f in fields(SpikedRandomFeatures)}

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 from numpy.typing import ArrayLike
 
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from .. import documents
@@ -139,10 +140,12 @@ class Output:
                 "shows all, --out FILE.csv saves them"
             )
         if any(name.endswith("classification_error") for name in columns):
+            squared = f"; the test error is squared, and on {tested}"
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "
-                "sign of the output, or the largest of several, misses; the test error is squared, "
-                f"and on {tested}"
+                "sign of the output, or the largest of several, misses"
+                + squared
+                * ("loss_error" not in columns)
             )
         if len(shown) < len(cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
@@ -243,6 +246,8 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     failed = [point["status"] for point in points if not point["converged"]]
     if failed:
         why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
+        if "--time-limit" in why:
+            why += f"; give each point more seconds, such as --time-limit {3 * TIME_LIMIT:g}"
         say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
 
 

@@ -18,7 +18,7 @@ from ..observables import (
     samples_needed,
     solve_layer,
 )
-from ..plotting import plot_curve
+from ..plotting import class_names, plot_curve
 from ..problem import FINITE, number
 from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
@@ -58,8 +58,8 @@ Confusion = Annotated[
     bool,
     typer.Option(
         "--confusion",
-        help="Show the confusion matrix of three classes or more, at one --samples and one --lam "
-        "or the best; --plot draws it.",
+        help="Show the confusion matrix of classes, at one --samples and one --lam or the best; "
+        "--plot draws it.",
     ),
 ]
 
@@ -123,8 +123,8 @@ def answer_readout(
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
     of_one = all(np.size(values) == 1 for values in points.values())
-    if confusion and not (model.outputs > 1 and has_classes(model) and of_one):
-        allowed = "of three classes or more, at one --samples and --lam"
+    if confusion and not (has_classes(model) and of_one):
+        allowed = "of labels that are classes, or -1 and 1, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed)
     # of ridge regression the best penalty is searched to an accuracy of its own
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
@@ -139,7 +139,7 @@ def answer_readout(
         at = {name: dataset[name].values.item() for name in points}
         point, _ = solve_layer(model, **at, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
-            names = [str(one) for one in point.model.classes]
+            names = class_names(point.model)
             answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
             document["confusion"] = dict(zip(names, answers, strict=True))
 

@@ -31,6 +31,17 @@ def single_number(name: str, grid: Array) -> float:
     return float(grid[0])
 
 
+def refuse_lists(options: Options) -> None:
+    """Refuse lists of names where a command takes one and ``learning_curve`` a list."""
+    for name in ("student", "theory", "loss"):
+        text = options.get(name)
+        each = [one.strip() for one in text.split(",")] if isinstance(text, str) else text
+        if isinstance(each, list) and len(each) > 1:
+            in_python = f"in Python learning_curve(..., {name}={each})"
+            allowed = f"a single name here: run the command once for each, or {in_python}"
+            raise InvalidArgument(name, text, allowed)
+
+
 def one_or_axis(values: Array) -> Any:
     """Number of an array of one value, as Python would be given it; the array of several."""
     return values.item() if values.size == 1 else values

@@ -1,7 +1,7 @@
 """Saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
 from .averages import losses, scores
-from .classification import classification_error, error_at_nodes
+from .classification import answers_of_two, classification_error, error_at_nodes
 from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import ERRORS, Evaluation, Task, solve_on_growing_tables
 from .label_tables import ConditionalLabels

@@ -130,6 +130,22 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
 
 def error_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """Contribution of every node of tau to P(y f < 0) at every kappa, (P, N, T)."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
-    below = ndtr(-centre / np.sqrt(variance_given_tau(field))[..., None])
+    below = _below_zero(labels, field)
     return np.asarray(labels.weights * ((1 - labels.mean) / 2 + labels.mean * below))
+
+
+def answers_of_two(labels: ConditionalLabels, field: Field, weights: Array) -> Array:
+    """P(f < 0) and P(f > 0) where y = -1, and where y = +1, (2, 2), at the first of P points, of
+    kappa with the ``weights`` (N,); NaN of a label that there is not."""
+    below = _below_zero(labels, field)[0]
+    share = (1 + np.array([-1, 1])[:, None, None] * labels.mean) / 2 * labels.weights
+    share = share * weights[:, None]
+    with np.errstate(invalid="ignore"):
+        share = share / share.sum(axis=(1, 2), keepdims=True)
+    return np.stack([(share * part).sum(axis=(1, 2)) for part in (below, 1 - below)], axis=1)
+
+
+def _below_zero(labels: ConditionalLabels, field: Field) -> Array:
+    """P(f < 0) at every kappa and node of tau, (P, N, T)."""
+    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
+    return np.asarray(ndtr(-centre / np.sqrt(variance_given_tau(field))[..., None]))

@@ -34,7 +34,7 @@ import numpy as np
 
 from solvers.fixed_point import COMBINED, fixed_point
 from solvers.linear import solve_rows
-from solvers.results import Array, Result, Rows
+from solvers.results import Array, Indices, Result
 
 from ..equivalence import Table
 from ..saddle_point import (
@@ -293,7 +293,7 @@ class Equations:
         """
         pack, unpack = self.coordinates.pack, self.coordinates.unpack
 
-        def image(x: Array, rows: Rows) -> Array:
+        def image(x: Array, rows: Indices) -> Array:
             with np.errstate(all="ignore"):
                 after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
             # at larger coordinates, small steps are lost to rounding

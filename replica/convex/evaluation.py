@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from solvers.resources import GivenUp
-from solvers.results import Array, Rows, Status
+from solvers.results import Array, Indices, Status
 
 from ..equivalence import tables
 from ..problem import Model
-from ..saddle_point import Conjugates, Errors, Overlaps, ridge
+from ..saddle_point import Conjugates, MeanSquaredErrors, Overlaps, ridge
 from .label_tables import is_odd
 from .losses import Loss
 
@@ -35,7 +35,7 @@ class Task(NamedTuple):
         suffice."""
         return self.loss.symmetric and is_odd(self.model)
 
-    def select(self, rows: Rows) -> "Task":
+    def select(self, rows: Indices) -> "Task":
         """Task with some of the points."""
         return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
 
@@ -103,7 +103,7 @@ class Evaluation:
     def points_at(self, rows: Any) -> ridge.Points:
         """Some of the points as the ``Points`` of ridge regression."""
         conjugates = Conjugates(*(part[rows] for part in self.conjugates))
-        errors = Errors(self.test_error[rows], self.train_error[rows])
+        errors = MeanSquaredErrors(self.test_error[rows], self.train_error[rows])
         account = self.residual[rows], self.iterations[rows], self.status[rows]
         return ridge.Points(self.overlaps_at(rows), conjugates, errors, *account)
 
@@ -124,9 +124,9 @@ class Evaluation:
 
 def solve_on_growing_tables(
     found: Evaluation,
-    rows: Rows,
-    table_for: Callable[[int, Rows], Table | None],
-    solve_on: Callable[[Table, Rows, Table | None], Rows],
+    rows: Indices,
+    table_for: Callable[[int, Indices], Table | None],
+    solve_on: Callable[[Table, Indices, Table | None], Indices],
     level: int = 0,
     last: Table | None = None,
 ) -> None:

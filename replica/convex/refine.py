@@ -38,7 +38,7 @@ import numpy as np
 
 from solvers.fixed_point import COMBINED
 from solvers.resources import GivenUp, deadline, time_left
-from solvers.results import Array, Rows, Status, largest_modulus
+from solvers.results import Array, Indices, Status, largest_modulus
 
 from ..equivalence import Table, tables, tabulate_at
 from ..problem import Model
@@ -92,7 +92,7 @@ def slope_in_bias(
         return np.asarray(-alpha / model.beta * (integrand @ table.weights))
 
 
-def path_ends(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
+def path_ends(task: Task, found: Evaluation, row: Indices) -> Iterator[Overlaps]:
     """Iterate over rough overlaps of one point, one for every path to it.  Raises ``GivenUp`` past
     the deadline."""
     for start, overlaps in _path_starts(task, found, row):
@@ -100,7 +100,7 @@ def path_ends(task: Task, found: Evaluation, row: Rows) -> Iterator[Overlaps]:
             yield end
 
 
-def _path_starts(task: Task, found: Evaluation, row: Rows) -> Iterator[tuple[Task, Overlaps]]:
+def _path_starts(task: Task, found: Evaluation, row: Indices) -> Iterator[tuple[Task, Overlaps]]:
     """Starting points of paths to one point, with their overlaps: the nearest solved point, and a
     rough solution at an easy penalty."""
     solved = np.flatnonzero(found.converged)
@@ -194,16 +194,16 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
     return found
 
 
-def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
+def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Indices) -> None:
     """Solve points on common tables, as long as each table is much more accurate than the last."""
     error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
-    def equations(level: int, rows: Rows) -> Equations | None:
+    def equations(level: int, rows: Indices) -> Equations | None:
         label_tables = shared_tables(task.model, task.folded)  # which are cached
         given = next(islice(label_tables, level, None), None)
         return None if given is None else Equations(given, task.loss)
 
-    def solve_on(given: Equations, rows: Rows, last: Equations | None) -> Rows:
+    def solve_on(given: Equations, rows: Indices, last: Equations | None) -> Indices:
         is_new, previous = ~found.converged[rows], error[rows]
         _solve_on_table(task, found, given, rows, last)
         current, unfinished = found.quadrature_error[rows], found.open[rows]
@@ -215,13 +215,13 @@ def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Rows) -> None:
     solve_on_growing_tables(found, rows, equations, solve_on)
 
 
-def _solve_on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
+def _solve_on_fitted_panels(task: Task, found: Evaluation, rows: Indices) -> None:
     """Solve points on panels fitted to all of them, ever more accurately.
 
     The points are divided into halves if the panels have too many nodes.
     """
 
-    def equations(level: int, rows: Rows) -> Equations | None:
+    def equations(level: int, rows: Indices) -> Equations | None:
         if level == len(FITS):
             return None
         accuracy, order = FITS[level]
@@ -232,8 +232,8 @@ def _solve_on_fitted_panels(task: Task, found: Evaluation, rows: Rows) -> None:
 
 
 def _solve_on_table(
-    task: Task, found: Evaluation, equations: Equations, rows: Rows, last: Equations | None
-) -> Rows:
+    task: Task, found: Evaluation, equations: Equations, rows: Indices, last: Equations | None
+) -> Indices:
     """Solve points on the next table, with their solutions on the ``last`` as guesses.
 
     Returns the points to refine further.  The quadrature error of a point is the largest change of
@@ -273,7 +273,11 @@ def _solve_on_table(
 
 
 def _store_errors(
-    subtask: Task, found: Evaluation, rows: Rows, equations: Equations, previous: dict[str, Array]
+    subtask: Task,
+    found: Evaluation,
+    rows: Indices,
+    equations: Equations,
+    previous: dict[str, Array],
 ) -> Array:
     """Store conjugates, errors, losses and the slope in the bias of solved points.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from solvers.resources import check_time, deadline
-from solvers.results import Array, Rows, Status
+from solvers.results import Array, Indices, Status
 
 from ..convex import Evaluation, solve_on_growing_tables
 from ..equivalence import Table
@@ -46,12 +46,12 @@ def evaluate_at_dimension(
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
-    def tables_for(level: int, _: Rows) -> tuple[LoadedTable, LoadedTable] | None:
+    def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
         at = table_at_dimension(network, model.dimension, level)
         in_limit = table_at_dimension(network, np.inf, level)
         return None if at is None or in_limit is None else (at, in_limit)
 
-    def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Rows, _: Any) -> Rows:
+    def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
         size = max(1, CHUNK // tables[0].weights.size)
         for rows in np.array_split(points, -(-len(points) // size)):
             check_time()

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.newton import newton
-from solvers.results import Array, Rows
+from solvers.results import Array, Indices
 
 from ..equivalence import Table
-from ..saddle_point import CorrelatedGroup, Errors, Susceptibility, penalty_on_m, ridge
+from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility, penalty_on_m, ridge
 from .rows import LoadedRows
 from .tabulate import LoadedTable
 
@@ -43,7 +43,7 @@ class Readouts(NamedTuple):
         V1 and V2.
     m : (P, n_0)
         Coefficients of the offsets.
-    errors : Errors
+    errors : MeanSquaredErrors
     wrong : (P,)
         Classification errors of labels +-1 that are functions of the nodes.
     residual : (P,)
@@ -54,7 +54,7 @@ class Readouts(NamedTuple):
 
     V: Array
     m: Array
-    errors: Errors
+    errors: MeanSquaredErrors
     wrong: Array
     residual: Array
     passes: NDArray[np.int64]
@@ -143,7 +143,7 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         if not rows.size:
             break
     wrong = class_error(table, y - gap, error - known)
-    errors = Errors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
+    errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
 
 
@@ -154,7 +154,7 @@ def _solve_responses(
     V, leverage = V.copy(), np.zeros((len(alpha), len(table.weights)))
     residual, passes, rows = np.full(len(V), np.inf), np.zeros(len(V), int), np.arange(len(V))
 
-    def system(U: Array, which: Rows) -> tuple[Array, Array]:
+    def system(U: Array, which: Indices) -> tuple[Array, Array]:
         at = rows[which]
         return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
 

@@ -3,10 +3,10 @@
 Activations and targets appear nowhere above these tables.
 """
 
-from .batch import Batch
 from .rules import known_layers, rules, target_jumps
 from .table import Table
 from .tabulate import (
+    Batch,
     average_components,
     flat_kappa,
     group_kinds,

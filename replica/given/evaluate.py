@@ -15,7 +15,7 @@ from solvers.arrays import namespace, to_host
 from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
-from ..convex import Loss, error_at_nodes, losses
+from ..convex import Loss, answers_of_two, error_at_nodes, losses
 from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom
@@ -60,7 +60,7 @@ class ReadoutPoints(NamedTuple):
     given : Stratified or None
         The strata of the last point, where it is known.
     confusion : (C, C) or None
-        Of several classes, at the last point.
+        Of classes, at the last point.
     """
 
     columns: dict[str, Array]
@@ -238,6 +238,7 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Arr
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if labels.binary:
         of_class = error_at_nodes(labels, field)[0].sum(axis=-1)
+        confusion = answers_of_two(labels, field, moments.weights)
     elif given.classes:
         of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
     wrong = (of_class * moments.weights).sum()

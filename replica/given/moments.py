@@ -21,7 +21,7 @@ from ..problem import Activation
 
 # Panels of t = s / sqrt(c), of this width, and points of each; the largest t of a table.
 PANEL, POINTS, FURTHEST = 2.0, 13, 1000.0
-BLOCK = 2**17  # moments that are looked up at a time, for memory
+MOMENT_BLOCK = 2**17  # moments that are looked up at a time, for memory
 
 
 class NodeMoments:
@@ -48,7 +48,7 @@ class NodeMoments:
         rest = np.flatnonzero(~self.tabulated)
         rest = rest[np.argsort(c[rest])]  # neurons that are alike in one integral
         self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
-        for some in np.array_split(rest, -(-rest.size * N // BLOCK)) if rest.size else []:
+        for some in np.array_split(rest, -(-rest.size * N // MOMENT_BLOCK)) if rest.size else []:
             check_time()
             moments = hermite_moments(student, to_host(s)[:, some].T, c[some, None], k_max)
             self.others[:, :, some] = moments.swapaxes(1, 2)
@@ -91,9 +91,9 @@ class NodeMoments:
         xp, (N, p), blocks = namespace(self.x), self.x.shape, []
         # (POINTS, panels * p)
         polynomials = like((self.series[k] @ self.terms).reshape(POINTS, -1), self.x)
-        for i in range(0, N, max(1, BLOCK // p)):
+        for i in range(0, N, max(1, MOMENT_BLOCK // p)):
             check_time()
-            part = slice(i, i + max(1, BLOCK // p))
+            part = slice(i, i + max(1, MOMENT_BLOCK // p))
             row, x = (xp.reshape(each[part, :], (-1,)) for each in (self.row, self.x))
             value = xp.take(polynomials[0, :], row, axis=0)
             for m in range(1, POINTS):  # Horner's scheme

@@ -15,7 +15,7 @@ from solvers.results import Array
 from .strata import StratumLabels
 
 FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
-BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
+DRAW_BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
 WIDER = 1.1  # of variances, to see what errors make of it
 
 
@@ -60,7 +60,7 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
     points = np.outer(np.arange(2**power), np.sqrt(primes[: C - 1]))
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
-    step = max(1, BLOCK // points.size)
+    step = max(1, DRAW_BLOCK // points.size)
     for start in range(0, N, step):
         check_time()
         i = slice(start, start + step)

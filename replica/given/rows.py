@@ -22,7 +22,7 @@ from solvers.results import Array
 from .equations import StrataEquations, Variances, Varied
 from .strata import Strata
 
-BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
+RESOLVENT_BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
 FEW = 4  # rows, over features, of which R itself takes less time than its products
 MANY = 1000  # rows, of which each is a small part of a variance
 PRODUCTS = 2.5e9  # of numbers that its fourth powers may take; more are estimated from some rows
@@ -120,7 +120,7 @@ class RowEquations(StrataEquations):
             features, along, g = (x.astype(np.float32) for x in (features, along, g))
         step = int(np.ceil(N**2 * p / PRODUCTS))
         some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
-        others, size = features[some], max(1, BLOCK * step // N)
+        others, size = features[some], max(1, RESOLVENT_BLOCK * step // N)
         total = np.zeros(N)
         for start in range(0, N, size):
             check_time()

@@ -7,6 +7,7 @@ they differ by from those of the population is in the equations, (20.8).
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,10 @@ class FeatureSample(Described):
     of_two: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
+        shape = getattr(self.features, "shape", ())
+        if len(shape) == 1 and getattr(self.labels, "ndim", 0) == 2:
+            allowed = f"(N, p), of labels {tuple(self.labels.shape)}: swap features and labels"
+            raise InvalidArgument("features", f"shape {tuple(shape)}", allowed)
         features = finite_array("features", self.features, 2)
         given, of_two = one_a_row("labels", self.labels, features.shape), ""
         labels, classes = as_numbers(self.labels, self.classes)
@@ -106,6 +111,14 @@ class FeatureSample(Described):
         return self.outputs == 1 and bool((np.abs(self.labels) == 1).all())
 
     @property
+    def names(self) -> tuple[Any, ...]:
+        """Names of the classes, in their order; of two, of -1 and of +1; empty where labels are
+        numbers."""
+        if self.of_two:
+            return tuple(self.of_two.removesuffix(" +1").split(" -1, "))
+        return ("-1", "+1") if self.binary else tuple(self.classes or ())
+
+    @property
     def outputs(self) -> int:
         """C; 1 for two classes."""
         return 1 if self.labels.ndim == 1 else int(self.labels.shape[1])
@@ -119,6 +132,17 @@ class FeatureSample(Described):
     def class_of_row(self) -> Array:
         """Class of each row, (N,): its place in the order of classes, or for two its label +-1."""
         return self.labels.argmax(axis=1) if self.classes else self.labels
+
+    @cached_property
+    def repeated(self) -> int:
+        """Number of rows whose features and label are those of a row before; 0 of features of few
+        values, as of a table, which are alike by chance, as rows of 0 are."""
+        some = self.features[: 1 + 1000 // self.width].ravel()
+        if np.unique(some).size <= some.size / 10:
+            return 0
+        rows = zip(self.features, self.labels, strict=True)
+        each = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
+        return len(each) - len({*each})
 
     @property
     def most_by_rows(self) -> int:
@@ -197,13 +221,14 @@ class FeatureSample(Described):
         needed = int(FEWEST_OF_STRATUM * p)
         if counts.min() < needed:
             each = f"{needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} features"
-            got = f"{counts.min()} in stratum {ids[counts.argmin()]}"
+            place, kind = counts.argmin(), "in stratum" if self.strata is not None else "of class"
+            got = f"{counts.min()} {kind} {(self.names if self.strata is None else ids)[place]}"
             if fewer := int(counts.min() / FEWEST_OF_STRATUM):
                 each += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
             if self.strata is not None:
                 raise InvalidArgument("features", got, f"enough in every stratum: {each}")
             allowed = f"at most the {rows} rows here: beyond them features are Gaussian in each "
-            allowed += f"class, which takes {each}, of {got}"
+            allowed += f"class, which takes {each}, and there are {got}"
             raise InvalidArgument("samples", samples, allowed)
         # of the features and, last, the labels
         both = np.column_stack([self.features, targets])

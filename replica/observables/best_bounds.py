@@ -1,6 +1,7 @@
 """The bounds on the test error at the learning rate that makes them smallest.  Eq. (8.3)"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from solvers.minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
+from ..display import Displayed
+from ..errors import answering
 from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
@@ -15,8 +18,8 @@ from .evaluate import QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
 
 
-@dataclass(frozen=True, eq=False)
-class BestBounds:
+@dataclass(frozen=True, eq=False, repr=False)
+class BestBounds(Displayed):
     """Bounds optimised over the learning rate, of :func:`replica.best_bounds`.  Eq. (8.3)
 
     Attributes
@@ -40,7 +43,20 @@ class BestBounds:
     at_lower: Bounds
     at_upper: Bounds
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem, in plain values, without the learning rate."""
+        return {name: x for name, x in self.at_upper.settings.items() if name != "eta"}
 
+    def _facts(self) -> dict[str, Any]:
+        names = ("lower", "eta_lower", "upper", "eta_upper", "edge_lower", "edge_upper")
+        return {name: getattr(self, name) for name in names}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [self._facts()]
+
+
+@answering
 def best_bounds(
     step: Problem,
     *,

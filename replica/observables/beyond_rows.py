@@ -28,6 +28,20 @@ SENSITIVE = (
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
+WHOLE = (
+    "labels of several whole numbers a row, which are regressed: labels[:, 0] are the classes of "
+    "one column (classes=(), --classes none, says that they are numbers)"
+)
+SHARES = (
+    "labels that sum to 1 in each row, which are regressed: labels.argmax(axis=1) makes classes of "
+    "them (classes=(), --classes none, says that they are numbers)"
+)
+REPEATED = (
+    "{} rows that repeat another's features and label: one trains the readout that the other "
+    "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
+    "once)"
+)
+MOST_REPEATED = 0.01  # of the rows, without a note
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class or stratum; without "
     "strata errors are scaled to meet those of the rows, where both are known"
@@ -47,10 +61,10 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
     # with fewer than two samples of a class errors are near those of a guess, whatever the variance
     sensitive = points.get("classification_sensitivity", np.nan * degrees)
     few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < 2 * model.outputs))
-    return {
+    of_all = dict.fromkeys(_of_sample(model), degrees > -np.inf)
+    return of_all | {
         FEW_DEGREES: degrees < fewest,
         SENSITIVE: few,
-        UNCENTRED: degrees > (-np.inf if _is_uncentred(model) else np.inf),
         BEYOND_ROWS: beyond(model, samples),
         SOME_ROWS: rows & takes_part(model, samples),
     }
@@ -69,12 +83,27 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
     return notes
 
 
-def _is_uncentred(model: Given) -> bool:
-    """True if real labels have a mean above their spread, and the readout no intercept."""
-    if not isinstance(model, FeatureSample) or model.intercept or model.binary or model.classes:
-        return False
-    labels = np.asarray(model.labels, dtype=float)
-    return bool((np.abs(labels.mean(axis=0)) > labels.std(axis=0)).any())
+def with_noted(model: Given, dataset: Any) -> Any:
+    """A curve with the variable ``noted``: whether a note says that the errors of a point may be
+    off."""
+    said = notes_of(model, dataset)
+    off = said[FEW_DEGREES] | said[SENSITIVE] | said[BEYOND_ROWS]
+    return dataset.assign(noted=off & dataset.converged)
+
+
+def _of_sample(model: Given) -> list[str]:
+    """Notes on the rows of a sample, which all of its points have."""
+    if not isinstance(model, FeatureSample):
+        return []
+    labels, notes = model.labels, []
+    if not (model.intercept or model.binary or model.classes):
+        uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)
+        notes += [UNCENTRED] * bool(uncentred.any())
+    if model.outputs > 1 and model.classes is None:  # () says that they are numbers
+        shares = (labels >= 0).all() and np.allclose(labels.sum(axis=1), 1)
+        notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+    many = model.repeated > MOST_REPEATED * len(labels)
+    return notes + [REPEATED.format(model.repeated)] * many
 
 
 def beyond(model: Given, samples: Any) -> Any:

@@ -22,7 +22,7 @@ from solvers.results import Array, Status
 
 from ..display import Displayed
 from ..equivalence import rules, table_at_kappa, tabulate
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
     Problem,
@@ -184,6 +184,7 @@ def bounds(
 ) -> BoundsOverEta: ...
 
 
+@answering
 def bounds(
     problem: Problem,
     *,

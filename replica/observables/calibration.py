@@ -6,7 +6,8 @@ spike, f ~ N(C(kappa), S^2(kappa)), so that the mean stated probability there is
 integral, to be set beside the frequency P(y = 1 | kappa) of the labels.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +15,48 @@ from scipy.special import expit
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..display import Displayed
+from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import plain_array
 from .learned import LearnedFunction
 from .point import Solution
 
 
-class Calibration(NamedTuple):
-    """Mean stated probability of the label 1, and its frequency, at each kappa (N,)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Displayed):
+    """Mean stated probability of the label 1, and its frequency, of :func:`replica.calibration`.
+
+    Attributes
+    ----------
+    kappa : (N,) or (K, N)
+        Projections of the input on the spikes.
+    predicted, frequency : (N,)
+    point : Solution
+    """
 
     kappa: Array
     predicted: Array
     frequency: Array
+    point: Solution
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return self.point.settings
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kappa", "predicted", "frequency")}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        places = self.kappa.reshape(-1, self.predicted.size)
+        each = [f"kappa{k}" for k in range(1, 1 + len(places))] if len(places) > 1 else ["kappa"]
+        columns = [*places, self.predicted.ravel(), self.frequency.ravel()]
+        names = [*each, "predicted", "frequency"]
+        return [dict(zip(names, row, strict=True)) for row in np.transpose(columns).tolist()]
 
 
+@answering
 def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     """Mean stated probability and frequency of the label 1 given the projection on the spike.
 
@@ -60,4 +88,5 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
     stated, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
     predicted = stated.expected(expit, kappa_nodes)
-    return Calibration(kappa_nodes, predicted, (1 + stated.target_mean(kappa_nodes)) / 2)
+    frequency = (1 + stated.target_mean(kappa_nodes)) / 2
+    return Calibration(kappa_nodes, predicted, frequency, solution)

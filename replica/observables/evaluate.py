@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
-from solvers.results import Array, Rows, Status
+from solvers.results import Array, Indices, Status
 from solvers.scan_minimum import lowest_minimum
 
 from ..convex import (
@@ -254,7 +254,7 @@ def _solve_ridge(task: Task) -> Evaluation:
     """Ridge regression at the points of a task.  docs/theory.md 4"""
     model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
 
-    def tables_for(level: int, rows: Rows) -> tuple[Table, Table] | None:
+    def tables_for(level: int, rows: Indices) -> tuple[Table, Table] | None:
         """The next table, and the last: it takes no less time than that, and mostly twice its
         memory."""
         last = table_at(model, level)
@@ -269,7 +269,7 @@ def _solve_ridge(task: Task) -> Evaluation:
         fine = table_at(model, level + 1)
         return None if fine is None else (fine, last)
 
-    def solve_on(tables: tuple[Table, Table], rows: Rows, _: Any) -> Rows:
+    def solve_on(tables: tuple[Table, Table], rows: Indices, _: Any) -> Indices:
         size = max(1, CHUNK // (tables[0].weights.size * len(tables[0].c) ** 2))
         for i in range(0, len(rows), size):
             _solve_on(task, found, rows[i : i + size], tables)
@@ -279,7 +279,7 @@ def _solve_ridge(task: Task) -> Evaluation:
     return found
 
 
-def _solve_on(task: Task, found: Evaluation, rows: Rows, tables: tuple[Table, Table]) -> None:
+def _solve_on(task: Task, found: Evaluation, rows: Indices, tables: tuple[Table, Table]) -> None:
     """Solve some points on the first of two ``tables``, checked on both; from where they were
     ``found``, if they were."""
     fine, model, alpha, lam = tables[0], task.model, task.alpha[rows], task.lam[rows]

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
 from ..problem import asked, limits, positive, samples_of
 from .axes import data_set, losses_of, scalar_arguments
-from .beyond_rows import meet_rows
+from .beyond_rows import meet_rows, with_noted
 
 if TYPE_CHECKING:
     import xarray
@@ -56,7 +56,8 @@ def layer_curve(
     constants = model.described
     if not (names or losses[0].is_square):
         constants["loss"] = losses[0].name
-    return data_set(names | axes, columns, constants, scalar_arguments(**{name: value}, lam=lam))
+    single = scalar_arguments(**{name: value}, lam=lam)
+    return with_noted(model, data_set(names | axes, columns, constants, single))
 
 
 def has_classes(model: Given) -> bool:

@@ -17,8 +17,9 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
+from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
 from ..saddle_point import ridge
@@ -31,12 +32,12 @@ from .solution import solve, solve_layer
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
 PRECISION = 1e-11  # of solutions on strata that are subtracted
-Errors = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
+ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 Slopes = tuple[float, ...]  # of both errors
 
 
-@dataclass(frozen=True, eq=False)
-class Gradient:
+@dataclass(frozen=True, eq=False, repr=False)
+class Gradient(Displayed):
     """Derivatives of both errors at one point, of :func:`replica.gradient`.
 
     Attributes
@@ -54,8 +55,24 @@ class Gradient:
     train_error: dict[str, float]
     status: Status
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return self.point.settings
+
+    def _facts(self) -> dict[str, Any]:
+        slopes = {name: in_words(getattr(self, name)) for name in ("test_error", "train_error")}
+        return slopes | {"status": self.status.value}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"parameter": name, "test_error": slope, "train_error": self.train_error[name]}
+            for name, slope in self.test_error.items()
+        ]
+
 
 @one_thread()  # more only get into each other's way: the matrices are small
+@answering
 def gradient(
     problem: Problem | Given,
     *,
@@ -202,7 +219,7 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
 
 
 def _slope(
-    errors: Errors,
+    errors: ErrorsAt,
     name: str,
     value: float,
     unit: float,
@@ -236,7 +253,7 @@ def _gradient(point: Solution, slopes: dict[str, Slopes], status: Status) -> Gra
     return Gradient(point, test, train, status)
 
 
-def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
+def _of_ridge(problem: Problem, point: Solution, _: Any) -> ErrorsAt:
     """The errors of ridge regression near a point, on the nodes of its table."""
     table = table_of_size(point.model, point.nodes)
 
@@ -258,7 +275,7 @@ def _of_ridge(problem: Problem, point: Solution, _: Any) -> Errors:
     return errors
 
 
-def _of_loss(problem: Problem, point: Solution, tol: float | None) -> Errors:
+def _of_loss(problem: Problem, point: Solution, tol: float | None) -> ErrorsAt:
     """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
     at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)

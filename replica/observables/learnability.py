@@ -10,12 +10,13 @@ from solvers.arrays import like, to_host
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import Given, ReadoutPoints, equations_of
 from ..problem import finite_array, limits
 from .solution import solve_layer
 
 
+@answering
 def learnability(
     model: Given,
     direction: ArrayLike,

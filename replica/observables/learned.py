@@ -25,10 +25,11 @@ from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.settle import largest_change, settle
 
+from ..display import Displayed, in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FirstLayer, Posterior
-from ..plotting import plot_learned
+from ..plotting import drawn_kappa, plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
@@ -45,8 +46,8 @@ PLACES_PER_BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each gr
 Conditional = tuple[Callable[[Array], Array], Array, Array]
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedFunction:
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedFunction(Displayed):
     """Outputs of trained network and target given kappa, of :func:`replica.learned_function`.
 
     The methods take kappa of any shape (...) or, with K spikes, (K, ...), and return (...); the
@@ -67,6 +68,19 @@ class LearnedFunction:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Mean and deviation of the output, :func:`replica.plotting.plot_learned`."""
         return plot_learned(self, ax)
+
+    def _facts(self) -> dict[str, Any]:
+        functions = "mean", "variance", "moments", "expected", "target_mean", "target_variance"
+        point = {"test_error": self.point.test_error, "status": self.point.status.value}
+        return {"point": in_words(point), "of kappa": ", ".join(functions)}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        kappa = drawn_kappa()
+        (mean, variance), names = self.moments(kappa), ("target_mean", "target_variance")
+        columns = {"kappa": kappa, "mean": mean, "variance": variance}
+        columns |= {name: getattr(self, name)(kappa) for name in names}
+        each = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in each]
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
@@ -132,7 +146,7 @@ class LearnedFunction:
         return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedAlong(LearnedFunction):
     """Learned function given the projection kappa on one ``direction``, a unit vector (D,), of
     the input's coordinates; NaN also where the averages do not settle to 1e-5, or take longer
@@ -208,7 +222,7 @@ def _mixture_moments(
     return np.stack(moments if explained is None else [*moments, averaged(explained)])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedByReadout(LearnedFunction):
     """Learned function of a given layer, given the projections kappa on the target's directions:
     mean over inputs of its mean readout, and variance with that of the readout over samples.
@@ -244,6 +258,7 @@ class LearnedByReadout(LearnedFunction):
         return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
+@answering
 def learned_function(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     *,

@@ -14,11 +14,11 @@ from solvers.results import Array, ConvergenceError
 
 from ..convex import LOSSES
 from ..display import Progress, progress_callback
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .beyond_rows import notes_on
+from .beyond_rows import notes_on, with_noted
 from .changes import CHANGES, model_columns
 from .given_layers import layer_columns, layer_curve, refuse_limit_options, refuse_options
 from .grid import Grid, computed, solve_grid
@@ -31,6 +31,7 @@ BEST = "best"  # of lam or eta: the one of the smallest test error, at every poi
 SQUARE = LOSSES["square"]
 
 
+@answering
 def learning_curve(
     model: Problem | Given,
     /,
@@ -199,7 +200,7 @@ def at_best(
     columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
     single = scalar_arguments(**fixed, **points)
     if isinstance(model, Given):
-        return data_set(ends, columns, model.described, single)
+        return with_noted(model, data_set(ends, columns, model.described, single))
     return Grid(model, axes | ends, models, columns, [SQUARE], single)
 
 

@@ -19,9 +19,9 @@ from solvers.results import Array, ConvergenceError, Status
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..equivalence import table_at
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
-from ..plotting import add_legend, mark_smallest, plot_curve
+from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
@@ -115,7 +115,8 @@ class Optimum(Displayed):
             curve = solve_grid(self.point.model, **at, grids=around).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(varied) == 1:
-            mark_smallest(ax, self.test_error, {varied[0]: getattr(self, varied[0])})
+            note = f",\n{AT_END}" if self.at_edge else ""
+            mark_smallest(ax, self.test_error, {varied[0]: getattr(self, varied[0])}, note)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
@@ -129,6 +130,7 @@ class Optimum(Displayed):
         return [asdict(one) for one in self.minima]
 
 
+@answering
 def optimal_lambda(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,
@@ -199,7 +201,8 @@ def of_square(loss: Any) -> None:
     if np.ndim(loss) > 0 or not as_loss(loss).is_square:
         allowed = (
             "the square where the best penalty or rate is searched: of another take the smallest "
-            "loss_error of learning_curve over some lam, or replica.sklearn.ProbeCurve(loss=...)"
+            "loss_error of learning_curve over some lam (of replica curve or readout --lam "
+            "0.001:10:9:log), or replica.sklearn.ProbeCurve(loss=...)"
         )
         raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
 
@@ -222,6 +225,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
     return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at | how)
 
 
+@answering
 def optimal_eta(
     step: Problem,
     *,

@@ -111,8 +111,8 @@ class Solution(Displayed):
     strata, directions : int
         Strata of the last pass, or rows; and special directions, along which these are cut.
     confusion : (C, C) or None
-        Of several classes, in their order: shares of outputs that are largest, of the rows of each
-        class.  Rows sum to 1.
+        Of classes, in their order, two as -1 and +1: shares of the answers, of the rows of each
+        class.  Rows sum to 1, and are NaN of a class without inputs.
     """
 
     model: Any
@@ -229,7 +229,7 @@ class Solution(Displayed):
         return add_legend(ax)
 
     def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
-        """The confusion matrix of several classes, :func:`replica.plotting.plot_confusion`."""
+        """The confusion matrix of classes, :func:`replica.plotting.plot_confusion`."""
         return plot_confusion(self, ax)
 
     def _facts(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from solvers.results import ConvergenceError
 
 from ..display import Displayed, Progress, progress_callback
 from ..documents import plain
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
 from ..problem import FINITE, axis, check_step, describe, limits, number, one_positive
 from .grid import computed
@@ -126,6 +126,7 @@ class SampleAllocation(Displayed):
         return [asdict(plan) for plan in self.plans]
 
 
+@answering
 def sample_allocation(
     step: Any,
     *,

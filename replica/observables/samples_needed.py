@@ -16,7 +16,7 @@ from solvers.results import Array
 
 from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
@@ -60,6 +60,9 @@ class SamplesNeeded(Displayed):
         the best penalty from the most samples down to the first whose error is too large.
     lam : float
         The penalty at ``samples``; where these are NaN, at the most that were tried.
+    alpha : float
+        Of ``replica.sklearn.ProbeCurve``, which shows it in the place of ``lam``: p lam, the
+        ``alpha`` of Ridge.
     note : str
         Why more samples may be needed, or how their number is known, and where the error is not;
         mostly empty.
@@ -74,6 +77,12 @@ class SamplesNeeded(Displayed):
     curve: "xarray.Dataset"
     lam: float
     note: str = ""
+    alpha: float = np.nan
+
+    @property
+    def _penalty(self) -> dict[str, float]:
+        """The penalty by its name, in the units of who asks."""
+        return {"lam": self.lam} if np.isnan(self.alpha) else {"alpha": self.alpha}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -99,20 +108,21 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             least = values[known].min()
             many = f"more than {n[-1]:g}, the largest {tried} (at best {least:.4g} of those)"
-            return {"samples": many, "lam": self.lam} | noted
+            return {"samples": many} | self._penalty | noted
         ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{ends} within a standard error of the sample's rows"
         said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             said["samples"] = f"at most {n[0]:g}, the smallest {tried}"
         said |= {} if np.isnan(self.low) else {"band": band}
-        return said | {"lam": self.lam} | noted
+        return said | self._penalty | noted
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("samples", "low", "high", "lam")
-        return [{self.error: self.target} | {name: getattr(self, name) for name in names}]
+        found = {name: getattr(self, name) for name in ("samples", "low", "high")}
+        return [{self.error: self.target} | found | self._penalty]
 
 
+@answering
 def samples_needed(
     model: Given,
     *,

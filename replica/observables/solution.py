@@ -8,6 +8,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import ConvergenceError
 
 from ..convex import loss as as_loss
+from ..errors import answering
 from ..given import Given, ReadoutPoints
 from ..problem import (
     SpikedRandomFeatures,
@@ -25,6 +26,7 @@ from .given_layers import layer_points
 from .point import Solution
 
 
+@answering
 def solve(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,

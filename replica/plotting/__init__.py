@@ -18,12 +18,12 @@ from .axes import (
     picture,
     spaced,
 )
-from .bounds import plot_bounds, plot_family, plot_functions, plot_learned
+from .bounds import drawn_kappa, plot_bounds, plot_family, plot_functions, plot_learned
 from .comparison import LIMIT, plot_comparison
 from .curve import abscissa_of, in_words, plot_curve
 from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
-from .names import ERROR_LABELS, LABELS, error_drawn, setting, settings, symbol
-from .optima import plot_optima
+from .names import ERROR_LABELS, LABELS, class_names, error_drawn, setting, settings, symbol
+from .optima import AT_END, plot_optima
 from .results import plot_confusion, plot_spectrum, plot_staircase
 from .styles import COLOURS, style
 

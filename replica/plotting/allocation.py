@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import axes, finish, from_zero
+from .axes import axes, finish
 from .names import ERROR_LABELS
 from .styles import hue
 
@@ -55,5 +55,5 @@ def plot_allocation(
             style: dict[str, Any] = {"color": hue(i), "markersize": 10 if use == BOTH else 6}
             ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
     ax.set_xlim(0, 1.04)
-    from_zero(ax)
+    ax.margins(y=0.1)
     return finish(ax, "share of the samples", ERROR_LABELS["test_error"], described)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .names import settings, visible
+from .names import settings, visible, with_theory
 from .styles import COLOURS, current, hue
 
 if TYPE_CHECKING:
@@ -204,10 +204,8 @@ def finish(
     ax.set_ylabel(ordinate)
     _break_label(lowest.xaxis.label, lowest.bbox.width)
     if described and current().title:
-        known, points = settings(described), ax.bbox.width / (figure.dpi / 72)
-        # beside a simulation the legend says which theory it is
-        if {"alpha0", "steps"} & described.keys() and not {"theory", "seeds"} & described.keys():
-            known.append("theory of the sRF")
+        known = settings(with_theory(described, described))
+        points = ax.bbox.width / (figure.dpi / 72)
         stated = (in_lines(pieces, ", ", points / 4.3) for pieces in (known, notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
     add_legend(ax, below)

@@ -86,7 +86,7 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> ax = plot_functions(bounds(step))
     """
-    ax, kappa = axes(ax), _abscissa(reach)
+    ax, kappa = axes(ax), drawn_kappa(reach)
     _draw_target(ax, kappa, bounds.target_function)
     lower = rf"lower bound, $L = {bounds.lower:.3g}$"
     upper = rf"upper bound, $U = {bounds.upper:.3g}$"
@@ -117,7 +117,7 @@ def plot_family(
     >>> over = bounds(step, eta=[0.5, 1, 2, 4])
     >>> ax = plot_family(over.each, over.eta)
     """
-    ax, kappa = axes(ax), _abscissa(reach)
+    ax, kappa = axes(ax), drawn_kappa(reach)
     for rate, bounds, shade in zip(eta, each, colours(eta.tolist()), strict=True):
         label = setting("eta", rate)
         ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
@@ -142,7 +142,7 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
     >>> ax = plot_learned(learned_function(step.srf(beta=1.0), alpha=1.0, lam=0.1))
     """
-    ax, kappa = axes(ax), _abscissa(reach)
+    ax, kappa = axes(ax), drawn_kappa(reach)
     mean, variance = learned.moments(kappa)
     spread = np.sqrt(variance)
     label = "± one standard deviation, theory"
@@ -160,6 +160,6 @@ def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> No
     ax.plot(kappa, mean(kappa), "k:", label=r"target, $h(\kappa)$")
 
 
-def _abscissa(reach: float) -> Array:
+def drawn_kappa(reach: float = 3.0) -> Array:
     """Values of kappa to draw a function at."""
     return np.linspace(-reach, reach, 301)

@@ -31,7 +31,7 @@ from .curve import (
 )
 from .heat_map import with_all_axes
 from .names import error_drawn
-from .styles import hue
+from .styles import COLUMN, current, hue
 
 if TYPE_CHECKING:
     import xarray
@@ -114,7 +114,7 @@ def plot_comparison(
     for panel in below:
         _draw_differences(panel, points, abscissa, lines, kinds)
     if theories:
-        label_kinds(ax, lines, kinds, next(iter(theories)), MARKERS)
+        label_kinds(ax, lines, kinds, [*theories], MARKERS)
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
@@ -138,4 +138,4 @@ def _draw_differences(
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     reach = 1.2 * np.abs(ax.dataLim.intervaly).max()
     ax.set_ylim(-reach, reach)
-    ax.set_ylabel(r"$z$ (s.e.)")
+    ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

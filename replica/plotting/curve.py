@@ -29,6 +29,7 @@ from .names import (
     DRAWN,
     ERROR_LABELS,
     LABELS,
+    at_best,
     error_drawn,
     setting,
     shared_settings,
@@ -117,6 +118,7 @@ def plot_curve(
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
         draw_band(ax, x, np.nan, np.nan, color=shade, label=f"±{BARS} s.e. over other rows")
+    mark_noted(ax, curve, abscissa, lines, name)
     unknown = x[curve[name].isnull().any([*lines[0].at]).values]
     if unknown.size:
         style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
@@ -141,6 +143,20 @@ def draw_line(
     values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
     looks = {"linestyle": dashes, "color": line.colour, **marks_of(values), **style}
     ax.plot(curve[abscissa].values, values, **looks)
+
+
+def mark_noted(
+    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
+) -> None:
+    """Draw open the points whose errors may be off, as a note says."""
+    noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
+    if not noted.any():
+        return
+    style: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
+    for line in lines:
+        known = curve[name].where(noted).sel(line.at)
+        ax.plot(curve[abscissa], known, "s", color=line.colour, **style)
+    ax.plot([], [], "s", color="0.3", label="may be off: see its note", **style)
 
 
 def _draw_measured(
@@ -242,15 +258,17 @@ def label_kinds(
     ax: "Axes",
     lines: Sequence[Line],
     kinds: Sequence[str],
-    drawn: str = "",
+    theories: Sequence[str] = (),
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Label the line style of each error in the legend, with the ``markers`` of its points; the
-    first has the name of the theory ``drawn``, if there is one."""
-    colour = lines[0].colour if len(lines) == 1 else "0.3"
+    first has the name of the first of the ``theories``, if there are any, and the dashes of the
+    others, where they are of several, no colour."""
+    own = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        label = drawn if drawn and kind == kinds[0] else in_words(kind)
-        look = (markers or {}).get(kind, {})
+        first = bool(theories) and kind == kinds[0]
+        label, look = theories[0] if first else in_words(kind), (markers or {}).get(kind, {})
+        colour = own if first or len(theories) < 2 else "0.3"
         ax.plot([], [], STYLES.get(kind, "-"), color=colour, label=label, **look)
 
 
@@ -269,6 +287,7 @@ def finish_lines(
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
+    ordinate += at_best(curve) * (kinds[0] not in BEST_OF)
     described = shared_settings(curve, [abscissa])
     label = LABELS.get(abscissa, symbol(abscissa))
     return finish(ax, label, ordinate, described, below=below)

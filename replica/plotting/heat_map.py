@@ -8,7 +8,16 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .axes import COLOUR_MAP, SMALL, axes, finish, set_scale
-from .names import BEST_OF, DRAWN, LABELS, error_drawn, number_text, setting, shared_settings
+from .names import (
+    BEST_OF,
+    DRAWN,
+    LABELS,
+    at_best,
+    error_drawn,
+    number_text,
+    setting,
+    shared_settings,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -52,7 +61,8 @@ def plot_heat_map(
     >>> ax = plot_heat_map(grid)
     """
     curve = with_all_axes(curve)
-    grid = curve[error_drawn(curve.data_vars, error)]
+    name = error_drawn(curve.data_vars, error)
+    grid = curve[name]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
         raise InvalidArgument(
@@ -62,8 +72,8 @@ def plot_heat_map(
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
     values = grid.squeeze().transpose(y_name, x_name).values
-    draw_heat_map(ax, x, y, values, DRAWN[error])
-    if np.isfinite(values).any() and error not in BEST_OF:
+    draw_heat_map(ax, x, y, values, DRAWN[name] + at_best(curve) * (name not in BEST_OF))
+    if np.isfinite(values).any() and name not in BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]})
     x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
@@ -142,11 +152,12 @@ def contour_levels(low: float, high: float) -> list[float]:
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
-def mark_smallest(ax: "Axes", error: float, at: dict[str, float]) -> None:
-    """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone."""
+def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = "") -> None:
+    """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
+    label ends with the ``note``."""
     places = " and ".join(setting(name, value) for name, value in at.items())
     x, y = [*at.values(), error][:2]
-    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}")
+    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}{note}")
 
 
 def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import LAWS, plain_law
 from ..errors import InvalidArgument
 
 LABELS = {
@@ -34,8 +35,15 @@ ERROR_LABELS = {
     "loss_error": "mean loss on new samples",
     "train_loss": "mean loss on the training samples",
 }
+THEORIES = {"network": "theory of the network", "srf": "theory of the sRF"}
 BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
 DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
+
+
+def at_best(curve: Any) -> str:
+    """What the label of an error adds where the best lam, or eta, is searched."""
+    searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
+    return f" at the best {' and '.join(map(symbol, searched))}" if searched else ""
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
@@ -68,12 +76,27 @@ def setting(name: str, value: Any) -> str:
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 
 
+def class_names(model: Any) -> list[str]:
+    """Names of the classes of what is given, in their order; -1 and +1 of two without names."""
+    names = getattr(model, "names", None) or getattr(model, "classes", None)
+    return [str(name) for name in names or ("-1", "+1")]
+
+
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
     stated = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
     single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
-    return stated | {name: value for name, value in single.items() if name not in varying}
+    stated |= {name: value for name, value in single.items() if name not in varying}
+    return with_theory(stated, {*curve.attrs, *curve.coords})
+
+
+def with_theory(described: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
+    """Settings with the theory where it goes without saying: the sRF's of a step, which ``known``
+    names tell.  Beside a simulation the legend says which theory it is."""
+    of_step = "alpha0" in known or "steps" in known
+    silent = of_step and "theory" not in known and "seeds" not in known
+    return {**described} | ({"theory": "srf"} if silent else {})
 
 
 def number_text(value: float) -> str:
@@ -111,6 +134,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         # as NetCDF holds them
         is_json = isinstance(stated, str) and (stated.startswith("[") or stated == "true")
         value = json.loads(stated) if is_json else stated
+        value = plain_law(value) if name in LAWS and np.ndim(value) == 2 else value
         zero = name in ("noise", "step_noise", "bias") and value == 0
         silent = value is None or value is False or zero
         if silent or name in unstated or len(str(value)) > 40:
@@ -119,7 +143,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         if name in (*first, "loss"):
             pieces.append(f"{plain(str(value))} {name}")
         elif name == "theory":  # of a comparison a sentence, which its legend has
-            pieces += ["theory of the network"] if value == "network" else []
+            pieces += [THEORIES[value]] if value in THEORIES else []
         elif name == "seeds":
             pieces.append(f"{'/'.join(map(str, np.atleast_1d(value)))} seeds")
         elif value is True:

@@ -4,13 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from .axes import add_legend, axes, from_zero, panels_below, set_scale
-from .curve import abscissa_of, draw_line, finish_lines, lines_of
+from .curve import abscissa_of, draw_line, finish_lines, lines_of, mark_noted
 from .heat_map import is_map, plot_heat_map, with_all_axes
 from .names import BEST_OF, error_drawn, symbol
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
+
+
+AT_END = "at an end of the range searched"
 
 
 def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
@@ -50,6 +53,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     below = panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
+    mark_noted(ax, curve, abscissa, lines, name)
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     for one, panel in zip(searched, below, strict=True):
         ends = curve[one].where(curve.at_edge.str.contains(rf"\b{one}\b"))
@@ -57,10 +61,13 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
             draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
             panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
         if ends.notnull().any():
-            panel.plot([], [], "o", color="0.3", label="at an end of the range searched", **at_end)
+            panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
         panel.set_ylabel(f"best {symbol(one)}")
         panel.margins(y=0.2)
         set_scale(panel, curve[one].values.ravel(), "y")
+        low, high = panel.get_ylim()
+        if high < 1.05 * low:  # it hardly varies, and digits that are not known would be drawn
+            panel.set_ylim(0.95 * low, 1.05 * high)
         add_legend(panel)
     set_scale(ax, x)
     from_zero(ax)

@@ -8,6 +8,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .axes import SMALL, axes, finish, from_zero
+from .names import class_names
 from .styles import hue
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     Parameters
     ----------
     point : Solution
-        Of several classes, as :func:`replica.solve` returns it.
+        Of classes, as :func:`replica.solve` returns it.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
 
@@ -45,10 +46,10 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     >>> ax = plot_confusion(solve(sample, samples=50, lam=0.1))  # as .plot_confusion()
     """
     if getattr(point, "confusion", None) is None or not point.converged:
-        allowed = "a converged one of three classes or more, which has a confusion matrix"
+        allowed = "a converged one of classes, or of labels +-1, of what is given"
         raise InvalidArgument("point", type(point).__name__, allowed)
     ax, shares = axes(ax), 100 * point.confusion
-    names = [str(name) for name in point.model.classes]
+    names = class_names(point.model)
     ax.set_facecolor("0.85")
     ax.imshow(shares, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
     places = range(len(names))
@@ -126,6 +127,11 @@ def plot_spectrum(
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
             style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
             ax.plot(beyond, [0] * len(beyond), transform=ax.get_xaxis_transform(), **style)
+    if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p
+        positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
+        beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+        label = f"outlier, theory: {positions}"
+        ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
     ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

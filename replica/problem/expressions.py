@@ -9,6 +9,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -84,6 +85,7 @@ class Expression:
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
             signs = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
             hints = [f"written with {text}" for sign, text in signs.items() if sign in self.text]
+            hints += written_with_calls(self.text, self.argument)
             allowed = hints[0] if hints else similar_name(self.text) or _grammar()
             raise InvalidArgument(self.argument, self.text, allowed) from None
 
@@ -279,6 +281,18 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
                 function = getattr(function, "function", function)
             return function(value)
     raise ValueError
+
+
+def written_with_calls(text: str, argument: str) -> list[str]:
+    """Hint for messages, none or one: the text with an argument for every function that has none,
+    such as he2(z1) for he2, if it is an expression then."""
+    names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
+    variable = "z1" if "target" in argument else "x"
+    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", text)
+    if called != text:
+        with suppress(InvalidArgument):
+            return [f"written as {Expression(called, argument).text}"]
+    return []
 
 
 def similar_name(text: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, shorten
 from .checks import any_array, conversion, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
@@ -38,9 +38,10 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         # a few rows of another sum are mistakes
         one_hot = vectors and np.isin(array, [0, 1]).all() and 2 * odd.size < len(array)
         if numbers or not (one_hot or named is not None):
-            return array, classes
+            return _varying(array), classes
         if named is None or (one_hot and odd.size):
-            given = f"given with classes=range({array.shape[1]}) if one 1 in each row"
+            each = "list(labels)" if hasattr(labels, "columns") else f"range({array.shape[1]})"
+            given = f"given with classes={each} if one 1 in each row"
             got = f"{ones[odd[0]]:g} ones in row {odd[0]}" if odd.size else "one 1 in each row"
             raise InvalidArgument("labels", got, f"{given} tells the class, or with {NUMBERS}")
         if not (one_hot and array.any(axis=0).all()):
@@ -68,18 +69,14 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             got = f"{count} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
             allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
             raise InvalidArgument("labels", got, allowed)
-        return finite_array("labels", array, 1), None
+        return _varying(finite_array("labels", array, 1)), None
     elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
         allowed = "without -1, the code of a missing class: leave out these rows, "
         allowed += f"features[keep] and labels[keep] for keep = labels >= 0 {UNLESS}"
         raise InvalidArgument("labels", got, allowed)
     elif count < 2:
-        raise InvalidArgument(
-            "labels",
-            f"{found[0]} in all rows",
-            "of two classes or more (classes=() if it is a number)",
-        )
+        raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
     elif count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"
@@ -88,6 +85,14 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     if count == 2:
         return np.where(array == found[1], 1.0, -1.0), None
     return np.asarray(array[:, None] == found, float), tuple(found.tolist())
+
+
+def _varying(labels: Array) -> Array:
+    """Real ``labels``, unless all rows have the same, of which there is nothing to learn."""
+    if len(labels) > 1 and (labels == labels[0]).all():
+        got = f"{shorten(str(labels[0]))} in all {len(labels)} rows"
+        raise InvalidArgument("labels", got, "of more than one value")
+    return labels
 
 
 def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:

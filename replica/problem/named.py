@@ -21,7 +21,7 @@ from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import ACTIVATIONS, Activation
 from .checks import FINITE, finite_array, flag, number
-from .expressions import YOUR_OWN, Expression, is_expression, similar_name
+from .expressions import YOUR_OWN, Expression, is_expression, similar_name, written_with_calls
 from .kinks import find_kinks
 
 
@@ -204,15 +204,17 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
         if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
         return _from_function(function, text, argument, kinks)
-    raise InvalidArgument(argument, text, _hint(text))
+    raise InvalidArgument(argument, text, _hint(text, argument))
 
 
-def _hint(text: str) -> str:
+def _hint(text: str, argument: str) -> str:
     """Hint for unknown ``text``, for messages: a similar name, or all that is allowed."""
     if text.lower() in ACTIVATIONS:
         return f"{text.lower()}, in small letters"
     if re.search(r"\b[yz]\b", text):
         return "in the variable x, or z1, z2, ... of a target, as in x**2"
+    if called := written_with_calls(text, argument):
+        return called[0]
     return similar_name(text) or (
         f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
         f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"

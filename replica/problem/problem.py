@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import InvalidArgument, meant
+from ..errors import InvalidArgument, check_names
 from .activation import Activation
 from .checks import FINITE, assign, flag, number
 from .labels import LabelLaw, label_noise
@@ -49,11 +49,7 @@ class Problem(ABC):
 
     def __new__(cls, *_: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        known = [field.name for field in fields(cls)]
-        for name in given.keys() - set(known):
-            hint = meant(name, known)
-            advice = f"did you mean {hint}?" if hint else ", ".join(known)
-            raise TypeError(f"{cls.__name__}() has no argument {name!r}: {advice}")
+        check_names(cls.__name__, [field.name for field in fields(cls)], given)
         return object.__new__(cls)
 
     @property

@@ -110,6 +110,9 @@ class MultiIndex:
 
     def _moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments, without cache."""
+        if len(weight) > 1 and (centre == centre[:, :1]).all():  # one place, taken once
+            place = self._moments(centre[:, :1], L, weight.max(keepdims=True))
+            return ConditionalMoments(*(np.repeat(x, len(weight), axis=-1) for x in place))
         sizes, V = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
         rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))

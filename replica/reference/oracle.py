@@ -1,7 +1,15 @@
-"""A point to a number of digits: the tables are refined until the solution on them stands still."""
+"""A point to a number of digits: the tables are refined until the solution on them stands still.
 
+A table has the moments of Eqs. (3.2)-(3.3) at the nodes of a trapezoidal rule.  On it Eqs.
+(4.1)-(4.11) for one group of neurons are solved as they stand.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache, lru_cache, reduce
+from itertools import accumulate, repeat
+from operator import mul
+from typing import Any, NamedTuple
 
 import mpmath
 from mpmath import mp
@@ -12,8 +20,237 @@ from ..errors import InvalidArgument
 from ..observables import solve as solve_in_floats
 from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures, check_model
 from ..steps import GradientStep, model_of
-from .equations import Unknowns, equations, relative_change, solve_on
-from .table import CLOSED, GUARD, tabulate
+
+GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and V2 may be 1/lam
+
+Moments = list[tuple[Any, Any, Any]]  # (E f, E z f, E f^2) at each node kappa
+
+
+def gaussian_rule(step: Any, digits: int) -> tuple[list[Any], list[Any]]:
+    """Nodes ``step`` * j and weights of a trapezoidal rule for a standard Gaussian, whose mass
+    beyond the last node is below 10^-(digits + 10)."""
+    last = int(mp.ceil(mp.sqrt(2 * mp.log(10) * (digits + 10)) / step))
+    nodes = [step * j for j in range(-last, last + 1)]
+    return nodes, [step * mp.npdf(x) for x in nodes]
+
+
+def _odd_moments(
+    function: Callable[[Any], Any], slope: Any, variance: Any, step: Any, digits: int
+) -> Moments:
+    """(E f, E z f, E f^2) of f(slope * kappa + sqrt(variance) z), f odd, at the nodes kappa of
+    gaussian_rule(step, digits).
+
+    The step in z is h = 2 ``step``.  The nodes z = h j - shift move with kappa so that f is
+    only ever needed at multiples of one ``unit``; their weights are those at h j times
+    exp(h j shift - shift^2 / 2).  Sums run over integers, numbers scaled by 2^bits, which
+    Python multiplies several times faster than mpf.
+    """
+    kappa, _ = gaussian_rule(step, digits)
+    if variance == 0:
+        values = [function(slope * x) for x in kappa]
+        return [(f, mp.zero, f**2) for f in values]
+    h, bits = 2 * step, mp.prec
+    unit = h * mp.sqrt(variance)
+
+    def scaled(x: Any) -> int:
+        return int(mp.nint(mp.ldexp(x, bits)))
+
+    def unscaled(total: int, factors: int) -> Any:
+        return mp.ldexp(mp.mpf(total), -factors * bits)
+
+    @cache
+    def value(index: int) -> int:
+        return scaled(function(index * unit))
+
+    def powers(q: Any) -> list[int]:
+        """q^0, ..., q^last, scaled."""
+        factor = scaled(q)
+        return list(accumulate(repeat(factor, last), lambda a, b: a * b >> bits, initial=1 << bits))
+
+    centred = [scaled(w) for w in gaussian_rule(h, digits)[1]]
+    last = len(centred) // 2
+    right: Moments = []
+    for s in (slope * x for x in kappa[len(kappa) // 2 :]):
+        middle = int(mp.nint(s / unit))
+        shift = s / mp.sqrt(variance) - middle * h
+        tilt = powers(mp.exp(-h * shift))[:0:-1] + powers(mp.exp(h * shift))
+        row = [value(i) for i in range(middle - last, middle + last + 1)]
+        terms = [w * t * f for w, t, f in zip(centred, tilt, row, strict=True)]
+        norm = mp.exp(-(shift**2) / 2)
+        mean = norm * unscaled(sum(terms), 3)
+        moment = norm * h * unscaled(sum(map(mul, range(-last, last + 1), terms)), 3)
+        power = norm * unscaled(sum(map(mul, terms, row)), 4)
+        right.append((mean, moment - shift * mean, power))
+    left = [(-mean, moment, power) for mean, moment, power in right[:0:-1]]
+    return left + right
+
+
+def _relu_moments(s: Any, variance: Any) -> tuple[Any, Any, Any]:
+    """(E f, E z f, E f^2) of f(s + sqrt(variance) z), f(x) = max(x, 0)."""
+    root = mp.sqrt(variance)
+    above = mp.erfc(-s / (root * mp.sqrt(2))) / 2  # P(s + root z > 0)
+    density = mp.exp(-(s**2) / (2 * variance)) / mp.sqrt(2 * mp.pi)
+    mean = s * above + root * density
+    return mean, root * above, s * mean + variance * above
+
+
+def _sign_moments(s: Any, variance: Any) -> tuple[Any, Any, Any]:
+    """(E f, E z f, E f^2) of f(s + sqrt(variance) z), f(x) = sign x."""
+    t = s / mp.sqrt(variance)
+    return mp.erf(t / mp.sqrt(2)), 2 * mp.npdf(t), mp.one
+
+
+ODD = {"tanh": mp.tanh, "erf": mp.erf, "sin": mp.sin, "linear": mp.mpf}
+CLOSED = {"relu": _relu_moments, "sign": _sign_moments}
+
+
+class ReferenceTable(NamedTuple):
+    """Moments of Eqs. (3.2)-(3.3) at the nodes kappa, with c, beta and noise of the model."""
+
+    weights: list[Any]
+    kappa: list[Any]
+    mu0: list[Any]
+    mu1: list[Any]
+    mu2sq: list[Any]
+    h: list[Any]
+    g: list[Any]
+    k: list[Any]
+    c: Any
+    beta: Any
+    noise: Any
+
+
+@lru_cache(maxsize=32)
+def tabulate(model: SpikedRandomFeatures, digits: int, level: int) -> ReferenceTable:
+    """The table with step 2^-level in kappa.  To be called at digits + GUARD digits."""
+    step = mp.mpf(2) ** -level
+    kappa, weights = gaussian_rule(step, digits)
+
+    def moments(name: str, slope: Any, variance: Any) -> Moments:
+        if name in CLOSED:
+            return [CLOSED[name](slope * x, variance) for x in kappa]
+        return _odd_moments(ODD[name], slope, variance, step, digits)
+
+    c, gamma = mp.mpf(model.c), mp.mpf(model.gamma)
+    # Eq. (3.2)
+    student = moments(model.student.name, mp.mpf(model.r), c)
+    mu0 = [mean for mean, _, _ in student]
+    mu1 = [first / mp.sqrt(c) for _, first, _ in student]
+    mu2sq = [s[2] - a**2 - c * b**2 for s, a, b in zip(student, mu0, mu1, strict=True)]
+    # Eq. (3.3)
+    target = moments(model.target.name, gamma, 1 - gamma**2)
+    h, g, k = (list(column) for column in zip(*target, strict=True))
+    beta, noise = mp.mpf(model.beta), mp.mpf(model.noise)
+    return ReferenceTable(weights, kappa, mu0, mu1, mu2sq, h, g, k, c, beta, noise)
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """Unknowns of the equations, and the errors that follow, as numbers of mpmath.
+
+    Attributes
+    ----------
+    test_error, train_error : mpf
+        Eq. (4.11)
+    V1, V2, m, theta, psi, Q1, q2 : mpf
+        The overlaps of docs/theory.md 4.
+    """
+
+    test_error: Any = mp.inf
+    train_error: Any = mp.inf
+    V1: Any = mp.inf
+    V2: Any = mp.inf
+    m: Any = mp.zero
+    theta: Any = mp.zero
+    psi: Any = mp.zero
+    Q1: Any = mp.zero
+    q2: Any = mp.zero
+
+
+def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
+    """Map of all unknowns at A = 1: each from its own equation, with the others as in ``u``."""
+    c, beta = t.c, t.beta
+    moments = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
+    R = [1 / (1 + mu1**2 * u.V1 + mu2sq * u.V2) for _, _, mu1, mu2sq, *_ in moments]  # Eq. (4.1)
+    # Eqs. (4.2)-(4.3)
+    V1_hat = alpha / beta * _mean(t, t.mu1, t.mu1, R)
+    V2_hat = alpha / beta * _mean(t, t.mu2sq, R)
+    tau = beta * c * u.V2
+    P = 1 / (1 + V1_hat * tau)
+    G = V1_hat * P
+    # Eq. (4.5); where mu_0 = 0, any m solves its equation, and the least-norm one is 0
+    C = [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1, *_ in moments]
+    misfit = [r * (h - fit) for r, h, fit in zip(R, t.h, C, strict=True)]
+    theta_hat = _mean(t, t.kappa, t.mu1, misfit)
+    size = _mean(t, t.mu0, t.mu0, R)
+    m = u.m + _mean(t, t.mu0, misfit) / size if size else mp.zero
+    p_hat = _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
+    # Eq. (4.7)
+    error = [
+        k - 2 * fit * h + fit**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
+        for fit, (_, _, mu1, mu2sq, h, g, k) in zip(C, moments, strict=True)
+    ]
+    # Eq. (4.8)
+    shrunk = _product(error, R, R)
+    X1 = alpha / beta * _mean(t, t.mu1, t.mu1, shrunk) + alpha**2 / beta * p_hat**2
+    X2 = alpha / beta * _mean(t, t.mu2sq, shrunk) + alpha**2 / beta * c * theta_hat**2
+    # Eqs. (4.9)-(4.10)
+    q2 = u.V2**2 * (X2 + c * P**2 * X1) / (1 - u.V2**2 * c**2 * beta * G**2)
+    Q1 = beta * u.V1**2 * (X1 + beta * c * q2 / tau**2)
+    return Unknowns(
+        test_error=_mean(t, error) - t.noise,  # Eq. (4.11)
+        train_error=_mean(t, shrunk),  # Eq. (4.11)
+        V1=tau * P / beta,  # Eqs. (4.3)-(4.4)
+        V2=1 / (lam + V2_hat + c * G),
+        m=m,
+        theta=alpha * c * u.V2 * theta_hat,  # Eq. (4.5)
+        psi=alpha * u.V1 * p_hat,  # Eq. (4.6)
+        Q1=Q1,
+        q2=q2,
+    )
+
+
+def solve_on(t: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
+    """The solution on one table, by Newton's method on all unknowns from ``start``."""
+    names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
+    units = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
+
+    def scaled(u: Unknowns) -> list[Any]:
+        return [getattr(u, name) / unit for name, unit in units.items()]
+
+    def at(*x: Any) -> Unknowns:
+        return Unknowns(**{name: units[name] * each for name, each in zip(names, x, strict=True)})
+
+    def violation(*x: Any) -> list[Any]:
+        again = scaled(equations(t, alpha, lam, at(*x)))
+        return [after - before for after, before in zip(again, x, strict=True)]
+
+    # Near alpha = beta the violation may be 1/sqrt(lam) times smaller than the distance.
+    tol = mp.mpf(10) ** (GUARD // 2 - mp.dps)
+    try:
+        root = at(*mp.findroot(violation, scaled(start), tol=tol, maxsteps=30))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ConvergenceError(f"Newton's iteration failed: {error}", start) from None
+    errors = equations(t, alpha, lam, root)
+    return replace(root, test_error=errors.test_error, train_error=errors.train_error)
+
+
+def _product(*factors: list[Any]) -> list[Any]:
+    """The product of ``factors`` at each node."""
+    return [reduce(mul, values) for values in zip(*factors, strict=True)]
+
+
+def _mean(t: ReferenceTable, *factors: list[Any]) -> Any:
+    """E over kappa of the product of ``factors``."""
+    return mp.fdot(t.weights, _product(*factors))
+
+
+def relative_change(a: Unknowns, b: Unknowns) -> Any:
+    """Largest |a - b| / |b|; m, theta and psi count as zeros by symmetry below 1e-15."""
+    least = {"m": 1e-15, "theta": 1e-15, "psi": 1e-15}
+    pairs = ((name, getattr(a, name), y) for name, y in vars(b).items())
+    return max(abs(x - y) / max(abs(y), least.get(name, 0)) for name, x, y in pairs)
+
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
 

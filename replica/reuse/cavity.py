@@ -13,7 +13,7 @@ from solvers.resources import check_time
 from solvers.results import Array
 
 from .pencil import LINKS, Forms, cavity_jacobian, cavity_map, classes, form_at
-from .strata import Strata
+from .strata import SampleNodes
 
 TINY = 1e-20j  # imaginary: derivatives have no rounding from differences
 MOST_STEPS, LONGEST_LOG_STEP = 60, 2.0  # iterations, and the longest step in log g
@@ -72,7 +72,7 @@ class CavityEquations:
     samples of each class, ``counts`` over dimension: of the step and the readout, of the step
     alone, of the readout alone."""
 
-    strata: Strata
+    strata: SampleNodes
     counts: tuple[float, float, float]
     beta: float
     lam: float

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from solvers.resources import check_time, deadline
-from solvers.results import Array, Rows, Status
+from solvers.results import Array, Indices, Status
 
 from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
@@ -14,7 +14,7 @@ from ..problem import SpikedRandomFeatures
 from ..saddle_point import Conjugates, Overlaps
 from .cavity import Cavity
 from .readout import Readout
-from .strata import LEVELS, Strata, strata
+from .strata import LEVELS, SampleNodes, strata
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
 IN_DOUBT = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
@@ -50,12 +50,12 @@ def evaluate_reused(
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     found.overlaps, found.conjugates = _unknown(count, len(shares))
 
-    def strata_at(level: int, _: Rows) -> Strata | None:
+    def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(LEVELS):
             return None
         return strata(rows.step, kinds, shares, level, rows.row_norms)
 
-    def solve_on(table: Strata, points: Rows, _: Any) -> Rows:
+    def solve_on(table: SampleNodes, points: Indices, _: Any) -> Indices:
         last, noise = None, float(table.weights @ (table.y - table.target) ** 2)
         for i in points:
             check_time()

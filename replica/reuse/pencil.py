@@ -12,12 +12,12 @@ import numpy as np
 
 from solvers.results import Array
 
-from .strata import Strata
+from .strata import SampleNodes
 
 LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 of one kind
 
 
-class Samples(NamedTuple):
+class SampleClass(NamedTuple):
     """Class of samples at E residuals times Q nodes: used by the step and the readout, by the step
     alone, or by the readout alone.
 
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
     read: bool
 
 
-class Unknowns(NamedTuple):
+class UnknownSlices(NamedTuple):
     """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
     conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, and eps_1.
     Eliminating this field leaves the last term of (21.9)."""
@@ -64,20 +64,20 @@ class Unknowns(NamedTuple):
     initial: slice
 
     @classmethod
-    def places(cls, D: int, A: int) -> "Unknowns":
+    def places(cls, D: int, A: int) -> "UnknownSlices":
         """Places for D directions of the target and A kinds of neurons."""
         ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
         return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
 
-def classes(strata: Strata, counts: tuple[float, float, float]) -> list[Samples]:
+def classes(strata: SampleNodes, counts: tuple[float, float, float]) -> list[SampleClass]:
     """The classes of samples, of the step and the readout, of the step alone and of the readout
     alone, ``counts`` of each over dimension.  Eqs. (21.6), (21.8)"""
     numbered = enumerate(counts)
     return [_samples(strata, count, i != 2, i != 1) for i, count in numbered if count > 0]
 
 
-def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples:
+def _samples(strata: SampleNodes, count: float, trained: bool, read: bool) -> SampleClass:
     Q, A = strata.nodes_q, len(strata.neurons)
     shape = -1, Q
     E = strata.weights.size // Q
@@ -102,7 +102,7 @@ def _samples(strata: Strata, count: float, trained: bool, read: bool) -> Samples
     own = strata.push if trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return Samples(weights, form, residual, noise, constants, along, labels, read)
+    return SampleClass(weights, form, residual, noise, constants, along, labels, read)
 
 
 class Form(NamedTuple):
@@ -130,7 +130,7 @@ class Form(NamedTuple):
 Forms = list[Form]  # of every class of samples
 
 
-def form_at(one: Samples, g: Array, lam: Array | float, G: Array) -> Form:
+def form_at(one: SampleClass, g: Array, lam: Array | float, G: Array) -> Form:
     """Form of a class of samples (Q of (21.7), and what it is made of) given the cavity covariance
     ``G`` of the fields, at response factors ``g`` and penalty ``lam``."""
     F, M = len(G), one.form.shape[-1]
@@ -146,7 +146,7 @@ def form_at(one: Samples, g: Array, lam: Array | float, G: Array) -> Form:
     return Form(S, w, lam + np.tensordot(g, slopes, 1), slopes)
 
 
-def cavity_map(samples: list[Samples], forms: Forms, links: Array) -> Array:
+def cavity_map(samples: list[SampleClass], forms: Forms, links: Array) -> Array:
     """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
     (21.7)."""
     F, total = len(links), links
@@ -157,7 +157,7 @@ def cavity_map(samples: list[Samples], forms: Forms, links: Array) -> Array:
     return np.linalg.inv(total)
 
 
-def cavity_jacobian(samples: list[Samples], forms: Forms, mapped: Array) -> Array:
+def cavity_jacobian(samples: list[SampleClass], forms: Forms, mapped: Array) -> Array:
     """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
     F = len(mapped)
     total = np.zeros((F * F, F * F))

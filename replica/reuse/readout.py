@@ -13,11 +13,11 @@ from scipy.special import ndtr
 from solvers.results import Array
 
 from .cavity import TINY, Cavity, CavityEquations
-from .pencil import Form, Forms, Samples, Unknowns, cavity_map
+from .pencil import Form, Forms, SampleClass, UnknownSlices, cavity_map
 from .strata import Features
 
 
-class Errors(NamedTuple):
+class ReadoutPoint(NamedTuple):
     """A point of the readout.  Eqs. (21.11)-(21.13)
 
     Attributes
@@ -57,9 +57,9 @@ class Readout(CavityEquations):
     dimension: of the step and the readout, of the step alone, of the readout alone."""
 
     @property
-    def places(self) -> Unknowns:
+    def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
-        return Unknowns.places(len(self.strata.s), self.kinds)
+        return UnknownSlices.places(len(self.strata.s), self.kinds)
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
@@ -94,7 +94,7 @@ class Readout(CavityEquations):
                 M += flat.T @ X.reshape(-1, K + 1)
         return M[:K, :K], M[:K, K], M[K, K]
 
-    def read(self, one: Samples, form: Form, g: Array) -> Array:
+    def read(self, one: SampleClass, form: Form, g: Array) -> Array:
         """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
         (E, Q, K + 1) in the K unknowns and, last, the label."""
         places, F = self.places, 3 * self.kinds
@@ -126,7 +126,7 @@ class Readout(CavityEquations):
             total -= (flat.T * one.weights.ravel()) @ flat
         return total
 
-    def errors(self, cavity: Cavity) -> Errors:
+    def errors(self, cavity: Cavity) -> ReadoutPoint:
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
         s, (g, G, *_), A, places = self.strata, cavity, self.kinds, self.places
         D = len(s.s)
@@ -184,7 +184,7 @@ class Readout(CavityEquations):
         spike = np.append(s.gamma, s.rho)
         overlap = spike @ fields
         rest = fields[0] * s.rho - fields[-1] * s.gamma[0] if D == 1 else np.full(A, np.nan)
-        return Errors(
+        return ReadoutPoint(
             test=bias + variance,
             train=self.lam * (value - squared) / (self.counts[0] + self.counts[2]),
             classification=float(s.weights @ ndtr(-s.y * prediction / sd)),

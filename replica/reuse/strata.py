@@ -4,6 +4,8 @@ docs/theory.md 21
 A node is a stratum of samples: the target's directions s, the label y, and the sample's component q
 along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's projection
 kappa = gamma s + rho q are fixed in it.
+
+Quadrature nodes are over the components along the target, and labels.
 """
 
 from functools import lru_cache
@@ -12,12 +14,58 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.chebyshev import interpolant
-from solvers.resources import check_time
-from solvers.results import Array
-from solvers.rules import gauss_hermite
+from solvers.resources import GivenUp, check_time
+from solvers.results import Array, Status
+from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
 
 from ..steps import Kinds, Step, batches_of_steps, mean_output
-from .nodes import gaussian_rule, sample_nodes
+
+
+def sample_nodes(
+    step: Step, nodes: int, noise_nodes: int, most: float
+) -> tuple[Array, Array, Array]:
+    """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,); GivenUp where
+    there are more than ``most``."""
+    labels, D = step.labels_at(0), step.directions
+    each = 2 if labels.channel else sum(noise_nodes if v else 1 for v, _ in labels.gaussians)
+    if nodes_along(nodes, D) ** D * each > most:
+        raise GivenUp(Status.MEMORY)
+    kinks: list[list[float]] = [[] for _ in range(D)]
+    for v, t in labels.mean.planes:  # of a kink across an axis
+        if np.count_nonzero(v) == 1:
+            axis = int(np.flatnonzero(v)[0])
+            kinks[axis].append(t / v[axis])
+    grid = tensor_rule(*(gaussian_rule(nodes_along(nodes, D), each) for each in kinks))
+    s, target = grid.nodes.T, labels.target(*grid.nodes.T)
+    if labels.channel and labels.added is not None:
+        up = labels.added.probability(target)
+        y, w = np.array([np.ones_like(up), -np.ones_like(up)]), np.array([up, 1 - up])
+    else:
+        xi, weights = gauss_hermite(noise_nodes)
+        parts = [
+            (np.sqrt(v) * xi, share * weights) if v else (np.zeros(1), np.array([share]))
+            for v, share in labels.gaussians
+        ]
+        noise, w = (np.concatenate(each) for each in zip(*parts, strict=True))
+        y, w = target + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(target)))
+    weights = (w * grid.weights).ravel()
+    return np.tile(s, len(y)), y.ravel(), weights
+
+
+def nodes_along(nodes: int, directions: int) -> int:
+    """Number of nodes along each of the ``directions``: ``nodes`` for a single one, two thirds of
+    it for several."""
+    return nodes if directions == 1 else 2 * nodes // 3
+
+
+def gaussian_rule(nodes: int, kinks: list[float]) -> Rule:
+    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
+    if not kinks:
+        return gauss_hermite(nodes)
+    rule = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
+    counted = rule.weights > 0
+    return Rule(rule.nodes[counted], rule.weights[counted])
+
 
 Values = tuple[float, ...]  # one of each kind of neurons
 
@@ -88,7 +136,7 @@ class Neurons(NamedTuple):
     fresh: Features
 
 
-class Strata(NamedTuple):
+class SampleNodes(NamedTuple):
     """Samples at N nodes, and the features of A kinds of neurons there.
 
     Attributes
@@ -130,7 +178,7 @@ class Strata(NamedTuple):
 @lru_cache(maxsize=16)
 def strata(
     step: Step, kinds: tuple[Values, Values], shares: Values, level: int, norms: bool = True
-) -> Strata:
+) -> SampleNodes:
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = LEVELS[level]
@@ -153,7 +201,7 @@ def strata(
     )
     target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
     known = w, s, q, y, target, push, gamma, float(rho), step.alpha0
-    return Strata(*known, np.array(shares), neurons, count)
+    return SampleNodes(*known, np.array(shares), neurons, count)
 
 
 def _neurons(

@@ -25,7 +25,7 @@ from solvers.results import Array
 from ..equivalence import Table
 from .groups import Groups, geometric_means
 from .isotropic import Isotropic
-from .pencil import GroupResolvent, PencilEquations, Rows
+from .pencil import GroupResolvent, PencilEquations, TrainedRows
 from .responses import Responses, SignalSources
 from .rows import TabulatedRows
 from .special_directions import DELTA, Special
@@ -199,7 +199,7 @@ class CorrelatedGroups(Groups):
 
     def __init__(self, table: Table) -> None:
         super().__init__(table)
-        assert isinstance(table.covariance, Rows)
+        assert isinstance(table.covariance, TrainedRows)
         self.rows, self._known = table.covariance, dict[tuple[tuple[int, ...], bytes], Array]()
 
     def averages_at(self, K: Array, guess: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from solvers.fixed_point import fixed_point
-from solvers.results import Array, Rows
+from solvers.results import Array, Indices
 
 from ..equivalence import Table
 from .local_field import Field, Scores, ridge_errors, ridge_scores
@@ -39,13 +39,13 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         pairs = zip(np.split(x, ends, axis=1), initial, strict=True)
         return Overlaps(*(array.reshape(len(x), *template.shape) for array, template in pairs))
 
-    def image(x: Array, rows: Rows) -> tuple[Overlaps, Conjugates, Scores]:
+    def image(x: Array, rows: Indices) -> tuple[Overlaps, Conjugates, Scores]:
         def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
             return ridge_signal(table, s.slope, alpha[rows], V2, M)
 
         return one_pass(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 
-    def damped(x: Array, rows: Rows) -> Array:
+    def damped(x: Array, rows: Indices) -> Array:
         updated = [array.reshape(len(x), -1) for array in image(x, rows)[0]]
         return x / 2 + np.concatenate(updated, axis=1) / 2
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.fixed_point import COMBINED, fixed_point
 from solvers.newton import newton
-from solvers.results import Array, Rows
+from solvers.results import Array, Indices
 
 from .pencil import GroupResolvent, PencilEquations
 from .responses import LARGEST_MATRIX, Responses
@@ -52,7 +52,7 @@ class Groups(Responses):
         invalid |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid[:, None], 0.0, x)
 
-        def system(U: Array, rows: Rows) -> tuple[Array, Array]:
+        def system(U: Array, rows: Indices) -> tuple[Array, Array]:
             V2, size = U[:, n:], self._scale_of_x(U[:, :n])
             K, x = self.scale(V2) * V1_hat[rows], U[:, :n]
             if guess is None:  # far from the solution, linear steps would leave the branch of x
@@ -191,7 +191,7 @@ class Groups(Responses):
         W = self.shrinkage(V) ** 2
         source = source / size
 
-        def image(Q: Array, rows: Rows) -> Array:
+        def image(Q: Array, rows: Indices) -> Array:
             KQ = self.conjugates_from(self.at_nodes(size[rows] * Q) * W[rows], alpha[rows])
             RKQ = self._second_moments(U[rows], V_hat[rows], KQ[:, None])[:, 0, -V.shape[1] :]
             return source[rows] + RKQ / size[rows]

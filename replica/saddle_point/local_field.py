@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.results import Array
 
-from .overlaps import Errors, Overlaps
+from .overlaps import MeanSquaredErrors, Overlaps
 from .responses import Responses
 
 # Smallest standard deviation of omega over its mean: thinner densities are lost to rounding.
@@ -57,11 +57,11 @@ def ridge_scores(table: Any, field: "Field") -> Scores:
     return Scores(error * R, R, squared_error * R**2, R[..., None] * (table.g.T - field.tau_slope))
 
 
-def ridge_errors(table: Any, s: Scores) -> Errors:
+def ridge_errors(table: Any, s: Scores) -> MeanSquaredErrors:
     """Test and training error of ridge regression, from ``ridge_scores``.  Eq. (4.11)"""
     # E s^2 = epsilon / (1 + V)^2
     test = (s.square / (s.slope * s.slope)) @ table.weights - table.noise
-    return Errors(test, s.square @ table.weights)
+    return MeanSquaredErrors(test, s.square @ table.weights)
 
 
 class Field(NamedTuple):

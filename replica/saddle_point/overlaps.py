@@ -71,7 +71,7 @@ class Conjugates(NamedTuple):
     X2: Array
 
 
-class Errors(NamedTuple):
+class MeanSquaredErrors(NamedTuple):
     """Mean squared errors at P points.  Eq. (4.11)
 
     Attributes

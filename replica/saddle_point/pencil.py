@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.linear import solve_rows
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..equivalence import Batch
@@ -52,7 +53,7 @@ class PencilEquations(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrainedRows:
     """Rows of a network, given by the batches of its gradient steps.
 
     Attributes
@@ -75,7 +76,7 @@ class Rows:
     initial_norms: float = 0.0
     mean_row: float = 1.0
 
-    def select(self, groups: NDArray[np.int64]) -> "Rows":
+    def select(self, groups: NDArray[np.int64]) -> "TrainedRows":
         """Copy of these rows with some of the ``groups`` only."""
         return replace(self, batches=tuple(batch.select(groups) for batch in self.batches))
 
@@ -227,6 +228,7 @@ class Rows:
         """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
         x = np.array(start)
         for _ in range(40):  # a few are enough in most cases
+            check_time()
             residual, by_x, _ = self.residual(x, self.trace(x, K))
             step = solve_rows(by_x, residual)
             x -= step

@@ -20,7 +20,7 @@ from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .one_group import RESPONSE_TOLERANCE
-from .overlaps import Conjugates, Errors, Overlaps
+from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
 from .responses import Responses, SignalSources
 from .rows import TabulatedRows
 from .signal import Signal, ridge_signal
@@ -40,7 +40,7 @@ class Points(NamedTuple):
 
     overlaps: Overlaps
     conjugates: Conjugates
-    errors: Errors
+    errors: MeanSquaredErrors
     residual: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.object_]
@@ -64,7 +64,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
 
 def trained_readout(
     responses: Responses, V: Array, alpha: Array, lam: Array
-) -> tuple[Overlaps, Conjugates, Errors]:
+) -> tuple[Overlaps, Conjugates, MeanSquaredErrors]:
     """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)"""
     table = responses.table
     V2, R = responses.unpack(V)[1], responses.shrinkage(V)
@@ -88,7 +88,9 @@ def trained_readout(
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
     test = error @ table.weights - table.noise  # Eq. (4.11)
     train = (R2 * error) @ table.weights  # Eq. (4.11)
-    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), Errors(test, train)
+    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), MeanSquaredErrors(
+        test, train
+    )
 
 
 def unpacked(

@@ -13,7 +13,7 @@ import numpy as np
 from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.results import Array
 
-from .pencil import Rows
+from .pencil import TrainedRows
 from .special_directions import Special
 
 CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables
@@ -30,7 +30,7 @@ class TabulatedRows:
     rows : Rows
     """
 
-    rows: Rows
+    rows: TrainedRows
 
     @cached_property
     def c(self) -> float:
@@ -59,12 +59,12 @@ class TabulatedRows:
 
         The solution of a panel is the guess for the next.
         """
-        x_before, values = self.rows.start, []
-        for q in np.column_stack(self._nodes):  # panel by panel, to fit into the caches
-            x = self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1)))
-            x_before = x[CHEBYSHEV_POINTS - 1]
-            values.append(self._covariances(x, q[:, None, None]))
-        return np.stack(values, axis=1)
+        x_before, averages, nodes = self.rows.start, [], np.column_stack(self._nodes)
+        for q in nodes:
+            averages.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
+            x_before = averages[-1][CHEBYSHEV_POINTS - 1]
+        values = self._covariances(np.concatenate(averages), nodes.reshape(-1, 1, 1))
+        return values.reshape(-1, *nodes.shape)
 
     def _covariances(self, x: Array, q: Array) -> Array:
         """Values of c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).

@@ -20,7 +20,7 @@ from scipy.linalg import block_diag, null_space
 
 from solvers.results import Array
 
-from .pencil import Rows
+from .pencil import TrainedRows
 
 DELTA = 1  # index of delta among the special directions
 
@@ -43,7 +43,7 @@ class _SampleBlock:
         Contribution to the pencil on ``places``.
     """
 
-    def __init__(self, rows: Rows, t: int, G: Array, rotation: Array) -> None:
+    def __init__(self, rows: TrainedRows, t: int, G: Array, rotation: Array) -> None:
         b, A, step = rows.batches[t], rows.groups, rows.steps[t]
         self.batch, Gh = b, G[:, step, step] / b.alpha
         i, j = (rows.active[part] for part in rows.entries[:2])
@@ -107,7 +107,7 @@ class Special:
         Numbers of directions S + 1, of layers 2T, and of groups A.
     """
 
-    def __init__(self, rows: Rows, x: Array, G: Array) -> None:
+    def __init__(self, rows: TrainedRows, x: Array, G: Array) -> None:
         count, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
         self.rows, EQ, P, size = rows, rows.as_matrices(x), len(x), count * A
         rotation = np.hstack([rows.basis.T, null_space(rows.basis)])
@@ -143,7 +143,7 @@ class Special:
         return total
 
 
-def norm_variance(rows: Rows) -> float:
+def norm_variance(rows: TrainedRows) -> float:
     """Largest variance, over groups, of the squared row norms times d; 0 without norms."""
     A, x = rows.groups, rows.start[None]
     C = Special(rows, x, rows.trace(x, np.zeros((1, A, A)))).C[0]

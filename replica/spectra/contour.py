@@ -51,7 +51,7 @@ from solvers.rules import (
 
 from ..equivalence import Table, group_kinds
 from ..problem import MOMENT_TOLERANCE, Activation, LabelLaw, Model, Moments
-from ..saddle_point import Rows
+from ..saddle_point import TrainedRows
 from ..steps import FirstSampleWeights, NetworkRows, first_sample_weights
 
 
@@ -182,7 +182,7 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
 CONTOUR_NODES = 512  # nodes of the contour for s
 
 
-def with_complex_batch(network: NetworkRows, rows: Rows) -> Rows:
+def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     """Rows of a ``network`` after one step, with the residuals of their batch on complex nodes.
 
     ``rows`` are returned unchanged where no complex rule agrees with the real one.

@@ -18,7 +18,7 @@ from solvers.linear import solve_rows
 from solvers.results import Array, ConvergenceError
 
 from ..equivalence import Table
-from ..saddle_point import Rows
+from ..saddle_point import TrainedRows
 from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
@@ -61,7 +61,7 @@ def logarithmic_grid(table: Table, alpha: float) -> Array:
     return np.geomspace(low, high, int(np.ceil(np.log10(high / low) * 14)) + 1)
 
 
-def _covariance_bound(rows: Rows) -> Array:
+def _covariance_bound(rows: TrainedRows) -> Array:
     """Upper bound (A,) on the largest eigenvalue of the row covariance of each group."""
     bound = np.ones(rows.groups)
     for batch in reversed(rows.batches):

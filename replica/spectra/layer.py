@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 from solvers.arrays import diagonal_view
 from solvers.fixed_point import fixed_point
 from solvers.resources import GivenUp, check_time, one_thread
-from solvers.results import Array, ConvergenceError, Rows, Status
+from solvers.results import Array, ConvergenceError, Indices, Status
 
 from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, even_angles
@@ -246,7 +246,7 @@ class _BulkSolver:
         """V (N,) at z with Im z >= 0, from a guess ``start``; NaN if the iteration fails."""
         N = len(start)
 
-        def image(x: Array, rows: Rows) -> Array:
+        def image(x: Array, rows: Indices) -> Array:
             return _log_parts(self.response_map(np.exp(x[0, :N] + 1j * x[0, N:]), z)[1])
 
         with np.errstate(all="ignore"):

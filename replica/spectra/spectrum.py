@@ -20,7 +20,7 @@ from solvers.results import Array, ConvergenceError
 from solvers.settle import settle
 
 from ..equivalence import Table, tables
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
@@ -188,6 +188,7 @@ def spectrum(
 
 
 @one_thread()  # the matrices are small: more threads slow each other down
+@answering
 def spectrum(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     alpha: float | None = None,

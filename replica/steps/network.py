@@ -12,7 +12,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, complement_root, flag, number
-from ..saddle_point import Rows, TabulatedRows, norm_variance
+from ..saddle_point import TabulatedRows, TrainedRows, norm_variance
 from .one_step import GROUPS, readout_values
 from .row_samples import Kinds, first_step_coefficients
 from .row_steps import row_steps
@@ -73,7 +73,7 @@ class NetworkRows:
         return _kinds_of_groups(self.step, np.size(self.published.r))
 
     @cached_property
-    def all_groups(self) -> Rows:
+    def all_groups(self) -> TrainedRows:
         """Rows of all groups of ``published``.  docs/theory.md 17"""
         if _several_kinds(self.step):
             return rows_after(self.step, self.row_norms, self.kinds)
@@ -94,7 +94,7 @@ class NetworkRows:
         """True if all neurons have one bias and one first-step readout."""
         return not _several_kinds(self.step)
 
-    def covariance_of(self, groups: NDArray[np.int64]) -> Rows | TabulatedRows:
+    def covariance_of(self, groups: NDArray[np.int64]) -> TrainedRows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
         return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated
 
@@ -174,13 +174,13 @@ def _tabulated_rows(step: Step, norms: bool) -> TabulatedRows:
     return TabulatedRows(rows_after(step, norms, kinds, features_after_steps(step).r))
 
 
-def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> Rows:
+def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> TrainedRows:
     """Rows of ``kinds`` of neurons after ``step``; u has the sign that makes the spike ``r`` u."""
     batches, state = row_steps(step, kinds)
     basis = special_basis(state.spike, step.directions, r)
     # squared norms of rows from N(0, I/d) have variance 2/d
     initial = 2.0 if norms and step.initialisation == "gaussian" else 0.0
-    return Rows(batches, basis, norms, initial, state.mean_row)
+    return TrainedRows(batches, basis, norms, initial, state.mean_row)
 
 
 def special_basis(spike: Array, K: int, r: float) -> Array:

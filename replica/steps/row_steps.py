@@ -35,11 +35,13 @@ from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
 from .step import Step
 
-BATCH_TIME = 1 / 2  # part of a call's time limit that the batches of a model may take
+BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
 SLOWER, SOON = (10, 100), 1 / 10  # factors of smaller rates that are tried, and the part for each
 SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
+# The same range on few nodes: what a residual needs varies slowly with kappa.
+LEVEL_RULE = trapezoid(14, half_range(40))
 
 
 class State(NamedTuple):
@@ -118,7 +120,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
     unit = state.spike / r if r else state.spike
     inputs, label_law = known_inputs(step, t, unit), step.labels_at(t)
     rate = eta * kinds.readout[:, None, None]
-    rules = [*KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
+    rules = [LEVEL_RULE, *KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
     def shifts_on(rule: Rule) -> Array:
         """Mean preactivation without bias on nodes of kappa, (N,)."""
@@ -173,7 +175,9 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
     if len(rules) == 1:
         return with_mean_row(0, *batch_on_nodes(0, level, all_kinds))
     try:
-        finest = _first_settled(lambda i: batch_on_nodes(i, level, fastest), len(rules), K, t)
+        finest = 1 + _first_settled(
+            lambda i: batch_on_nodes(i + 1, level, fastest), len(KAPPA_RULES), K, t
+        )
     except QuadratureError:
         finest = len(rules)
 

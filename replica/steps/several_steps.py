@@ -23,7 +23,7 @@ from solvers.rules import Rule
 from solvers.settle import largest_change, settle
 
 from ..equivalence import rules, tabulate
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..problem import (
     Activation,
     GaussianMixture,
@@ -70,6 +70,7 @@ class AfterStep:
     quadrature_error: float
 
 
+@answering
 def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """The rows after every step of ``step``, in order.  Eqs. (10.1)-(10.3)
 
@@ -147,6 +148,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
         # the gradient, as its length times its cosines
         gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
         length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        gradient[np.abs(gradient) < 1e-14 * length] = 0  # rounding of what is 0 by symmetry
         rate = eta * step.readout.values[0]
         # Eq. (10.2)
         cosines_by_length = decay_factor * r * gamma + rate * gradient

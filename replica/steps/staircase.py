@@ -40,7 +40,7 @@ from scipy.special import factorial
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..problem import Activation, MultiIndex, Target, activation, multi_index, number, parse_target
 from .conditional_tensors import (
     ConditionalTensors,
@@ -55,6 +55,7 @@ DEGREE = 4  # highest degree of the tensors: a leap of 5 would need n = Theta(d^
 THRESHOLD = 1e-6  # share of the variance: far above rounding, far below simulation noise
 
 
+@answering
 def staircase(
     target: Any,
     *,

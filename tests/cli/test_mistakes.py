@@ -62,7 +62,9 @@ SMALL = "--dimension 30 --seeds 2"
             ["in Python learning_curve(", "dimension=500"],
         ),
         # one value, where others are grids
-        (f"{POINT} --theory srf,network", ["--theory must be srf or network", "once for each"]),
+        (f"{POINT} --theory srf,network", ["once for each", "theory=['srf', 'network']"]),
+        (f"{POINT} --loss square,huber:1", ["once for each", "loss=['square', 'huber:1']"]),
+        (POINT.replace("tanh", "tanh,relu"), ["once for each", "student=['tanh', 'relu']"]),
         ("plan --student tanh --target sin --eta 3 --budget 1,2", ["--budget", "once for each"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
@@ -116,7 +118,6 @@ def test_bad_input_is_one_line(line, parts, capsys, tmp_path, monkeypatch):
         (theory, "curve --no-intercept"),
         (theory, "bounds --lam 1"),
         (theory, "spectrum --lam 1"),
-        (theory, "optimum --loss hinge"),
         (validate, "simulate --theory srf"),
         (validate, "alignment --r 1"),
         (validate, "spectrum --train-bias"),

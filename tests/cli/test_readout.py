@@ -290,10 +290,13 @@ def test_several_classes(capsys):
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
-        ("--samples 50 --confusion --labels vectors.npy", "of three classes or more"),
+        ("--samples 50 --confusion --labels vectors.npy", "of labels that are classes"),
     ):
         words = line.replace("--labels of.npy", "") if "--labels" in more else line
         assert message in refusal(capsys, f"{words} {more}")
+    np.save("two.npy", of > 0)
+    two = document(capsys, f"{line.replace('of.npy', 'two.npy')} --samples 100 --confusion")
+    assert [*two["confusion"]] == ["False", "True"]
     best = document(capsys, f"{line.replace('0.1', 'best')} --samples 100 --confusion")
     at = dict(samples=100, lam=best["points"][0]["lam"])
     expected = solve(FeatureSample(features=features, labels=of), **at).confusion
@@ -377,4 +380,6 @@ def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     np.save("of.npy", np.arange(2000) % 5)
     line = "readout --features many.npy --labels of.npy --samples 500 --lam best"
     assert theory(f"{line} --time-limit 0.1") == 1
-    assert "(--time-limit)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "(--time-limit)" in err
+    assert "give each point more seconds, such as --time-limit 60" in err

@@ -259,5 +259,9 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
             "--eta must be a number here: replica curve, optimum and plan take the",
         ),
         (f"optimum {step} --noise best", "--noise must be a number here, got best"),
+        (
+            f"optimum {step} --eta 3 --loss logistic",
+            "loss_error of learning_curve over some lam (of",
+        ),
     ):
         assert message in refusal(capsys, line)

@@ -63,6 +63,22 @@ def test_all_rows_leave_one_out():
     np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_two_classes_have_a_confusion_matrix(loss):
+    features, of = classes_of(80, 10, 2)
+    sample = FeatureSample(features=features, labels=np.array(["no", "yes"])[of], intercept=True)
+    assert sample.names == ("no", "yes")
+    point = solve(sample, samples=80, lam=0.05, loss=loss)
+    shares = np.bincount(of) / 80
+    assert 1 - point.classification_error == pytest.approx(shares @ np.diag(point.confusion))
+    np.testing.assert_allclose(point.confusion.sum(axis=1), 1)
+    if loss == "square":  # leave-one-out
+        chosen = left_out(features, 2.0 * of[:, None] - 1, 0.05)[:, 0] > 0
+        counts = np.zeros((2, 2))
+        np.add.at(counts, (of, chosen.astype(int)), 1)
+        np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
+
+
 @pytest.mark.parametrize("samples", [885, 899])
 def test_nearly_all_rows_are_nearly_leave_one_out(samples):
     """Of pixels that are on in two images one is drawn nearly surely."""
@@ -222,7 +238,7 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         (dict(labels=["a", 1] * 30), "labels must be all text or all numbers"),
         (
             dict(labels=["a"] * 60),
-            r"labels must be of two classes .*classes=.*, got 'a in all rows'",
+            "labels must be of two classes or more, got 'a in all rows'",
         ),
         (dict(labels=np.arange(60) % 4 - 1), r"-1, the code of a missing class: .* '-1 in 15 rows"),
         (dict(labels=[2] * 60), "labels must be of two classes or more"),
@@ -281,6 +297,13 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
             r"features.reshape\(len\(features\), -1\)\), got 'shape \(60,\)'",
         ),
         (dict(features=np.ones((2, 60))), r"they are \(N, p\): take features.T\), got .*\(60,\)"),
+        (dict(labels=np.full(60, 2.5)), "of more than one value, got '2.5 in all 60 rows'"),
+        (dict(labels=np.full(60, 2), classes=()), "of more than one value, got '2.0 in all 60"),
+        (dict(labels=np.ones((60, 2)) * [1, 2.5]), r"than one value, got '\[1.  2.5\] in all 60"),
+        (
+            dict(features=np.arange(60) % 3, labels=np.ones((60, 2))),
+            r"of labels \(60, 2\): swap features and labels, got 'shape \(60,\)'",
+        ),
         (dict(features=[]), r"2 axes and numbers in it, got 'shape \(0,\)'"),
         (dict(features=None), "2 axes and numbers in it, got None"),
         (dict(features="F.csv"), r"pandas.read_csv\('F.csv'\)"),
@@ -403,7 +426,7 @@ def test_what_several_classes_do_not_have_is_said():
 def test_more_samples_than_rows_take_fewer_features():
     features, of = np.random.default_rng(0).random((90, 20)), np.arange(90) % 3
     sample = FeatureSample(features=features, labels=of)
-    advice = r"at most the 90 rows here: .* 60 rows of each.*PCA\(10\).* of 30 in stratum 0"
+    advice = r"at most the 90 rows here: .* 60 rows of each.*PCA\(10\).* there are 30 of class 0"
     with pytest.raises(InvalidArgument, match=advice):
         solve(sample, samples=91, lam=0.1)
     fewer = FeatureSample(features=features[:, :10], labels=of)

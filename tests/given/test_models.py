@@ -198,7 +198,7 @@ def test_a_column_of_biases_is_one_for_each_neuron():
     ("features", "labels", "strata", "message"),
     [
         (np.ones((4, 2)), np.ones(3), None, "labels must be one for each of the 4 rows"),
-        (np.ones((4, 2)), np.ones(4), np.arange(3), "strata must be one for each"),
+        (np.ones((4, 2)), np.arange(4) / 2, np.arange(3), "strata must be one for each"),
     ],
 )
 def test_mistakes_in_a_sample_are_named(features, labels, strata, message):

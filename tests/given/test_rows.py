@@ -1,5 +1,7 @@
 """Features row by row, docs/theory.md 22: fits of some rows, tested on the others."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -282,9 +284,31 @@ def test_a_curve_has_a_band_of_standard_errors():
     band, _ = plot_curve(curve, error="test_error").collections  # and one for the legend
     ends = {tuple(np.round(at, 12)) for at in band.get_paths()[0].vertices}
     for n, error, stderr in zip(
-        curve.samples.values, curve.test_error.values, curve.test_error_stderr.values, strict=True
-    ):
+        curve.samples.values,
+        curve.test_error.values,
+        2 * curve.test_error_stderr.values,
+        strict=True,
+    ):  # a band is of two standard errors
         assert {(n, round(error - stderr, 12)), (n, round(error + stderr, 12))} <= ends
+
+
+def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
+    features, y = pixels(60, 8)
+    few = FeatureSample(features=features, labels=np.arange(60) % 3, intercept=True)
+    curve = learning_curve(few, samples=[4, 5, 30], lam=0.1)
+    assert curve.noted.values.tolist() == [True, True, False]  # fewer than two of a class
+    ax = plot_curve(curve)
+    (drawn,) = [
+        line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3
+    ]
+    assert np.isfinite(drawn.get_ydata()).tolist() == [True, True, False]
+    assert "may be off: see its note" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "best" not in ax.get_ylabel()
+    best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
+    ax = plot_curve(best)
+    assert "at the best $\\lambda$" in ax.get_ylabel().replace("\n", " ")
+    assert not best.noted.any()
+    assert not [line for line in ax.lines if line.get_marker() == "s"]
 
 
 def test_order_and_unit_of_rows_do_not_matter():
@@ -386,6 +410,33 @@ def test_a_loss_of_the_margin_shows_its_own_errors():
     shown = list(point._facts())
     assert shown[:3] == ["classification_error", "loss_error", "train_loss"]
     assert "test_error" not in shown
+
+
+def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
+    rng = np.random.default_rng(0)
+    features, shares = rng.standard_normal((60, 4)), rng.dirichlet([1, 1, 1], 60)
+    whole, real = rng.integers(0, 5, (60, 2)), rng.standard_normal((60, 2))
+    for labels, classes, said in (
+        (shares, None, "labels that sum to 1 .*labels.argmax"),
+        (whole, None, "whole numbers a row"),
+        (shares, (), ""),
+        (whole, (), ""),
+        (real, None, ""),
+    ):
+        given = dict(features=features, labels=labels, classes=classes, intercept=True)
+        notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
+        assert bool(notes) == bool(said)
+        assert re.search(said, " ".join(notes))
+    for rows, labels, said in (
+        (np.r_[0:60, 0:6], real[:, 0], "6 rows that repeat another's features and label"),
+        (np.r_[0:60, 0:6], rng.standard_normal(66), ""),  # other draws with the same features
+        (np.r_[0:60], real[:, 0], ""),
+    ):
+        y = labels[rows] if len(labels) == 60 else labels
+        given = dict(features=features[rows], labels=y, intercept=True)
+        notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
+        assert bool(notes) == bool(said)
+        assert said in " ".join(notes)
 
 
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):

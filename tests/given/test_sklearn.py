@@ -136,6 +136,10 @@ def test_in_a_pipeline_and_rows_needed():
     alone.fit(StandardScaler().fit_transform(X), y)
     error = float(alone.learning_curve_.classification_error.item())
     needed = curve.samples_needed(error)
+    assert needed.alpha == curve.best_alpha_ == pytest.approx(needed.lam * X.shape[1])
+    assert "alpha" in repr(needed)
+    assert "lam " not in repr(needed)
+    assert needed.to_dataframe().alpha.item() == needed.alpha
     # between points a sixth of a decade apart it is straight
     assert needed.samples == pytest.approx(300, rel=0.05)
     assert curve.train_sizes_.tolist() == curve.learning_curve_.samples.values.tolist()

@@ -39,5 +39,9 @@ def test_calibration_of_several_spikes():
     found = replica.calibration(solve(model, alpha=2.0, lam=0.05, loss="logistic"), kappa)
     expected = ndtr(gamma @ kappa / np.sqrt(1 - gamma @ gamma))
     assert found.frequency == pytest.approx(expected, rel=1e-12)
+    rows = found.to_dataframe()
+    assert rows[["kappa1", "kappa2"]].values.T.tolist() == kappa.tolist()
+    assert rows.predicted.tolist() == found.predicted.tolist()
+    assert "loss logistic" in repr(found)
     assert found.predicted[0] == pytest.approx(0.5, abs=1e-12)  # an odd problem
     assert found.predicted[1] + found.predicted[2] == pytest.approx(1, abs=1e-12)

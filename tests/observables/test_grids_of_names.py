@@ -118,7 +118,7 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
     assert told == [(1, 3), (2, 3), (3, 3)]
     learning_curve(MODEL, alpha=[1.0, 2.0], lam="best", progress=progress)
     assert told[3:] == [(1, 2), (2, 2)]
-    layer = replica.FeatureSample(features=np.eye(40)[:, :10], labels=np.ones(40))
+    layer = replica.FeatureSample(features=np.eye(40)[:, :10], labels=np.arange(40) / 2)
     learning_curve(layer, samples=[5, 10], lam=0.1, loss=["square"], progress=progress)
     assert told[5:] == [(1, 2), (2, 2)]
     learning_curve(MODEL, **AT, progress=True)

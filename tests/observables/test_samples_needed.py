@@ -33,7 +33,7 @@ def test_the_error_is_reached_there(sample, error):
     assert needed.low < needed.samples
     assert not needed.beyond_rows
     assert f"{needed.samples:.4g}" in repr(needed)
-    assert len(needed.plot().lines) == 3
+    assert len(needed.plot().lines) == 5  # two of points that may be off, of few samples
 
 
 def test_an_error_that_is_not_reached_has_no_number(sample):

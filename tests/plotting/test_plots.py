@@ -1,6 +1,7 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
 import itertools
+import json
 
 import matplotlib
 import numpy as np
@@ -11,7 +12,8 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
-from replica.plotting import LIMIT
+from replica.display import in_words
+from replica.plotting import LIMIT, settings
 from tests.legends import labels, legend_of
 from tests.problems import PUBLISHED as STEP
 
@@ -54,8 +56,8 @@ def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     assert "intercept" not in ax.get_title()
     needed = replica.samples_needed(sample, lam=0.1, classification_error=float(values[2]))
     texts = labels(needed.plot())
-    assert texts[1] == f"error of {values[2]:g}"
-    assert texts[2] == f"$n$ = {needed.samples:.0f}"
+    assert f"error of {values[2]:g}" in texts  # beside "may be off", of few samples
+    assert f"$n$ = {needed.samples:.0f}" in texts
     broken = plotting.plot_curve(curve.where(curve.samples != 50))
     assert len(broken.collections[0].get_paths()) == 2
     assert np.isnan(broken.get_lines()[0].get_ydata()).sum() == 1
@@ -106,6 +108,10 @@ def test_spectrum(ax):
     x, y = ax.get_lines()[0].get_data()
     assert ax.get_xscale() == "log"
     assert np.trapezoid(y, np.log(x)) == pytest.approx(1 - found.atom, abs=1e-2)
+    assert labels(ax) == ["theory", rf"outlier, theory: ${found.outliers[0]:.3g}\,p$"]
+    arrow = ax.get_lines()[-1]  # at the right end: where it is depends on p
+    assert arrow.get_marker() == ">"
+    assert arrow.get_transform() == ax.transAxes
 
 
 def test_staircase(ax):
@@ -204,6 +210,20 @@ def test_a_legend_covers_nothing_and_stays_on_the_canvas(size, layout):
         wave.plot(alpha, np.sin(9 * alpha + phase), label=f"a line of phase {phase}")
     plotting.finish(wave, "x", "y")
     assert covered(wave) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("law", "title", "words"),
+    [
+        ([[0.5], [1.0]], "bias = $0.5$", "bias 0.5"),
+        ([[-1.0, 1.0], [0.5, 0.5]], "bias = $-1, 1$", "bias -1, 1"),
+        ([[-1.0, 1.0], [0.2, 0.8]], "bias -1 (0.2), 1 (0.8)", "bias -1 (0.2), 1 (0.8)"),
+    ],
+)
+def test_a_law_is_stated_by_its_values(law, title, words):
+    """Not its fractions as if they were another value; as a file holds it, too."""
+    assert settings({"bias": law}) == settings({"bias": json.dumps(law)}) == [title]
+    assert in_words({"bias": law}) == words
 
 
 def test_settings_stand_in_a_title_and_infinity_is_a_sign():
@@ -442,7 +462,29 @@ def test_an_outlier_is_a_mark_where_it_is():
 @pytest.mark.parametrize(("kind", "theory"), [("srf", "sRF"), ("network", "network")])
 def test_a_title_names_the_theory_of_a_step(kind, theory):
     step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-    curve = replica.learning_curve(getattr(step, kind)(beta=1.0), alpha=[0.5, 1.0], lam=0.1)
-    title = plotting.plot_curve(curve).get_title()
-    assert f"theory of the {theory}" in title
-    assert title.count("theory of") == 1
+    model = getattr(step, kind)(beta=1.0)
+    along = ({"alpha": [0.5, 1.0]}, {"alpha": 1.0, "alpha0": [1.0, 2.0]})
+    for axes in along:  # alpha0 stands in the title, or along the abscissa
+        curve = replica.learning_curve(model, lam=0.1, **axes)
+        title = plotting.plot_curve(curve).get_title()
+        assert f"theory of the {theory}" in title
+        assert title.count("theory of") == 1
+
+
+def test_the_figure_of_a_best_value_says_that_it_is_at_an_end():
+    best = replica.optimal_lambda(MODEL, alpha=1.0, lam=(1.0, 10.0))
+    assert best.at_edge == ("lam",)
+    assert labels(best.plot())[-1].endswith("at an end of the range searched")
+    inside = replica.optimal_lambda(MODEL, alpha=1.0)
+    assert "end of the range" not in labels(inside.plot())[-1]
+
+
+def test_a_best_value_that_does_not_vary_has_no_digits_of_noise():
+    known = {"test_error": [0.5, 0.4], "eta": [6.283230, 6.283236], "at_edge": ["", ""]}
+    dims = {"alpha": [1.0, 2.0]}
+    curve = xarray.Dataset({name: ([*dims], x) for name, x in known.items()}, dims)
+    _, panel = plotting.plot_optima(curve).figure.axes
+    panel.figure.draw_without_rendering()
+    assert panel.yaxis.get_offset_text().get_text() == ""
+    low, high = panel.get_ylim()
+    assert low < 6.0 < 6.5 < high

@@ -29,8 +29,11 @@ def test_a_confusion_matrix_has_its_shares():
     cell = ax.bbox.width / 10
     assert max(text.get_window_extent().width for text in ax.texts) < cell
     two = replica.FeatureSample(features=features, labels=of > 4)
-    with pytest.raises(replica.InvalidArgument, match="three classes or more"):
-        replica.solve(two, samples=100, lam=0.1).plot_confusion()
+    ax = replica.solve(two, samples=100, lam=0.1).plot_confusion()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["False", "True"]
+    real = replica.FeatureSample(features=features, labels=features[:, 0])
+    with pytest.raises(replica.InvalidArgument, match="of classes, or of labels"):
+        replica.solve(real, samples=100, lam=0.1).plot_confusion()
 
 
 @pytest.mark.slow
@@ -66,12 +69,20 @@ def test_results_show_themselves():
     for result in (
         point, replica.bounds(MODEL), replica.bounds(STEP, eta=[1.0, 3.0]), stairs,
         replica.spectrum(MODEL, 2.0), replica.optimal_lambda(MODEL, alpha=1.0),
+        replica.gradient(MODEL, alpha=0.9, lam=0.1), replica.best_bounds(STEP, eta=(1.0, 2.0)),
+        replica.learned_function(MODEL, alpha=0.9, lam=0.1),
     ):  # fmt: skip
         lines = repr(result).splitlines()
         assert 3 < len(lines) < 10
         assert max(map(len, lines)) <= 100
         assert lines[0] in result._repr_html_()
         assert len(result.to_dataframe()) > 0
+    slopes = replica.gradient(MODEL, alpha=0.9, lam=0.1)
+    assert dict(slopes.to_dataframe()[["parameter", "train_error"]].values) == slopes.train_error
+    learned = replica.learned_function(MODEL, alpha=0.9, lam=0.1)
+    table = learned.to_dataframe()
+    assert table["mean"].tolist() == learned.mean(table.kappa.values).tolist()
+    assert table.target_mean.tolist() == learned.target_mean(table.kappa.values).tolist()
     assert point.to_dataframe().test_error.tolist() == [point.test_error]
     assert stairs.to_dataframe().explained.tolist() == [one.explained for one in stairs.stages]
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import validation
 from replica import (
     Activation,
+    FeatureSample,
     GradientStep,
     InvalidArgument,
     MultiIndex,
@@ -154,6 +156,9 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
         ("sigmod(x)", "did you mean sigmoid?"),
         ("z1^2", "written with ** for a power"),
         ("ReLU", "must be relu, in small letters"),
+        ("z1 + he2/2", "must be written as z1 + he2(z1)/2"),
+        ("sin + tanh", "must be written as sin(z1) + tanh(z1)"),
+        ("sin,z1", "must be arithmetic in z1"),
     ],
 )
 def test_a_slip_is_answered_by_what_was_meant(typed, said):
@@ -273,6 +278,21 @@ def test_a_name_that_no_argument_has_is_answered_with_one():
     ):
         with pytest.raises(TypeError, match=hint):
             GradientStep(student="tanh", target="sin", alpha0=4.0, eta=2.0, **given)
+    for call, hint in (
+        (lambda: FeatureSample(X=np.eye(3), y=[1, 2, 3]), "'X': did you mean features"),
+        (lambda: FeatureSample(features=np.eye(3), y=[1, 2, 3]), "'y': did you mean labels"),
+        (lambda: FeatureSample(features=np.eye(3), of_two="a"), "no argument 'of_two': features"),
+        (lambda: solve(None, samples=9, C=1), r"solve\(\) .* 'C': did you mean lam, 1/\(p C\)"),
+        (lambda: solve(None, n_samples=9, lam=1), "did you mean samples"),
+        (lambda: learning_curve(None, samples=9, penalty=1), "'penalty': did you mean lam"),
+        (lambda: learning_curve(None, train_sizes=[9], lam=1), "did you mean samples"),
+        (
+            lambda: validation.compare(None, samples=9, alphas=1, seeds=2),
+            "did you mean lam, alpha/p",
+        ),
+    ):
+        with pytest.raises(TypeError, match=hint):
+            call()
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     with pytest.raises(InvalidArgument, match=r"did you mean alpha\?\), got 'alpah'"):
         learning_curve(model, alpha=1.0, lam=0.1, alpah=[1.0])

@@ -132,7 +132,7 @@ def test_ids_that_cannot_be_told_apart(one):
     hidden = np.ma.masked_equal(np.arange(count), 3)
     for ids in ([one] * count, [one, *range(1, count)], hidden):
         with pytest.raises(replica.InvalidArgument, match="strata must be"):
-            replica.FeatureSample(features=FEATURES, labels=np.ones(count), strata=ids)
+            replica.FeatureSample(features=FEATURES, labels=np.arange(count) / 2, strata=ids)
 
 
 BIG = 1e31

@@ -11,7 +11,7 @@ from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, 
 from replica.observables import solve_grid
 from replica.problem import law
 from replica.saddle_point import groups, responses, ridge, solve_and_check
-from replica.saddle_point.overlaps import Errors
+from replica.saddle_point.overlaps import MeanSquaredErrors
 from solvers.rules import Rule, trapezoid_tensor
 from tests.oracles.equations import residuals
 from tests.problems import POINTS, PUBLISHED, RAGGED, errors
@@ -131,7 +131,7 @@ def test_kinds_solve_the_equations_of_all_groups():
     rows["loadings"] = merged.loadings[merged.classes]
     rows |= dict(c=merged.c[merged.classes], fractions=model.geometry.fractions)
     everyone = type(merged)(**(fields | rows))
-    errors_here = Errors(np.array(point.test_error), np.array(point.train_error))
+    errors_here = MeanSquaredErrors(np.array(point.test_error), np.array(point.train_error))
     found = residuals(everyone, 0.9, 0.1, point.overlaps, errors_here)
     # the rule here is the second, where the point may have needed a finer one
     assert max(found.values()) < 1e-8, found

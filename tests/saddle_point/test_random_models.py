@@ -9,7 +9,7 @@ import pytest
 import replica
 from replica import MultiIndex, SpikedRandomFeatures
 from replica.equivalence import table_at
-from replica.saddle_point import Errors, Overlaps, ridge
+from replica.saddle_point import MeanSquaredErrors, Overlaps, ridge
 from tests.oracles.equations import free_energy, hats, residuals, responses
 from tests.saddle_point.test_ridge import MODELS
 
@@ -46,7 +46,7 @@ def solved(model, alpha, lam):
     table = table_at(model, 0)
     points = ridge.solve_points(table, np.array([alpha]), np.array([lam]))
     overlaps = Overlaps(*(part[0] for part in points.overlaps))
-    return table, overlaps, Errors(*(part[0] for part in points.errors))
+    return table, overlaps, MeanSquaredErrors(*(part[0] for part in points.errors))
 
 
 SEEDS = range(-len(MODELS), 8)

@@ -182,6 +182,21 @@ def test_even_target_and_infinite_batches_leave_no_spike():
 # The problem object
 
 
+def test_a_target_without_linear_part_leaves_noise_alone():
+    """Cosines are 0, not rounding errors that later steps build on; a step by hand: h = v = 0,
+    and all rows share noise of E[y^2] mu_1^2 / alpha0, with independent noise of the rest."""
+    step = GradientStep(student="tanh", target="tanh(z1)*z2*z3", steps=[(1.3, 0.5)] * 3)
+    states = parameters(step)
+    assert all(cosine == 0 for state in states for cosine in state[2:])
+    x = np.linspace(-12, 12, 2001)
+    w = np.exp(-(x**2) / 2) / np.exp(-(x**2) / 2).sum()
+    power, slope = w @ np.tanh(x) ** 2, 1 / np.cosh(x) ** 2
+    mu1, square = w @ slope, w @ slope**2
+    assert states[0][0] == pytest.approx(0.5 * mu1 * np.sqrt(power / 1.3), rel=1e-12)
+    added = 0.25 * power * (square - mu1**2) / 1.3
+    assert states[0][1] == pytest.approx(1 + added, rel=1e-12)
+
+
 def test_one_pair_is_the_one_step_form():
     one = GradientStep(student="tanh", target="sin", steps=[(20, 3)], readout=[-1, 2])
     assert one == GradientStep(student="tanh", target="sin", alpha0=20, eta=3, readout=[-1, 2])

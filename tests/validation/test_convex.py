@@ -12,7 +12,7 @@ from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
-from validation.fit.convex_readout import Design, interior_point, newton
+from validation.fit.convex_readout import Design, minimum
 from validation.run.cells import draw_layer
 from validation.run.monte_carlo import bytes_needed
 
@@ -40,8 +40,7 @@ def test_objective_is_minimal(name, shape, intercept):
     of = loss(name)
     Phi, y = data(*shape, of.kind == "margin")
     design = Design(Phi / np.sqrt(shape[1]))
-    kinked = name.split(":")[0] in ("absolute", "quantile", "hinge")
-    found = (interior_point if kinked else newton)(design, y, 0.05, of, intercept)
+    found = minimum(design, y, 0.05, of, intercept)
     assert found.gap < 1e-8 * found.objective
 
     def objective(a, b):
@@ -76,17 +75,18 @@ def test_absolute_loss_tends_to_a_linear_program():
     rows = np.block([[Z, -np.eye(n)], [-Z, -np.eye(n)]])
     bounds = [(None, None)] * p + [(0, None)] * n
     program = linprog([0] * p + [1] * n, rows, np.concatenate([y, -y]), bounds=bounds)
-    found = fitted(Phi, y, 1e-4, loss("absolute"))
-    # the penalty itself is 5e-5 |a|^2
-    excess = np.abs(y - predict(Phi, found)[:, 0, 0]).sum() - program.fun
-    assert -1e-8 < excess < 1e-4 * (found.readouts**2).sum()
+    for lam in (1e-4, 1e-8):
+        found = fitted(Phi, y, lam, loss("absolute"))
+        # the penalty itself is lam/2 |a|^2, and 1e-8 of the objective is left
+        excess = np.abs(y - predict(Phi, found)[:, 0, 0]).sum() - program.fun
+        assert -1e-8 < excess < lam * (found.readouts**2).sum() + 1e-8 * program.fun
 
 
 def test_a_readout_that_is_not_shown_optimal_is_refused():
-    """Absolute deviations of many samples at a vanishing penalty leave too few digits."""
-    Phi, y = data(300, 100, binary=True)
+    """Samples that are all met at a vanishing penalty: rounding is as large as the objective."""
+    Phi, y = data(40, 60, binary=False)
     with pytest.raises(ConvergenceError, match="within"):
-        fitted(Phi, y, 1e-12, loss("absolute"))
+        fitted(Phi, y, 1e-16, loss("absolute"))
 
 
 def test_unfit_losses_are_refused():

@@ -28,13 +28,13 @@ def drawn(name, data):
     leaves the canvas."""
     picture = figure(name).draw(data)
     picture.draw_without_rendering()
-    for ax in picture.axes:
-        if (box := ax.get_legend()) is not None:
-            extent = box.get_window_extent()
-            # to a pixel
-            assert min(extent.x0, extent.y0) >= -1
-            assert extent.x1 <= picture.bbox.width + 1
-            assert extent.y1 <= picture.bbox.height + 1
+    of_axes = [ax.get_legend() for ax in picture.axes]
+    for box in [*filter(None, of_axes), *picture.legends]:
+        extent = box.get_window_extent()
+        # to a pixel
+        assert min(extent.x0, extent.y0) >= -1
+        assert extent.x1 <= picture.bbox.width + 1
+        assert extent.y1 <= picture.bbox.height + 1
     return picture
 
 
@@ -233,6 +233,11 @@ def test_one_step_on_d_to_the_x_samples():
 
 
 @pytest.mark.slow
+def test_the_ladder():
+    data = values("ladder")
+    assert drawn("ladder", data).legends[0].get_texts()[2].get_text() == "fit, linear in $1/d$"
+
+
 def test_staircase():
     """[D]: the rows lie along C_1 after the first step and leave it in the second of the target
     that has a second stair; where the connection is weak they stay."""

@@ -11,7 +11,7 @@ import pytest
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
 from validation import compare, simulate
 from validation.fit import fit_ridge, squared_errors
-from validation.run.cells import Samples, draw_layer, repeatable, run_cell
+from validation.run.cells import DrawnSamples, draw_layer, repeatable, run_cell
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 
@@ -72,7 +72,8 @@ def test_noise_of_the_test_set_is_known():
               for rng in [np.random.default_rng(1)]]  # fmt: skip
     fits = fit_ridge(lambda: blocks, np.array([60]), np.array([0.1]))
     tests = [
-        Samples(layer, 500, *np.random.SeedSequence(i).spawn(2), None, "cpu") for i in range(200)
+        DrawnSamples(layer, 500, *np.random.SeedSequence(i).spawn(2), None, "cpu")
+        for i in range(200)
     ]
     found = [squared_errors(repeatable(test, keep=False), fits, test.count) for test in tests]
     mean, variance = np.array(found)[:, :, 0, 0].T

@@ -9,7 +9,7 @@ from replica import GradientStep, InvalidArgument, solve
 from validation import compare, simulate
 from validation.draws import gradient_step, spread, streams
 from validation.draws.first_layers import sphere_rows
-from validation.run.cells import Samples, draw_layer, draw_samples, layer_seed, reused_of
+from validation.run.cells import DrawnSamples, draw_layer, draw_samples, layer_seed, reused_of
 from validation.run.store import describe_cells
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1, noise=0.3)
@@ -23,7 +23,7 @@ def experiment(step, alpha=1.5, **reuse):
     return simulate(step.network(beta=1.0, **reuse), alpha=alpha, **AT).experiment
 
 
-def drawn(samples: Samples):
+def drawn(samples: DrawnSamples):
     return tuple(np.concatenate(part) for part in zip(*samples.drawn(), strict=True))
 
 

@@ -262,14 +262,26 @@ def verdict(
             f"Theory and simulation are close but not equal: {', and '.join(how)}, "
             f"though within {allowed}, the largest in {most}."
         )
+    sizes = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in each)
+    shares = [
+        np.abs(one.simulated - one.theory) / size for one, size in zip(each, sizes, strict=True)
+    ]
+    by_chance = _difference(list(checks)[k], each[k], (at[0], at[1]), axes, by_chance=True)
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
-        f"makes them, the largest in {most}."
+        f"makes them, half of them up to {np.median(shares):.1%}, the largest in {by_chance}."
     )
 
 
-def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str, Array]) -> str:
-    """Sentence on the difference of one error between theory and simulation."""
+def _difference(
+    name: str,
+    check: Check,
+    at: tuple[Any, Any],
+    axes: Mapping[str, Array],
+    by_chance: bool = False,
+) -> str:
+    """Sentence on the difference of one error between theory and simulation; of one that is
+    ``by_chance`` it says how well the mean is known, not by how much they differ."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
     error = float(f"{stderr:.2g}")
@@ -279,6 +291,8 @@ def _difference(name: str, check: Check, at: tuple[Any, Any], axes: Mapping[str,
         difference = "one of them is 0, and they differ by"
         if small:
             difference = f"they differ by a factor of {large / small:.3g}, and by"
+    if by_chance and simulated:
+        difference = f"a mean known to {stderr / abs(simulated):.1%}, and they differ by"
     place = ", ".join(
         f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
     )

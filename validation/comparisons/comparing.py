@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import FINITE, Problem, number
@@ -22,6 +22,7 @@ from .comparison import Comparison
 from .theory import Theory, exact, theory_of
 
 
+@answering
 def compare(
     problem: Problem | Given,
     *,
@@ -98,7 +99,7 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
-    taken = _theory(problem, beta, theory, simulated, options)
+    taken = theory_of(problem, beta, theory, simulated)
     simulation = simulate(
         problem,
         alpha=alpha,
@@ -120,6 +121,7 @@ def compare(
     return Comparison(simulation.axes, checks, [simulation], [taken], allowed, notes=notes)
 
 
+@answering
 def ladder(
     problem: Problem,
     *,
@@ -170,7 +172,7 @@ def ladder(
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
-    taken = _theory(problem, beta, theory, simulated, options)
+    taken = theory_of(problem, beta, theory, simulated)
     if taken.of_draws:
         allowed = "srf or network: what is given has no limit (compare takes it)"
         raise InvalidArgument("theory", theory, allowed)
@@ -210,15 +212,6 @@ def ladder(
     taken, checks, _ = first_answer([taken, *srf], np.inf, limits)
     allowance = (ALLOWANCE / sizes[0]) ** 2
     return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
-
-
-def _theory(
-    problem: Any, beta: float | None, theory: str | None, simulated: str, options: dict[str, Any]
-) -> Theory:
-    """The theory to compare with; the former name of ``theory`` is refused."""
-    if "model" in options:
-        raise InvalidArgument("model", options["model"], "left out: say theory=")
-    return theory_of(problem, beta, theory, simulated)
 
 
 def compare_grid(

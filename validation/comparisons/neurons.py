@@ -81,7 +81,8 @@ class AlignmentComparison:
                 style |= {"markerfacecolor": "white" if j else colour, "marker": "os^Dvp*h"[i % 8]}
                 at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
                 draw_points(ax, at, simulated, stderr, **style)
-                ax.plot(steps, theory, dashes, color=colour, **marks_of(theory))
+                mark = marks_of(theory) if S > 1 else {"marker": "_", "markersize": 14}
+                ax.plot(steps, theory, dashes, color=colour, **mark)
         for dashes, what in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
         draw_points(ax, [], [], [], color="0.3", marker="", label=f"simulated, ±{BARS} s.e.")

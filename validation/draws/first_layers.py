@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import FirstLayer
 from replica.problem import (
     Activation,
@@ -31,6 +31,7 @@ from .arguments import check_array, seed_sequence, size, streams, whole_number
 from .features import GaussianInstance, Instance
 
 
+@answering
 def draw(
     problem: Problem, *, dimension: int, rng: Any = None, beta: float | None = None
 ) -> Instance:
@@ -85,6 +86,7 @@ def draw(
     return Instance(W, bias, known, model.student, *label, *law)
 
 
+@answering
 def trajectory(
     problem: GradientStep, *, dimension: int, beta: float | None, rng: Any = None
 ) -> Iterator[Instance]:
@@ -205,6 +207,7 @@ def gradient_step(
     return total
 
 
+@answering
 def first_layer(
     step: GradientStep, *, dimension: int, beta: float | None = None, rng: Any = None
 ) -> FirstLayer:

@@ -452,7 +452,7 @@ def draw_spikes(picture: Any, data: Fields) -> None:
     for i, (name, ax) in enumerate(zip(("r", "c", "gamma"), panels, strict=True)):
         ax.plot(count, predicted[i], color=COLOURS[0])
         plotting.draw_points(ax, count, measured[i], stderr[i], color=COLOURS[0])
-        ax.set_ylabel(LABELS[name].replace(" $", "\n$"))
+        ax.set_ylabel(" ".join(LABELS[name].split()[-2:]))  # length r, variance c, cosine gamma
     panels[-1].set_xlabel("giant step")
     panels[-1].set_xticks(count)
 

@@ -76,6 +76,7 @@ def draw(data: dict[str, Any]) -> Figure:
             value = data["models"][model]["theory"][j]
             label = "theory of the sRF" if model == "srf" else "theory of the network"
             ax.axhline(value, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
+        ax.plot([], [], color="0.3", linewidth=1, label="fit, linear in $1/d$")
         ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in data["sizes"])])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel(r"$1/d$")
@@ -85,5 +86,5 @@ def draw(data: dict[str, Any]) -> Figure:
     figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
     plotting.letter_panels(panels)
     panels[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
-    legend_below(figure, panels[-1].get_legend_handles_labels()[0])
+    legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
     return figure

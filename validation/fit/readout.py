@@ -5,21 +5,308 @@ at every size and penalty by itself.
 
 Losses and classification errors of new samples are of labels with their noise; test errors are
 of noiseless targets.
+
+Ridge regression is on nested designs, at all sizes and penalties at once:
+
+    (Phi^T Phi / p + lam I) a = Phi^T y / sqrt(p),  f(x) = phi(x) . a / sqrt(p)          (1.2)
+
+The designs are the first n rows of one matrix Phi, for several n.  With K = Phi Phi^T / p,
+
+    a = Phi^T w / sqrt(p),  (K + lam I) w = y,  y - f = lam w                           (dual)
+
+is the same solution, and a Cholesky factor of the largest K + lam I contains those of all
+smaller n as leading blocks: it serves all n < p.  The p x p system, for the others, takes a
+factorisation for every n, but needs Phi only block by block.
+
+An unregularised output intercept is the mean that features and fit leave of the labels.
+
+Systems are symmetric and dense, on the host or on a device: a numpy array is handled by LAPACK in
+place; an array of another library (a torch tensor on a GPU) by the functions of its own array
+namespace.  Only lower triangles are read or written on the host: matrices are in Fortran order, as
+LAPACK has them.
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, blas, lapack
 
 from replica.convex import Loss
 from replica.convex import loss as named_loss
+from replica.errors import InvalidArgument
 from replica.observables import BIAS_SCAN
 from solvers import arrays
 from solvers.results import Array
 from solvers.scan_minimum import lowest_minimum
 
-from .ridge import Blocks, Fits, fit_ridge, predict
+EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
+SINGULAR = "larger for these features, whose Gram matrix is singular in double precision"
+
+
+def zeros(size: int, other: Any) -> Any:
+    """A square matrix of zeros, of the library and on the device of ``other``."""
+    if isinstance(other, np.ndarray):
+        return np.zeros((size, size), order="F")
+    return arrays.like(np.zeros((size, size)), other)
+
+
+def add_gram(total: Any, a: Any, scale: float, *, rows: bool) -> Any:
+    """``total`` + scale a a^T (``rows``), or + scale a^T a; ``total`` is overwritten."""
+    if isinstance(a, np.ndarray):
+        return blas.dsyrk(scale, a.T, beta=1, c=total, trans=rows, lower=1, overwrite_c=1)
+    total += scale * (a @ a.T if rows else a.T @ a)
+    return total
+
+
+def subtract_outer(total: Any, x: Any, scale: float) -> Any:
+    """``total`` - scale x x^T; ``total`` is overwritten."""
+    if isinstance(x, np.ndarray):
+        return blas.dsyr(-scale, x, a=total, lower=1, overwrite_a=1)
+    total -= scale * x[:, None] * x[None, :]
+    return total
+
+
+def cholesky(gram: Any, shift: float, *, overwrite: bool = False) -> Any:
+    """The lower factor of gram + shift I, for a symmetric ``gram`` >= 0, or InvalidArgument if that
+    is singular in double precision."""
+    if not isinstance(gram, np.ndarray):
+        return _device_cholesky(gram, shift)
+    system = gram if overwrite else gram.copy(order="F")
+    diagonal = np.einsum("ii->i", system)
+    diagonal += shift
+    # the upper triangle holds zeros
+    norm = float(np.sqrt(2 * np.linalg.norm(system) ** 2 - diagonal @ diagonal))
+    factor, failed = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
+    # the test that scipy.linalg.solve makes
+    if failed or not lapack.dpocon(factor, norm, uplo="L")[0] > EPS:
+        raise InvalidArgument("lam", float(shift), SINGULAR)
+    return factor
+
+
+def _device_cholesky(gram: Any, shift: float) -> Any:
+    """``cholesky`` by the array's own library; the factor's diagonal bounds the condition."""
+    xp = arrays.namespace(gram)
+    try:
+        factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
+    except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
+        raise InvalidArgument("lam", shift, SINGULAR) from None
+    diagonal = arrays.to_host(xp.linalg.diagonal(factor))
+    if not diagonal.min() ** 2 > EPS * diagonal.max() ** 2:
+        raise InvalidArgument("lam", shift, SINGULAR)
+    return factor
+
+
+def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
+    """L^-1 b, or L^-T b, (n, k)."""
+    if isinstance(factor, np.ndarray):
+        return blas.dtrsm(1, factor, b, lower=1, trans_a=transposed)
+    xp = arrays.namespace(factor)
+    matrix = factor.T if transposed else factor
+    if hasattr(xp.linalg, "solve_triangular"):  # torch's, not of the array standard
+        return xp.linalg.solve_triangular(matrix, b, upper=transposed)
+    return xp.linalg.solve(matrix, b)
+
+
+def copy(a: Any) -> Any:
+    """A copy of a matrix, in the order of this module."""
+    if isinstance(a, np.ndarray):
+        return a.copy(order="F")
+    return arrays.namespace(a).asarray(a, copy=True)
+
+
+# features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
+Blocks = Callable[[], Iterable[tuple[Any, Any]]]
+
+
+class Fits(NamedTuple):
+    """Trained readouts at A sizes and L penalties.
+
+    readouts (p, A, L); intercepts (A, L); bias added to all neurons (A, L); mean squared
+    training residuals (A, L), the sum of all outputs.  With C outputs the first two have an axis
+    (C,) more.
+    """
+
+    readouts: Any
+    intercepts: Array
+    bias: Array
+    train: Array
+
+
+def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = False) -> Fits:
+    """The readout at every size and penalty.
+
+    Parameters
+    ----------
+    blocks : callable
+        ``blocks()`` yields the rows of Phi and the labels: at least ``max(sizes)`` of them.
+    sizes : (A,) of int
+    lam : (L,)
+    intercept : bool
+
+    Raises
+    ------
+    InvalidArgument
+        If a penalty is too small for the system to be solved in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from validation.fit import fit_ridge, predict
+    >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
+    >>> fits = fit_ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
+    >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()
+    [0.5, 1.0]
+    """
+    order = np.argsort(sizes, kind="stable")
+    Phi, y = next(iter(blocks()))
+    xp, single = arrays.namespace(Phi), y.ndim == 1
+
+    def columns() -> Iterator[tuple[Any, Any]]:
+        """The blocks with labels (b, C)."""
+        return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
+
+    parts = []
+    ascending, few = sizes[order], int((sizes < Phi.shape[1]).sum())
+    if few:
+        parts.append(_fit_dual(columns, ascending[:few], lam, intercept))
+    if few < len(sizes):
+        parts.append(_fit_primal(columns, ascending[few:], lam, intercept))
+    place = np.argsort(order)
+    readouts, *others = zip(*parts, strict=True)
+    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(place, readouts[0]), axis=1)
+    fits = Fits(joined, *(np.concatenate(of)[place] for of in others))
+    if single:
+        fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
+    return fits
+
+
+def predict(features: Any, fits: Fits) -> Any:
+    """f = Phi a / sqrt(p) + intercept, (n, A, L), or (n, A, L, C) of C outputs."""
+    xp, p = arrays.namespace(features), fits.readouts.shape[0]
+    values = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
+    values = xp.reshape(values, (-1, *fits.intercepts.shape))
+    return values + arrays.like(fits.intercepts, features)
+
+
+# n x n systems
+
+
+def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
+    """Fits at ascending ``sizes`` by n x n systems, of weights w (N, A, L, C), 0 beyond a size.
+
+    With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
+    w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
+    beyond n is that of the leading block, and zero beyond n too.
+    """
+    Phi, y = _first_rows(blocks, int(sizes[-1]))
+    gram = add_gram(zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
+    (N, C), (A, L) = y.shape, (len(sizes), len(lam))
+    weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
+    within = np.arange(N)[:, None] < sizes
+    for i, penalty in enumerate(lam):
+        factor = cholesky(gram, float(penalty), overwrite=i == L - 1)
+        sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
+        half = arrays.to_host(solve_lower(factor, sides, transposed=False))
+        z, one = half[:, :-1], half[:, -1:]
+        if intercept:
+            intercepts[:, i] = within.T @ (one * z) / (within.T @ one**2)
+        rest = np.where(within[..., None], z[:, None] - one[:, None] * intercepts[:, i], 0.0)
+        flat = arrays.like(rest.reshape(N, -1), gram)
+        solved = solve_lower(factor, flat, transposed=True)
+        weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
+    flat = arrays.like(weights.reshape(N, -1), Phi)
+    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
+    readouts = arrays.namespace(Phi).reshape(readouts, (-1, A, L, C))
+    train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
+    return Fits(readouts, intercepts, np.zeros(train.shape), train)
+
+
+def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
+    """The first ``count`` rows of the features, and their labels (count, C) on the host."""
+    Phi: Any = None
+    for done, (part, y) in _cut(blocks, np.array([count])):
+        if Phi is None:
+            xp, labels = arrays.namespace(part), np.empty((count, y.shape[1]))
+            Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
+        rows = slice(done - y.shape[0], done)
+        Phi[rows, :] = part
+        labels[rows] = arrays.to_host(y)
+    return Phi, labels
+
+
+# p x p systems
+
+
+def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
+    """Fits at ascending ``sizes`` by p x p systems; a second run finds the residuals.
+
+    (The residual's square as a difference of quadratic forms would lose the digits by which
+    it is smaller than the labels'.)
+    """
+    readouts, intercepts = [], []
+    gram: Any = None
+    for done, (Phi, y) in _cut(blocks, sizes):
+        p, C = Phi.shape[1], y.shape[1]
+        xp = arrays.namespace(Phi)
+        if gram is None:
+            gram, total = zeros(p, Phi), arrays.like(np.zeros(p), Phi)
+            moment, labels = 0.0, 0.0
+        gram = add_gram(gram, Phi, 1 / p, rows=False)
+        moment = moment + Phi.T @ y / p**0.5
+        total = total + xp.sum(Phi, axis=0)
+        labels = labels + xp.sum(y, axis=0)
+        for j in np.flatnonzero(sizes == done):
+            part = 1 / done if intercept else 0.0
+            centre, mean = part * total, part * labels
+            system = copy(gram) if intercept or j < len(sizes) - 1 else gram
+            if intercept:
+                system = subtract_outer(system, centre, done / p)
+            solved = _solve(system, moment - total[:, None] * mean / p**0.5, lam)
+            flat = xp.reshape(solved, (p, -1))
+            taken = arrays.to_host(centre @ flat).reshape(len(lam), C) / p**0.5
+            intercepts.append(arrays.to_host(mean) - taken)
+            readouts.append(solved)
+    nothing = np.zeros((len(sizes), len(lam)))
+    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), nothing, nothing)
+    return fits._replace(train=_training_errors(blocks, sizes, fits))
+
+
+def _solve(gram: Any, b: Any, lam: Array) -> Any:
+    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C); ``gram`` is overwritten."""
+    columns = []
+    for i, penalty in enumerate(lam):
+        factor = cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
+        half = solve_lower(factor, b, transposed=False)
+        columns.append(solve_lower(factor, half, transposed=True))
+    return arrays.namespace(b).stack(columns, axis=1)
+
+
+def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
+    """Blocks cut at every size, each with the number of rows up to its end."""
+    start = 0
+    for Phi, y in blocks():
+        stop = min(start + y.shape[0], int(sizes[-1]))
+        inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
+        edges = [start, *inside.tolist(), stop]
+        for low, high in itertools.pairwise(edges):
+            yield high, (Phi[low - start : high - start, :], y[low - start : high - start, :])
+        start = stop
+        if start >= sizes[-1]:
+            return
+
+
+def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
+    """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
+    squares = np.zeros(fits.train.shape)
+    for done, (Phi, y) in _cut(blocks, sizes):
+        error = (y[:, None, None, :] - predict(Phi, fits)) ** 2
+        total = arrays.to_host(arrays.namespace(error).sum(error, axis=(0, 3)))
+        squares += np.where(sizes[:, None] >= done, total, 0.0)
+    return squares / sizes[:, None]
+
 
 DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
 BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12

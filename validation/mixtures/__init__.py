@@ -1,13 +1,17 @@
 """Inputs from Gaussian mixtures and images, beside their Hermite model.  docs/theory.md 12"""
 
-from .hermite_expansion import EquivalenceWarning, HermiteExpansion, expand, needed_order, proved
 from .hermite_model import (
+    EquivalenceWarning,
     Errors,
+    HermiteExpansion,
     Parts,
     closed_form,
+    expand,
     gradient_parts,
     in_theory,
+    needed_order,
     predicted_slopes,
+    proved,
     side_by_side,
 )
 from .image_tasks import ImageSet, ImageTask, LearningTask, image_task, images

@@ -33,7 +33,7 @@ from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class DrawnSamples:
     """Samples of a drawn layer, in blocks that come out the same every time they are asked for.
 
     The seeds are those of the inputs, of features that are noisy, and of the label noise; without
@@ -47,7 +47,7 @@ class Samples:
     features: SeedSequence
     noise: SeedSequence | None
     device: str
-    of_step: "Samples | None" = None
+    of_step: "DrawnSamples | None" = None
     reuse: float = 0.0
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
@@ -83,7 +83,7 @@ def reused_of(n: Any, reuse: float) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class GivenRows:
     """Some ``rows`` (n,) of ``features`` (N, p) and ``labels`` (N,) or (N, C), in blocks, on the
     ``device``."""
 
@@ -106,7 +106,7 @@ class Rows:
             yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
 
 
-def repeatable(samples: Samples | Rows, keep: bool) -> Callable[[float], Blocks]:
+def repeatable(samples: DrawnSamples | GivenRows, keep: bool) -> Callable[[float], Blocks]:
     """The blocks of samples as a function of the bias, to be gone through again and again.
 
     Kept in memory, or else made anew each time; the numbers are the same to the last bit.
@@ -250,7 +250,7 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
 
 def draw_samples(
     experiment: Experiment, index: int
-) -> tuple[Samples | Rows, Samples | Rows, Samples | Rows]:
+) -> tuple[DrawnSamples | GivenRows, DrawnSamples | GivenRows, DrawnSamples | GivenRows]:
     """Training samples of one seed, and test samples with noiseless targets, and with labels."""
     device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
@@ -264,11 +264,11 @@ def draw_samples(
         else:
             Phi, labels = given.features, given.labels
             order = rng.permutation(len(labels))
-        training = Rows(Phi, labels, order[:count], device)
+        training = GivenRows(Phi, labels, order[:count], device)
         rest = replace(training, rows=order[count:end])
         return training, rest, rest
     layer = draw_layer(experiment, index)
-    train = Samples(layer, count, inputs, features, noise, device)
+    train = DrawnSamples(layer, count, inputs, features, noise, device)
     if experiment.reuse:
         _, *step_streams = draws.streams(layer_seed(experiment, index))
         of_step = replace(
@@ -276,7 +276,7 @@ def draw_samples(
         )
         train = replace(train, of_step=of_step, reuse=experiment.reuse)
     inputs, features, noise = unseen
-    test = Samples(layer, experiment.test_samples, inputs, features, None, device)
+    test = DrawnSamples(layer, experiment.test_samples, inputs, features, None, device)
     return train, test, replace(test, noise=noise)
 
 

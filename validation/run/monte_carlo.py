@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument
+from replica.errors import InvalidArgument, answering
 from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given
 from replica.observables import LABELS_NEEDED, scalar_arguments
 from replica.problem import Problem, asked, check_device, positive, samples_of
@@ -104,7 +104,10 @@ def _fields_of_drawn(
         raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     if getattr(problem, "alpha0", None) == "alpha":
         if np.size(alpha) != 1:
-            allowed = "a number, or alpha at a single alpha: one first layer serves all of them"
+            allowed = (
+                "a number, or alpha at a single alpha (one run for each): a first layer serves all "
+                "alphas of a run"
+            )
             raise InvalidArgument("alpha0", "alpha", allowed)
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     spiked_model(problem, beta)  # refuses what the theory does
@@ -209,6 +212,7 @@ DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
+@answering
 def simulate(
     problem: Problem | Given,
     *,
