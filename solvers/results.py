@@ -37,6 +37,8 @@ class Status(Enum):
     TIME = "not converged: it took longer than it may (time_limit)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
+    FEW_DIRECTIONS = "not converged: the dimension is too small for rows of so few directions"
+    NOISY_ROWS = "not converged: the dimension is too small for rows that vary most with noise"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from .output import Output, answer
 from .values import Options
 
 
-@command(without=("lam", "loss", "reuse"))
+@command(without=("lam", "loss", "reuse", "dimension"))
 def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> bool:
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 

@@ -99,7 +99,8 @@ def command(
     the suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is
     ``tabular``.
     """
-    names = [name for name in offered if name not in without]
+    own = {parameter.name for parameter in also}
+    names = [name for name in offered if name not in {*without, *own}]
     files_and_forms = [
         option("config", Path | None, None, "TOML file of these options: replica init writes one."),
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
@@ -136,7 +137,7 @@ def command(
                 raise typer.Exit(1)
 
         _, _, *parameters = signature(function).parameters.values()
-        left_out = {"settings", *(parameter.name for parameter in also)}
+        left_out = {"settings", *own}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
         flat.__signature__ = Signature([*map(_described, names), *also, *others, *last])  # type: ignore[attr-defined]
         return flat

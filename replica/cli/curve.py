@@ -7,9 +7,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from solvers.resources import TIME_LIMIT
+from solvers.resources import TIME_LIMIT, deadline
 
-from ..observables import NOTED_SHIFT, Grid, at_best, headline_error, solve_grid
+from ..observables import (
+    NOTED_SHIFT,
+    Grid,
+    at_best,
+    few_products_note,
+    headline_error,
+    price_note,
+    solve_grid,
+)
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, TimeLimit, command
@@ -26,6 +34,7 @@ from .output import (
     note_worse_than_zero,
     progress,
     rows_of,
+    say,
     warn_of_failures,
 )
 from .values import BEST, COMMANDS_OF_BEST, Options, one_or_axis
@@ -113,10 +122,20 @@ def answer_curve(
     if noted and any(grid.columns["converged"]):
         least = 0.0 if notes or least is None else least
         note_farthest(document["points"], swept, headline_error(grid.models[0]), least)
+    for sentence in _size_notes(grid) if notes else []:
+        say(f"note: {sentence}")
     note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     warn_of_failures(document["points"])
     return grid.converged
+
+
+def _size_notes(grid: Grid) -> list[str]:
+    """What the theory at d = 1000, or at the models' own dimensions, lacks."""
+    prices = {price_note(model, loss) for model in grid.models for loss in grid.losses}
+    with deadline(TIME_LIMIT):
+        few = {few_products_note(model, grid.axes["alpha"]) for model in grid.models}
+    return sorted((few | prices) - {""})
 
 
 def _swept(grid: Grid) -> list[str]:

@@ -41,8 +41,8 @@ FLAGS = tuple(name for name, f in FIELDS.items() if f.type is bool)
 STEP_FIELDS, SRF_FIELDS = ("alpha0", "eta"), ("r", "c", "gamma")
 # Numbers, or grids of them, in the order of the axes; the readout may be a grid of names.
 GRIDS = (
-    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "noise", "step_noise", "decay", "separation",
-    "alpha", "samples", "lam",
+    *STEP_FIELDS, "rate", *SRF_FIELDS, "beta", "dimension", "noise", "step_noise", "decay",
+    "separation", "alpha", "samples", "lam",
 )  # fmt: skip
 # Options of arrays given in files, in the place of a problem.
 GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")

@@ -145,9 +145,12 @@ def parse_request(
         beta = values.pop("beta", SpikedRandomFeatures.beta)
         if "rate" in values:
             values["eta"] = values.pop("rate") / beta
+        size = {name: values.pop(name) for name in ("dimension",) if name in values}
         problem = GradientStep(**values)
         if theory == "network":
-            problem = problem.network(beta=beta, reuse=reuse)
+            problem = problem.network(beta=beta, reuse=reuse, **size)
+        elif size:
+            problem = problem.srf(beta=beta, **size)
         else:
             grids.setdefault("beta", np.array([beta]))
     else:

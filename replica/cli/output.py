@@ -31,7 +31,7 @@ Notes = Annotated[
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
-    "{place} differs by {change} (learning_curve(model, dimension=1000, ...) in Python, "
+    "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
     "docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",
@@ -215,6 +215,8 @@ def note_farthest(
         elif abs(share) > least:
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
+            unknown = int(np.isnan(changes).sum())
+            change += f", of the points where it is known, not at {unknown}," * (unknown > 0)
             say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")
 
 

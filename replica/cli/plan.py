@@ -12,7 +12,7 @@ from .options import parse_request
 from .output import Output, answer, note_edges
 from .values import BEST, COMMANDS_OF_BEST, Options, parse_grid, single_number
 
-UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", *SRF_FIELDS)
+UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
 # by the theory of reused samples
 NOT_COVERED = (
     "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",

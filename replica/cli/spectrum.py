@@ -17,7 +17,7 @@ from .output import Output, answer, rows_of, say
 from .values import LARGEST_DOCUMENT, Options, single_number
 
 
-@command(without=("lam", "loss", "reuse"), tabular=False)
+@command(without=("lam", "loss", "reuse", "dimension"), tabular=False)
 def spectrum(
     options: Options,
     output: Output,

@@ -17,7 +17,7 @@ from solvers.arrays import diagonal_view, like, namespace, to_host
 from solvers.linear import leading_eigenvectors
 from solvers.plane_panels import split_at_planes
 from solvers.results import Array
-from solvers.rules import Rule, gauss_hermite, tensor_rule
+from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
 from ..problem import Activation, triangular_root
 
@@ -205,15 +205,6 @@ def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tup
     along = like(spread @ np.linalg.pinv(axes).T, weights)
     covered = weights if covariance is None else weights @ like(covariance, weights)
     return axes, along, covered - (weights @ along) @ along.T
-
-
-def drop_light_nodes(rule: Rule) -> Rule:
-    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together 1e-6 of it, and scale
-    the other weights to sum 1."""
-    held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
-    order = np.argsort(held)
-    kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
-    return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 
 def _rank(normals: Array) -> int:

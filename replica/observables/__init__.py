@@ -5,7 +5,7 @@ from .best_bounds import BestBounds, best_bounds
 from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of, notes_on
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .changes import NOTED_SHIFT, headline_error
+from .changes import NOTED_SHIFT, few_products_note, headline_error, price_note
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import has_classes, layer_curve, refuse_limit_options
 from .gradient import Gradient, gradient

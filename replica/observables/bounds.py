@@ -230,6 +230,7 @@ def bounds(
     """
     check_alone(problem)
     problem.refuse_reuse()
+    problem.refuse_own_dimension()
     accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
     model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:

@@ -11,6 +11,7 @@ from solvers.resources import GivenUp
 from solvers.results import Array
 
 from ..convex import Loss
+from ..dimension import products_per_fit
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
@@ -41,6 +42,30 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     if model.step is None or model.rows is not None:
         return model
     return replace(model.step.network(beta=model.beta), dimension=model.dimension)
+
+
+def few_products_note(model: SpikedRandomFeatures, alpha: Array) -> str:
+    """Sentence where networks at d = 1000, or at the model's own dimension, use few directions of
+    the bulk at some ``alpha`` (P,), so that they are far from a limit; else empty."""
+    network, size = network_after_steps(model), of_size(model).dimension
+    try:
+        if network.rows is None or network.reuse or not network.rows.one_kind:
+            return ""
+        least = float(products_per_fit(network, alpha, size).min())
+    except (InvalidArgument, QuadratureError, GivenUp):  # rows are not known
+        return ""
+    return (least < 1) * (
+        f"networks of d = {size:g} may be far from this: their rows have {least:.2g} products of "
+        "two directions for each sample or neuron (docs/network.md, how large d must be)"
+    )
+
+
+def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
+    """Sentence where a finite dimension is the price of m alone: of sRFs, several kinds of neurons,
+    labels +-1 at random, reused samples and losses other than the square; else empty."""
+    at = of_size(model)
+    alone = bool(np.isinf(at.own_dimension)) or not loss.is_square
+    return alone * f"at d = {at.dimension:g} the theory has the price of m alone (docs/readout.md)"
 
 
 class Change(NamedTuple):

@@ -12,6 +12,7 @@ of the lowest.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from time import monotonic
 from typing import Any
@@ -36,6 +37,7 @@ from ..convex import (
     training_objective,
 )
 from ..convex import loss as as_loss
+from ..dimension import evaluate_at_dimension
 from ..equivalence import Table, rules, table_at, tabulate
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
@@ -88,6 +90,9 @@ def evaluate(
         return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
+    if np.isfinite(model.own_dimension) and minimised.is_square:
+        limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
+        return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
@@ -131,9 +136,10 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
 
 
 def solves_each_point(model: SpikedRandomFeatures) -> bool:
-    """True if ``evaluate`` chooses the table of each point: where a bias is trained, or labels are
-    +-1 at random, which ridge regression's equations do not cover."""
-    return model.train_bias or model.labels.channel
+    """True if ``evaluate`` chooses the table of each point: where a bias is trained, labels are
+    +-1 at random, or a network is at its own dimension, which ridge regression's equations do not
+    cover."""
+    return model.train_bias or model.labels.channel or bool(np.isfinite(model.own_dimension))
 
 
 def _with_trained_bias(

@@ -141,6 +141,7 @@ def gradient(
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
     model.refuse_reuse()
+    model.refuse_own_dimension()
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     if model.rows is not None and len(model.geometry.c) > 1:

@@ -314,6 +314,7 @@ def learned_function(
     model = check_model(model, alpha)
     model.refuse_channel()
     model.refuse_reuse()
+    model.refuse_own_dimension()
     how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     point = solve(model, alpha=alpha, lam=lam, **how)
     if direction is None:

@@ -16,7 +16,7 @@ from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot
 from ..problem import SpikedRandomFeatures, describe_with_step
 from ..saddle_point import Conjugates, Overlaps
 from .beyond_rows import notes_of
-from .changes import CHANGES, headline_error, model_columns
+from .changes import CHANGES, few_products_note, headline_error, model_columns, price_note
 from .evaluate import evaluate
 from .given_layers import layer_columns, layer_curve
 from .grid import solve_grid
@@ -150,11 +150,12 @@ class Solution(Displayed):
     @cached_property
     def finite_size_shift(self) -> float:
         """Relative change of the test error, or where labels are +-1 of the classification error,
-        from this limit to ``dimension`` 1000, where the overlaps m have their price.
+        from this limit to ``dimension`` 1000: of a network to one of that size (docs/theory.md 23),
+        of an sRF to where the overlaps m have their price (docs/readout.md).
 
-        Computed on first access, in about the time of the point itself; NaN where either did not
-        converge or it takes more than some seconds, 0 for a model of finite dimension.
-        Other corrections, of order 1 / d, are not in it.  docs/readout.md
+        Computed on first access, in about the time of the point itself, for a network with tables
+        in some tenths of a second; NaN where either did not converge, is not covered or takes more
+        than some seconds, 0 for a model of finite dimension.
         """
         return self._change("finite_size_shift")
 
@@ -184,11 +185,17 @@ class Solution(Displayed):
     def notes(self) -> list[str]:
         """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
         place, few samples, or more of them than rows."""
+        if self._given:
+            return [note for note, said in notes_of(self.model, vars(self)).items() if said]
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
-        if self._given:
-            known += [note for note, said in notes_of(self.model, vars(self)).items() if said]
-        return known
+        if self.converged and np.isnan(self.finite_size_shift):
+            known.append("finite_size_shift is not known: at d = 1000 the theory has no answer")
+        at_size = self.model.rows is not None and np.isfinite(self.model.dimension)
+        with deadline(NETWORK_TIME):
+            few = few_products_note(self.model, np.array([self.alpha]))
+        price = price_note(self.model, self.loss) if known or at_size else ""
+        return known + [note for note in (few, price) if note]
 
     @property
     def _given(self) -> bool:

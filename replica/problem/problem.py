@@ -118,6 +118,20 @@ class Problem(ABC):
             )
             raise InvalidArgument("reuse", self.reuse, allowed)
 
+    @property
+    def own_dimension(self) -> float:
+        """Input dimension of a network with loadings of order 1/sqrt(d); inf of other problems."""
+        return np.inf
+
+    def refuse_own_dimension(self) -> None:
+        """Raise InvalidArgument for a network at its own dimension, in functions of the limit."""
+        if np.isfinite(self.own_dimension):
+            allowed = (
+                "inf here: solve, learning_curve, optimal_lambda and optimal_eta cover a network "
+                "at its own dimension"
+            )
+            raise InvalidArgument("dimension", self.own_dimension, allowed)
+
     def refuse_channel(self) -> None:
         """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
         if self.labels.channel:

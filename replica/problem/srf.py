@@ -80,9 +80,12 @@ class SpikedRandomFeatures(Problem):
         Input dimension d, for the penalty on the overlaps m, of order m^2 / p; inf for the limit,
         without this penalty.  Results are far from the limit where m is large, as with groups of
         nearly dependent mu_0 (a continuous law of the readout), and where lam is not much less
-        than n.  Other effects, of a few times 1/d, are not included: the fluctuation of m, largest
-        for the logistic loss, and in a network the mean row after the gradient of its initial
-        output.  docs/readout.md
+        than n.  Other effects, of a few times 1/d, are not included, such as the fluctuation of m,
+        largest for the logistic loss.  docs/readout.md
+
+        Of a network, whose rows have loadings of order 1/sqrt(d) at a finite dimension, it is the
+        theory of networks of that size, of one readout value and bias and the square loss.
+        docs/theory.md 23
     feature_noise : float
         Variance of independent noise in every feature.
     law_error : float
@@ -216,6 +219,16 @@ class SpikedRandomFeatures(Problem):
     def rows(self) -> Any:
         """Law of the rows of a network; None for an sRF, whose bulk is isotropic."""
         return None if self.origin is None else self.origin.rows
+
+    @cached_property
+    def own_dimension(self) -> float:
+        """Input dimension of a network with loadings of order 1/sqrt(d); inf of other models.
+
+        A finite dimension is the price of m alone of sRFs, of several kinds of neurons, of labels
+        +-1 at random, and where samples of the step are reused.
+        """
+        alone = self.rows is None or self.reuse or self.labels.channel or not self.rows.one_kind
+        return np.inf if alone else self.dimension
 
     @property
     def features(self) -> "SpikedRandomFeatures":

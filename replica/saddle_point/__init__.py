@@ -1,6 +1,7 @@
 """Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
+from .correlated import CorrelatedGroup
 from .damped import solve_damped
 from .local_field import (
     THINNEST_FIELD,

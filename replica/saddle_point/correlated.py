@@ -28,7 +28,7 @@ from .isotropic import Isotropic
 from .pencil import GroupResolvent, PencilEquations, TrainedRows
 from .responses import Responses, SignalSources
 from .rows import TabulatedRows
-from .special_directions import Special
+from .special_directions import DELTA, Special
 
 
 class SignalResponse(NamedTuple):
@@ -36,8 +36,10 @@ class SignalResponse(NamedTuple):
 
     Attributes
     ----------
-    table, rows
-        Table and rows of the groups.
+    table
+        Table of the groups.
+    output_directions : int
+        Number of leading directions in which the output has terms: u, norms and zeta.
     K, C : (P, A, A), (P, nA, nA)
         K of (17.2), and C on n directions, with the groups of a direction next to each other.
     slope : callable
@@ -45,15 +47,10 @@ class SignalResponse(NamedTuple):
     """
 
     table: Table
-    rows: TrainedRows
+    output_directions: int
     K: Array
     C: Array
     slope: Callable[[Array], Array]
-
-    @property
-    def output_directions(self) -> int:
-        """Number of leading directions in which the output has terms: u, norms and zeta."""
-        return 1 + len(self.rows.basis)
 
     @property
     def overlap_indices(self) -> Array:
@@ -61,9 +58,10 @@ class SignalResponse(NamedTuple):
 
         The overlaps are along u, the norms if these fluctuate, and zeta.
         """
-        A, spikes = self.K.shape[1], self.table.loadings.shape[1]
+        A, overlaps = self.K.shape[1], self.table.loadings.shape[1] + len(self.table.g)
         order = np.arange(self.output_directions * A).reshape(self.output_directions, A)
-        return np.concatenate([order[:spikes], order[2:]]).T.ravel()
+        without_norms = overlaps < self.output_directions
+        return (np.delete(order, DELTA, axis=0) if without_norms else order).T.ravel()
 
     def overlaps(self, V2: Array, alpha: Array) -> Array:
         """Susceptibility (alpha/beta) M' of the overlaps with special directions to their
@@ -146,8 +144,9 @@ class CorrelatedGroup(Isotropic):
         """Signal response with the tabulated C on u, delta and zeta.  Eq. (18.12)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
         C, slope = self.tables.special_covariance(q)
+        K = q[:, None, None]
         return SignalResponse(
-            self.table, self.rows, q[:, None, None], C, lambda w: -w[:, None] @ slope @ w[..., None]
+            self.table, C.shape[1], K, C, lambda w: -w[:, None] @ slope @ w[..., None]
         )
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
@@ -243,7 +242,7 @@ class CorrelatedGroups(Groups):
             through_x = (by_x[:, None] @ dx).reshape(res.K.shape)
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
-        return SignalResponse(self.table, self.rows, res.K, special.C, slope)
+        return SignalResponse(self.table, 1 + len(self.rows.basis), res.K, special.C, slope)
 
     def susceptibility_matrix(self, U: Array, alpha: Array) -> Array:
         """Susceptibility (alpha/beta) M' at coordinates U that may be complex."""

@@ -66,12 +66,15 @@ class TrainedRows:
         Whether the fluctuation of the rows' norms is included.
     initial_norms : float
         d times the variance of the squared norms of the initial rows.
+    mean_row : float
+        p times the squared length of the mean of the rows less the spike, for one kind of neurons.
     """
 
     batches: tuple[Batch, ...]
     basis: Array
     norms: bool = True
     initial_norms: float = 0.0
+    mean_row: float = 1.0
 
     def select(self, groups: NDArray[np.int64]) -> "TrainedRows":
         """Copy of these rows with some of the ``groups`` only."""

@@ -118,14 +118,15 @@ def sources(
     """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and the contribution of
     the signal to X2.  Eqs. (4.8), (6.3)
 
-    At a finite dimension m_hat acts as theta_hat does (docs/readout.md); groups of one kind then
-    share it.
+    At a finite dimension m_hat acts as theta_hat does (docs/readout.md), of the groups of a kind by
+    their shares.
     """
     table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
     X2 = X2 + X2_of_signal
     if np.isfinite(table.dimension):
-        _, one_of_each = np.unique(table.classes, return_index=True)
-        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * m_hat[:, one_of_each] ** 2
+        shares = table.shares[:, None] * (table.classes[:, None] == np.arange(X2.shape[1]))
+        squares = m_hat[:, : len(shares)] ** 2 @ shares
+        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * squares
     return X1, X2
 
 

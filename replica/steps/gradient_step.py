@@ -107,7 +107,8 @@ class GradientStep(Step):
         beta : float
             Width over input dimension, p/d.
         dimension : float
-            Input dimension d of the price of m; the limit unless given.  docs/readout.md
+            Input dimension d, of networks of one readout value and bias and the square loss; the
+            limit unless given.  docs/theory.md 23
         row_norms : bool
             Whether the fluctuation of the rows' norms is included.
         reuse : float

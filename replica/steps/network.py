@@ -89,6 +89,11 @@ class NetworkRows:
         """d times the variance of the squared row norms; 0 if it is not included."""
         return norm_variance(self.all_groups) if self.row_norms else 0.0
 
+    @property
+    def one_kind(self) -> bool:
+        """True if all neurons have one bias and one first-step readout."""
+        return not _several_kinds(self.step)
+
     def covariance_of(self, groups: NDArray[np.int64]) -> TrainedRows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
         return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated
@@ -171,11 +176,11 @@ def _tabulated_rows(step: Step, norms: bool) -> TabulatedRows:
 
 def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> TrainedRows:
     """Rows of ``kinds`` of neurons after ``step``; u has the sign that makes the spike ``r`` u."""
-    batches, spike = row_steps(step, kinds)
-    basis = special_basis(spike, step.directions, r)
+    batches, state = row_steps(step, kinds)
+    basis = special_basis(state.spike, step.directions, r)
     # squared norms of rows from N(0, I/d) have variance 2/d
     initial = 2.0 if norms and step.initialisation == "gaussian" else 0.0
-    return TrainedRows(batches, basis, norms, initial)
+    return TrainedRows(batches, basis, norms, initial, state.mean_row)
 
 
 def special_basis(spike: Array, K: int, r: float) -> Array:

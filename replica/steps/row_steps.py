@@ -45,16 +45,26 @@ LEVEL_RULE = trapezoid(14, half_range(40))
 
 
 class State(NamedTuple):
-    """Rows before a step: the spike S in the special directions e_0, e_1, ...; and the bulk
-    variances c (A,) of A kinds."""
+    """Rows before a step.
+
+    Attributes
+    ----------
+    spike : (n,)
+        Spike S in the special directions e_0, e_1, ...
+    c : (A,)
+        Bulk variances of A kinds.
+    mean_row : float
+        p times the squared length of the mean of the rows less the spike, of a single kind.
+    """
 
     spike: Array
     c: Array
+    mean_row: float = 1.0
 
 
 @one_thread()  # the matrices are small: more threads slow each other down
-def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], Array]:
-    """Batches of all steps of ``step``, the last one first, and the spike of the rows after them.
+def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], State]:
+    """Batches of all steps of ``step``, the last one first, and the rows after them.
 
     Batches hold the weights for ``kinds`` of neurons.  Several kinds are supported for a single
     step; their spikes are parallel, and the direction is returned.
@@ -85,7 +95,7 @@ def _slower_steps(step: Step, kinds: Kinds, longest: float) -> str:
     return ""
 
 
-def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], Array]:
+def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], State]:
     """Result of :func:`row_steps`; QuadratureError where it takes more than ``longest`` seconds."""
     state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
@@ -100,7 +110,7 @@ def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, .
             f"the averages over the batch of step {t + 1} do not settle within {longest:.2g} s, a "
             "part of time_limit"
         ) from None
-    return tuple(batches), state.spike
+    return tuple(batches), state
 
 
 def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batch, State]:
@@ -112,10 +122,14 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
     rate = eta * kinds.readout[:, None, None]
     rules = [LEVEL_RULE, *KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
+    def shifts_on(rule: Rule) -> Array:
+        """Mean preactivation without bias on nodes of kappa, (N,)."""
+        components = inputs.components
+        return r * components.projection_means(components.places_and_weights(rule)[0])[0]
+
     def neurons_on(rule: Rule) -> tuple[StudentMoments, Array]:
         """Student moments on nodes of kappa, (A, N, 1), and the network's output there."""
-        components = inputs.components
-        shift = r * components.projection_means(components.places_and_weights(rule)[0])[0]
+        shift = shifts_on(rule)
         moments = student_moments(step, np.add.outer(kinds.bias, shift), c)
         moments = StudentMoments(*(moment[..., None] for moment in moments))
         return moments, mean_output(step, shift, c)
@@ -142,12 +156,24 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
             return _batch_and_state(step, t, state, law, weights._replace(force=law.rho), 1.0)
         return _batch_and_state(step, t, state, law, weights, float(rate[chosen[0], 0, 0]))
 
+    def with_mean_row(i: int, batch: Batch, after: State) -> tuple[Batch, State]:
+        """The same, with the mean row of a single kind."""
+        if len(rate) > 1:
+            return batch, after
+        moments, law = (
+            neurons_by_rule(i)[0],
+            weights_and_labels(rules[i], level, *neurons_by_rule(i), (0,))[1],
+        )
+        shift = kinds.bias[0] + shifts_on(rules[i])
+        mean_row = _mean_row_after(step, t, state, shift, moments, law, float(kinds.readout[0]))
+        return batch, after._replace(mean_row=mean_row)
+
     # the kind with the largest change determines the number of nodes
     fastest = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
     all_kinds = tuple(range(len(rate)))
     level = _first_settled(lambda level: batch_on_nodes(0, level, fastest), len(RHO_NODES), K, t)
     if len(rules) == 1:
-        return batch_on_nodes(0, level, all_kinds)
+        return with_mean_row(0, *batch_on_nodes(0, level, all_kinds))
     try:
         finest = 1 + _first_settled(
             lambda i: batch_on_nodes(i + 1, level, fastest), len(KAPPA_RULES), K, t
@@ -161,7 +187,33 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
             return terms.reshape(len(terms), -1, len(rule.weights)).sum(axis=1)  # over components
 
         rules.append(_adapted_rule(contributions, rules[-1], t))
-    return batch_on_nodes(finest, level, all_kinds)
+    return with_mean_row(finest, *batch_on_nodes(finest, level, all_kinds))
+
+
+def _mean_row_after(
+    step: Step,
+    t: int,
+    state: State,
+    shift: Array,
+    moments: StudentMoments,
+    law: ResidualLaw,
+    readout: float,
+) -> float:
+    """p times the squared length of the mean row after step ``t``, less the spike.  Eq. (23.8)
+
+    Beside its own residual every sample has the fluctuation of the output, which is linear in the
+    mean row, with other terms of the variance mu_2^2.
+    """
+    (alpha, eta), c, h = step.schedule[t], state.c[0], 1e-3
+    below, square, above = (step.student.moments(shift + k * h, c).variance for k in (-1, 0, 1))
+    mu2sq, slope = square[:, None], ((above - below) / (2 * h))[:, None]
+    mu1, m2, s02 = moments.mu1[0], moments.m2[0], moments.s02[0]
+    rho, w, rate = law.rho, law.weights[0, 0], eta * readout
+    gain = rho * m2 - readout * mu1**2
+    noise = state.mean_row * gain**2 + rho**2 * s02
+    noise = noise - readout * rho * mu1 * slope + (readout * mu1) ** 2 * mu2sq
+    drift = step.decay_factor(t) + rate * float((w * gain).sum())
+    return drift**2 * state.mean_row + rate**2 / alpha * float((w * noise).sum())
 
 
 def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rule:

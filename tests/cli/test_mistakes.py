@@ -57,7 +57,10 @@ SMALL = "--dimension 30 --seeds 2"
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
         (f"{POINT} --learning-rate 1", ["it is --eta"]),
-        (f"{POINT} --dimension 300", ["in Python learning_curve(", "dimension=500"]),
+        (
+            "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
+            ["in Python learning_curve(", "dimension=500"],
+        ),
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["once for each", "theory=['srf', 'network']"]),
         (f"{POINT} --loss square,huber:1", ["once for each", "loss=['square', 'huber:1']"]),

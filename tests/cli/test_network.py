@@ -38,6 +38,29 @@ def test_curve_over_fields_of_the_step_and_the_width(capsys):
     assert points[2]["test_error"] == replica.solve(model, alpha=1, lam=0.1).test_error
 
 
+@pytest.mark.parametrize("theory", ["srf", "network"])
+def test_curve_at_a_dimension(theory, capsys):
+    found = document(capsys, f"curve {LINE} --theory {theory} --dimension 300,inf")["points"]
+    step = replica.GradientStep(**STEP)
+    errors = [
+        replica.solve(getattr(step, theory)(beta=1.0, dimension=d), alpha=1, lam=0.1).test_error
+        for d in (300, np.inf)
+    ]
+    assert [point["test_error"] for point in found] == pytest.approx(errors, rel=1e-12)
+    assert errors[0] != errors[1]
+
+
+def test_a_file_has_the_dimension_of_theory_and_simulation(tmp_path, capsys):
+    path = tmp_path / "problem.toml"
+    path.write_text("dimension = 60\n")
+    at = dict(alpha=1, lam=0.1)
+    (point,) = document(capsys, f"curve {LINE} --theory network --config {path}")["points"]
+    model = replica.GradientStep(**STEP).network(beta=1.0, dimension=60)
+    assert point["test_error"] == replica.solve(model, **at).test_error
+    found = document(capsys, f"compare {LINE} --config {path} --seeds 2 --rng 0", validate)
+    assert found["dimension"] == 60
+
+
 @pytest.mark.parametrize(
     ("line", "model", "reason"),
     [

@@ -7,10 +7,10 @@ import replica
 from replica.convex import loss
 from replica.given.layer import layer_strata
 from replica.given.moments import NodeMoments, hermite_moments
-from replica.given.nodes import LEVELS, drop_light_nodes
+from replica.given.nodes import LEVELS
 from replica.given.solve import solve_point
 from replica.problem import activation
-from solvers.rules import gauss_hermite, tensor_rule, trapezoid
+from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule, trapezoid
 
 
 @pytest.mark.parametrize("student", ["relu", "tanh", "gelu", "sin"])

@@ -15,7 +15,8 @@ FLOORS = [
     "replica.errors", "replica.documents", "replica.array_files", "replica.display",
     "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
-    "replica.convex", "replica.given", "replica.reuse", "replica.spectra", "replica.observables",
+    "replica.convex", "replica.given", "replica.reuse", "replica.dimension",
+    "replica.spectra", "replica.observables",
     "replica.reference",
     "replica",  # the public face
     "replica.cli", "replica.explore", "replica.sklearn", "replica.__main__",

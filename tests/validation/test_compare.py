@@ -154,7 +154,7 @@ def test_the_theories_of_a_grid_are_told_apart():
     grids = {"dimension": [np.inf, 300.0]}
     grid = compare_grid(MODEL, grids=grids, alpha=1, lam=0.1, seeds=2, rng=0, dimension=30)
     simulated, own = grid.note.split("; theory of the sRF")
-    assert simulated.endswith("limit (at 1 of 2 settings, the first dimension = inf)")
+    assert simulated.endswith("m alone (at 1 of 2 settings, the first dimension = inf)")
     assert own.endswith("(at 1 of 2 settings, the first dimension = 300)")
     assert grid.document()["theory"] == grid.dataset().attrs["theory"] == grid.note
 

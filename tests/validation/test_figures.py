@@ -254,6 +254,20 @@ def test_staircase():
     drawn("dandi/staircase", data)
 
 
+@pytest.mark.slow
+def test_networks_on_the_way_to_their_limit():
+    """gelu networks of two steps, at d = 200, are less than half as wrong as their limit, in theory
+    and simulated; the theory tends to the limit from the largest dimension."""
+    data = values("dimension")
+    steps = data["panels"]["steps"]
+    *at_dimensions, limit = steps["theory"]
+    assert at_dimensions[0] < 0.5 * limit
+    assert steps["mean"][-1] < 0.6 * limit
+    assert at_dimensions == sorted(at_dimensions)
+    assert data["dimensions"][0] == data["sizes"][-1] == 200
+    drawn("dimension", data)
+
+
 def test_digits_ask_for_scikit_learn():
     code = "import sys; sys.modules['sklearn'] = None\nfrom validation.cli.main import app\n"
     code += "from replica.cli import run\nrun(app, ['figure', 'digits', '--plot', 'never.png'])"

@@ -76,12 +76,19 @@ def parse_simulation(
         if "samples" in points:
             points["samples"] = [int(n) for n in points["samples"]]
         return model, points | {"loss": loss}, {}
+    of_file = options.get("dimension", DIMENSION.default)
     # the theory of the first layers drawn is a comparison's alone
-    known = {name: x for name, x in options.items() if (name, x) != ("theory", "given")}
+    known = {
+        name: x
+        for name, x in options.items()
+        if name != "dimension" and (name, x) != ("theory", "given")
+    }
     asked = cli.parse_request(known)
     problem, width = first_problem(asked, asked.grids if on_grids else ())
     if settings["dimension"] is None:
-        settings["dimension"] = DIMENSION.default
+        settings["dimension"] = int(
+            cli.single_number("dimension", cli.parse_grid("dimension", of_file))
+        )
     at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
     return problem, at, asked.grids
 

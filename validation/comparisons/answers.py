@@ -45,7 +45,8 @@ def first_answer(
     checks_of: Callable[[Theory], tuple[Checks, list[str]]],
 ) -> tuple[Theory, Checks, list[str]]:
     """The first of some ``theories``, at a dimension, that is known somewhere, with its checks and
-    its notes; where none is, the first that refuses nothing.
+    its notes; where none is, the first that refuses nothing.  Of a network at its own dimension
+    that is not known everywhere, the limit is next.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def first_answer(
         That of the first theory, if all refuse.
     """
     solved, errors, reasons = [], [], []
-    for theory in (one.at(dimension) for one in theories):
+    for theory in (each for one in theories for each in one.at_or_in_limit(dimension)):
         reasons += [theory.reason] * bool(theory.reason)
         try:
             checks, notes = checks_of(theory)
@@ -62,9 +63,13 @@ def first_answer(
             reasons.append(f"the {theory.note} has no answer ({error})")
             continue
         solved.append((replace(theory, reason="; ".join(reasons)), checks, notes))
-        if all(np.isfinite(check.theory).any() for check in checks.values()):
+        enough = np.all if theory.at_own_dimension else np.any
+        if all(enough(np.isfinite(check.theory)) for check in checks.values()):
             return solved[-1]
-        reasons.append(f"the {theory.note} did not converge")
+        if theory.at_own_dimension:
+            reasons.append(f"the theory at d = {dimension:g} has no answer at every point")
+        else:
+            reasons.append(f"the {theory.note} did not converge")
     if not solved:
         raise errors[0]
     return solved[0]

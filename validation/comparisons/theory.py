@@ -62,8 +62,21 @@ class Theory:
             return self
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
-        taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit"
+        price = ", with the price of m alone" * bool(np.isinf(model.own_dimension))
+        taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit{price}"
         return replace(self, model=model, published=published, note=f"{self.note}{taken}")
+
+    @property
+    def at_own_dimension(self) -> bool:
+        """True for a network with the loadings of its dimension.  docs/theory.md 23"""
+        return not isinstance(self.model, Given) and bool(np.isfinite(self.model.own_dimension))
+
+    def at_or_in_limit(self, dimension: float) -> "list[Theory]":
+        """Theory at a ``dimension``, and after that of a network at its own the limit."""
+        at = self.at(dimension)
+        if self.of_draws or not at.at_own_dimension:
+            return [at]
+        return [at, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
 
     @property
     def lines(self) -> dict[str, Solvable]:

@@ -48,6 +48,7 @@ FIGURES = {
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "budget": Entry("reuse", "How to spend samples on the two layers.", 10),
     "classification": Entry("curves", "Logistic, hinge and square loss on labels.", 5),
+    "dimension": Entry("dimension", "Networks on the way to their limit, over 1/d.", 12),
     "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
     "inputs": Entry("curves", "What structure in the inputs buys networks.", 5),
     "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),

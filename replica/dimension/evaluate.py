@@ -1,0 +1,124 @@
+"""The theory of a network at its own dimension, at many points.  docs/theory.md 23"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from solvers.resources import check_time, deadline
+from solvers.results import Array, Indices, Status
+
+from ..convex import Evaluation, solve_on_growing_tables
+from ..equivalence import Table
+from ..problem import Model
+from ..saddle_point import Conjugates, Overlaps, field_at_nodes, ridge
+from .readout import class_error, solve_readouts
+from .rows import loaded_rows
+from .tabulate import LoadedTable, table_at_dimension
+
+QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
+ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
+# Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).  The noise direction has
+# .2 of the bulk's variance or less, and errors are right, in all but one: .66, 3.1 standard errors
+# off.  Where its variance is more than twice that of the coordinates, further directions that vary
+# with it matter; there the training error over the test error moves from the limit by 1.8 % at
+# most, and is right, in all settings but one: 2.9 %, 4.5 standard errors off
+LARGEST_SHARE, LARGEST_NOISE, FARTHEST = 0.4, 2.0, 0.02
+CHUNK = 2**17  # points times nodes handled at once: 1 MB an array
+
+
+def evaluate_at_dimension(
+    model: Model,
+    limit: Evaluation,
+    alpha: Array,
+    lam: Array,
+    tol: float | None,
+    time_limit: float,
+) -> Evaluation:
+    """Ridge regression at the points (alpha[i], lam[i]), arrays (P,), of a network at its own
+    dimension.
+
+    Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
+    which the rounding of steep features by few nodes nearly cancels.
+    """
+    found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
+    found.overlaps, found.conjugates = _unknown(len(alpha))
+    ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
+    of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
+
+    def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
+        at = table_at_dimension(network, model.dimension, level)
+        in_limit = table_at_dimension(network, np.inf, level)
+        return None if at is None or in_limit is None else (at, in_limit)
+
+    def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
+        size = max(1, CHUNK // tables[0].weights.size)
+        for rows in np.array_split(points, -(-len(points) // size)):
+            check_time()
+            V = np.stack([limit.overlaps.V1[rows, 0, 0], limit.overlaps.V2[rows, 0]], axis=1)
+            at = solve_readouts(tables[0], alpha[rows], lam[rows], V)
+            ratio = np.array([*at.errors, at.wrong]) / _limit(tables[1], alpha[rows], lam[rows])
+            change = np.nan_to_num(np.abs(ratio / ratios[:, rows] - 1)[:2].max(axis=0), nan=np.inf)
+            ratios[:, rows] = ratio
+            test, train, wrong = of_limit[:, rows] * ratio
+            found.store(
+                rows,
+                test_error=test,
+                train_error=train,
+                loss_error=(test + tables[0].noise) / 2,
+                train_loss=train / 2,
+                classification_error=wrong,
+                residual=at.residual,
+                quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
+                iterations=at.passes,
+                nodes=np.full(len(rows), tables[0].weights.size),
+                converged=at.residual <= RESIDUAL_TOLERANCE,
+                open=~(change <= tol),
+            )
+            found.overlaps.V1[rows, 0, 0], found.overlaps.V2[rows, 0] = at.V.T
+            found.overlaps.m[rows] = at.m[:, :1]
+        return points[found.open[points] & found.converged[points]]
+
+    rows = loaded_rows(network)
+    few = products_per_fit(model, alpha, model.dimension) < ENOUGH_PRODUCTS
+    noise = rows.loading_covariance[-1, -1] / model.dimension
+    noisy = noise > LARGEST_SHARE * float(model.geometry.c[0])
+    known = np.flatnonzero(limit.converged & ~few & (not noisy))
+    found.flag(np.ones(len(alpha), bool), Status.NOISY_ROWS)
+    found.status[few] = Status.FEW_DIRECTIONS
+    found.status[~limit.converged] = limit.status[~limit.converged]
+    with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
+        solve_on_growing_tables(found, known, tables_for, solve_on)
+    found.close(RESIDUAL_TOLERANCE)
+    if rows.noise_ratio > LARGEST_NOISE:
+        far = np.abs(ratios[1] / ratios[0] - 1) > FARTHEST
+        found.flag(found.converged & far, Status.NOISY_ROWS)
+    return found
+
+
+def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
+    """Products of two directions of the bulk over samples or neurons, D^2/2 over max(n, p), at
+    ``alpha`` (P,) for a network of one kind of neurons; inf for features without degree two.
+
+    With D = 1 / E rho^2 directions, degree two of a feature is noise of its own where this is much
+    larger than 1.  docs/network.md, "How large d must be"
+    """
+    if model.student.odd and not any(model.geometry.bias):
+        return np.full(alpha.shape, np.inf)
+    rows = loaded_rows(replace(model, dimension=np.inf))
+    return np.asarray(rows.share_of_directions**2 * dimension / (2 * np.maximum(alpha, model.beta)))
+
+
+def _limit(table: Table, alpha: Array, lam: Array) -> Array:
+    """Test, training and classification errors in the limit on a ``table``, (3, P)."""
+    found = ridge.solve_points(table, alpha, lam)
+    field = field_at_nodes(ridge.responses_of(table), found.overlaps)
+    return np.array([*found.errors, class_error(table, field.centre, field.variance)])
+
+
+def _unknown(count: int) -> tuple[Overlaps, Conjugates]:
+    """Overlaps and conjugates of points, NaN: of them V1, V2 and m are stored."""
+    shapes = (1, 1), (1,), (1,), (1, 1), (1, 1), (1, 1), (1,)
+    conjugate = (1, 1), (1,), (1,), (1, 2), (1, 1), (1,)
+    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))

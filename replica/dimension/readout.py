@@ -1,0 +1,248 @@
+"""Ridge regression on the table of a network at its own dimension.  docs/theory.md 23
+
+The mean feature, the special directions and the functions of the loadings are n regressors phi,
+with prior covariance P, times 1 / (alpha d), of their coefficients.  Their number is finite: they
+add to the response V a leverage of order 1/d.  V1 is of all directions, also of the k that are
+among the regressors, and V2 of features whose part of degree two is independent noise, while it has
+N = D^2/2 directions only:
+
+    V_s = phi^T H^-1 phi / (alpha d) - k mu_1^2 V1 / d - s_2 V2 g / (1 + g),
+    H = E[phi phi^T / (1 + V)] + P^-1,  g = alpha (d/N) V2 E[s_2 / (1 + V)].         (23.6), (23.9)
+
+The mean of the rows, which the step has shrunk to s times its length, is what a readout with a mean
+feature pays for; its price is that of m times 1 - (1 - s^2) V1_hat V1 (23.8).
+
+Equations (4.1)-(4.11) hold at a given leverage, with what its change -dV_s/ds adds to the variance
+of the output.  Both are iterated.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from solvers.newton import newton
+from solvers.results import Array, Indices
+
+from ..equivalence import Table
+from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility, penalty_on_m, ridge
+from .rows import LoadedRows
+from .tabulate import LoadedTable
+
+SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
+FREE = 1e12  # prior variance of an output intercept, relative to the largest other
+
+
+class Readouts(NamedTuple):
+    """Readouts at P points.
+
+    Attributes
+    ----------
+    V : (P, 2)
+        V1 and V2.
+    m : (P, n_0)
+        Coefficients of the offsets.
+    errors : MeanSquaredErrors
+    wrong : (P,)
+        Classification errors of labels +-1 that are functions of the nodes.
+    residual : (P,)
+        Residual of the responses, and changes of the leverage and the errors in the last pass.
+    passes : (P,)
+        Numbers of solutions at a given leverage.
+    """
+
+    V: Array
+    m: Array
+    errors: MeanSquaredErrors
+    wrong: Array
+    residual: Array
+    passes: NDArray[np.int64]
+
+
+class LeveragedGroup(CorrelatedGroup):
+    """Responses of one group with tabulated rows, and a ``leverage`` (P, N) in V at P points."""
+
+    def __init__(self, table: LoadedTable, leverage: Array) -> None:
+        super().__init__(table)
+        assert isinstance(table.covariance, LoadedRows)
+        self.leverage, self.shortened = leverage, 1 - table.covariance.mean_row
+
+    def shrinkage(self, V: Array) -> Array:
+        """1 / (1 + V + V_s) at every node, (P, N).  Eq. (23.6)"""
+        R = super().shrinkage(V)
+        return np.asarray(R / (1 + R * self.leverage))
+
+    def prices(self, V: Array, V_hat: Array) -> Array:
+        """Penalties on the offsets over the penalty on m of independent rows, (P, n_0).
+        Eq. (23.8)"""
+        prices = np.ones((len(V), len(self.table.offsets)))
+        prices[:, 0] -= self.shortened * V_hat[:, 0] * V[:, 0]
+        return prices
+
+    def share_of_products(self, R: Array, V: Array, alpha: Array) -> Array:
+        """The number g (P,) of what samples take of the products of two directions of the bulk.
+        Eq. (23.9)"""
+        table = self.table
+        assert isinstance(table, LoadedTable)
+        return np.asarray(alpha * V[:, 1] * (R @ (table.weights * table.square)) / table.products)
+
+    def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
+        """The two sides of (i), (ii), with 1 + mu_2^2 V2 + V_s in the place of 1 + mu_2^2 V2."""
+        left, right, d_left, d_right = super()._sides(V, alpha, lam)
+        R, w = self.shrinkage(V), self.table.weights
+        right[:, 1] += alpha * ((R * self.leverage) @ w)
+        by_V1 = (R**2 * self.leverage) @ (w * self.coefficients[0])
+        d_right[:, 1, 0] -= alpha * V[:, 0] * by_V1
+        return left, right, d_left, d_right
+
+
+def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Readouts:
+    """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2).
+
+    Eqs. (4.1)-(4.11), (23.3)-(23.6)
+    """
+    phi, w, y, count = table.regressors, table.weights, table.h, len(table.offsets)
+    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V)
+    fit = _fit(table, alpha, V, leverage)
+    coefficients = (fit.H_inverse @ ((w * fit.R * y) @ phi.T)[..., None])[..., 0]
+    gap = y - coefficients @ phi
+    special_hat = ((w * fit.R * gap) @ phi.T)[:, None, count:]
+    prices = fit.group.prices(V, fit.conjugates)
+    m_hat = penalty_on_m(table, alpha, V[:, 1:]) * np.sqrt(prices) * coefficients[:, :count]
+    of_signal = fit.group.signal_sources(V, fit.susceptibility, alpha, special_hat)
+    # -d(price of m) / d(V1_hat V1)
+    spared = fit.group.shortened * coefficients[:, 0] ** 2
+    spared /= table.beta * table.dimension * V[:, 1]
+    Q1_of_signal = of_signal.Q1[:, 0] - (spared * V[:, 0])[:, None]
+    known = gap**2 + table.spread + table.noise
+    error0 = known + Q1_of_signal * table.mu1**2  # Eq. (4.7)
+    g = fit.group.share_of_products(fit.R, V, alpha)
+    error, drift, rows = np.zeros_like(gap), np.zeros(len(V)), np.arange(len(V))
+    of_leverage = np.zeros_like(gap)  # -dV_s/ds, which adds to the variance of the output
+    for _ in range(MOST_PASSES):
+        at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
+        before = error0[rows] + of_leverage[rows]
+        sources = m_hat[rows], of_signal.X2[rows]
+        X1, X2 = ridge.sources(group, R * R * before, alpha[rows], *sources)  # Eq. (4.8)
+        X1 += (spared * fit.conjugates[:, 0])[rows, None, None]
+        through_leverage = (R * (R * before * leverage[rows] - of_leverage[rows])) @ w
+        X2 = X2 + (alpha[rows] / table.beta * through_leverage / at[:, 1])[:, None]
+        Q = group.second_moments(at, alpha[rows], lam[rows], group.pack(X1, X2))  # Eq. (4.10)
+        error[rows] = before + group.at_nodes(Q)
+        H_inverse = fit.H_inverse[rows]
+        change = H_inverse @ _averages(phi, w * R * R * error[rows]) @ H_inverse
+        change += (Q[:, 1] / at[:, 1])[:, None, None] * fit.of_prior[rows]
+        by_samples = at[:, 1] * group.share_of_products(R**2 * error[rows], at, alpha[rows])
+        of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
+        of_products /= (1 + g[rows]) ** 2
+        new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
+        drift[rows] = (np.abs(new - of_leverage[rows]) @ w) / (error[rows] @ w)
+        of_leverage[rows] = new
+        rows = rows[drift[rows] > SETTLED]
+        if not rows.size:
+            break
+    wrong = class_error(table, y - gap, error - known)
+    errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
+    return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
+
+
+def _solve_responses(
+    table: LoadedTable, alpha: Array, lam: Array, V: Array
+) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
+    V, leverage = V.copy(), np.zeros((len(alpha), len(table.weights)))
+    residual, passes, rows = np.full(len(V), np.inf), np.zeros(len(V), int), np.arange(len(V))
+
+    def system(U: Array, which: Indices) -> tuple[Array, Array]:
+        at = rows[which]
+        return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
+
+    for _ in range(MOST_PASSES):
+        found = newton(system, V[rows], tol=1e-12)
+        V[rows] = found.value
+        fit = _fit(table, alpha[rows], V[rows], leverage[rows])
+        g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
+        new = _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
+        change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
+        residual[rows] = np.maximum(found.residual, change)
+        leverage[rows], passes[rows] = new, passes[rows] + 1
+        rows = rows[change > SETTLED]
+        if not rows.size:
+            break
+    return V, leverage, residual, passes
+
+
+def _leverage(
+    table: LoadedTable, alpha: Array, H_inverse: Array, V1: Array, of_products: Array
+) -> Array:
+    """Leverage V_s (P, N) from H^-1 (P, n, n), V1 (P, 1) and V2 g / (1 + g), (P,), or their
+    changes.  Eqs. (23.6), (23.9)"""
+    phi, directions = table.regressors, len(table.kappa)
+    total = np.stack([((one @ phi) * phi).sum(axis=0) for one in H_inverse])
+    total = total / alpha[:, None] - directions * V1 * table.mu1**2
+    return np.asarray(total / table.dimension - of_products[:, None] * table.square)
+
+
+class _Fit(NamedTuple):
+    """Ridge regression on the regressors at P points, at given responses.
+
+    Attributes
+    ----------
+    group : LeveragedGroup
+    R : (P, N)
+        1 / (1 + V + V_s).
+    susceptibility : Susceptibility
+    H_inverse, of_prior : (P, n, n)
+        H^-1 of (23.6), and H^-1 P^-1 H^-1.
+    conjugates : (P, 2)
+        V1_hat and V2_hat.
+    """
+
+    group: LeveragedGroup
+    R: Array
+    susceptibility: Susceptibility
+    H_inverse: Array
+    of_prior: Array
+    conjugates: Array
+
+
+def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
+    """Ridge regression at responses V (P, 2) and a ``leverage`` (P, N)."""
+    group, phi = LeveragedGroup(table, leverage), table.regressors
+    R = group.shrinkage(V)
+    conjugates = group.conjugates(V, alpha)
+    susceptibility = group.susceptibility(V, conjugates, alpha)
+    penalty = penalty_on_m(table, alpha, V[:, 1:]) * group.prices(V, conjugates)
+    root = _prior_roots(penalty, susceptibility)
+    transposed = root.swapaxes(1, 2)
+    within = transposed @ _averages(phi, table.weights * R) @ root
+    inner = np.linalg.inv(np.eye(len(phi)) + within)
+    H_inverse = root @ inner @ transposed
+    return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed, conjugates)
+
+
+def class_error(table: Table, centre: Array, variance: Array) -> Array:
+    """Classification errors (P,) of labels +-1 that are functions of the nodes, for an output of
+    mean ``centre`` and ``variance`` (P, N) there."""
+    below = ndtr(-table.h * centre / np.sqrt(np.maximum(variance, 1e-300)))
+    return np.asarray(below @ table.weights)
+
+
+def _prior_roots(penalty: Array, susceptibility: Susceptibility) -> Array:
+    """Roots (P, n, n) of the prior covariances: offsets by their ``penalty`` (P, n_0), special
+    directions by (17.4)."""
+    special = susceptibility.roots()[0]
+    priced = np.isfinite(1 / np.where(penalty > 0, penalty, np.nan))
+    variances = np.where(priced, 1 / np.where(priced, penalty, 1.0), 0.0)
+    largest = np.maximum(variances.max(axis=1), (special**2).max(axis=(1, 2)))[:, None]
+    count = penalty.shape[1]
+    root = np.zeros((len(penalty), count + special.shape[1], count + special.shape[2]))
+    root[:, range(count), range(count)] = np.sqrt(np.where(priced, variances, FREE * largest))
+    root[:, count:, count:] = special
+    return root
+
+
+def _averages(phi: Array, weights: Array) -> Array:
+    """Averages of phi phi^T, (P, n, n), with ``weights`` (P, N) of the nodes."""
+    return np.stack([(phi * one) @ phi.T for one in weights])

@@ -1,0 +1,216 @@
+"""Tables of a network at its own dimension.  docs/theory.md 23
+
+A row's loadings s on kappa and b are Gaussian, of covariance C / d.  At an input x the mean feature
+mu_0(r kappa_u + s.x) of neurons with loadings s is a function of them, which Hermite polynomials
+expand: with standard normal coordinates, in which s.x = sum_k z_k a_k(x) of variance v(x),
+
+    mu_0(r kappa_u + s.x) = sum_n He_n(z) O_n(x),    O_n = F_|n| prod_k a_k^n_k / n_k!^(1/2),
+    F_n = E mu_0^(n)(r kappa_u + v^(1/2) z),                                          (23.4)
+
+with normalised He_n.  A readout that is a function of the loadings has a coefficient for each, of
+the price of m; but of degree 1 it is theta.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermevander
+from scipy.special import ndtri
+
+from solvers.chebyshev import interpolant
+from solvers.results import Array
+from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
+
+from ..equivalence import Table
+from ..problem import Components, Model
+from .rows import LoadedRows, loaded_rows
+
+
+class Sizes(NamedTuple):
+    """Numbers of nodes of the rule for the inputs at one level.
+
+    Attributes
+    ----------
+    coordinates, noise
+        Along a coordinate of the labels or the rest of u, and along the noise direction b.
+    points
+        Points of a quasi-Monte-Carlo rule, for three coordinates of the labels or more.
+    """
+
+    coordinates: int
+    noise: int
+    points: int
+
+
+LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
+ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
+MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
+LOADING_NODES = 32  # of the rule for s.x at an input
+# of the functions of loadings: degree, and size over the largest of degree two
+HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
+# least gain of a function of the inputs that the table has, and over the largest gain
+SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
+
+
+@dataclass(frozen=True)
+class LoadedTable(Table):
+    """Table of a network at its own dimension.
+
+    Attributes
+    ----------
+    square : (N,)
+        Second moment of the features' part of degree two in the bulk, a part of mu_2^2.
+    products : float
+        Number of products of two directions of the bulk, D^2/2, over d.
+    """
+
+    square: Any = None
+    products: float = np.inf
+
+
+@lru_cache(maxsize=6)  # a table takes some 10 MB
+def table_at_dimension(model: Model, dimension: float, level: int) -> LoadedTable | None:
+    """Table of a network, a ``model`` of the limit, at an input ``dimension`` or in the limit, of
+    one of ``LEVELS``; None past the last."""
+    return tabulate(model, dimension, LEVELS[level]) if level < len(LEVELS) else None
+
+
+def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
+    """Table of a network at an input ``dimension``, or in the limit, on rules of given ``sizes``.
+    Eqs. (23.3)-(23.5)
+
+    The offsets are the mean feature and, at a finite dimension, the functions of degree two or more
+    in a row's loadings, each of which has the price of m.
+    """
+    rows = loaded_rows(model)
+    n, D = len(rows.coordinates), len(model.components.basis)
+    cosines = np.eye(D, n + 1)
+    components = Components.from_law(model.inputs, cosines, model.labels.combinations)
+    places, weights = components.places_and_weights(_input_rule(D, n - D, sizes))
+    kappa = components.projection_means(places)[: n + 1]
+    labels = components.moments(model.labels.combined_mean, places)
+    geometry: Any = model.geometry
+    # the bulk is without the directions of the loadings, of which the noise's has its own variance
+    c = float(geometry.c[0]) * (1 - n / dimension) - rows.loading_covariance[-1, -1] / dimension
+    along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
+    axes = _loading_axes(rows, dimension) @ kappa
+    variance = c + (axes**2).sum(axis=0)
+    features = model.student.moments(along_u, variance)
+    mu1 = features.first / np.sqrt(variance)
+    by_norm = model.student.second_hermite(along_u, variance) / (2 * variance)
+    hermite, of_rows = _loading_functions(model, along_u, axes, weights, c)
+    square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
+    mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
+    offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
+    special = mu1 * kappa
+    if model.rows is not None and model.rows.v > 0:
+        special = np.insert(special, 1, by_norm, axis=0)
+    count, N, one = len(offsets), len(weights), np.ones(1)
+    constant = np.ones((int(model.intercept), N))
+    return LoadedTable(
+        weights=weights,
+        places=places,
+        kappa=kappa,
+        mean=np.zeros((0, N)),
+        root=np.zeros((0, 0, N)),
+        offsets=np.vstack([offsets, constant]),
+        mu1=mu1[None],
+        mu2sq=mu2sq[None],
+        loadings=special[None],
+        h=labels.h,
+        g=np.zeros((0, N)),
+        spread=labels.spread,
+        fractions=one,
+        c=np.array([c]),
+        beta=model.beta,
+        noise=model.labels.variance,
+        dimension=dimension,
+        classes=np.zeros(count, np.int64),
+        shares=np.ones(count),
+        signs=np.ones((count, len(special))),
+        covariance=rows,
+        square=2 * (c * by_norm) ** 2,
+        products=rows.share_of_directions**2 * dimension / 2,
+    )
+
+
+def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
+    """Rule for standard normal coordinates of the labels, of the rest of u, and along b."""
+    if coordinates > MOST_ON_GRID:
+        from scipy.stats.qmc import Sobol
+
+        points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
+        return Rule(ndtri(points), np.full(sizes.points, 1 / sizes.points))
+    count = sizes.coordinates * (ON_A_LINE if coordinates == 1 else 1)
+    rules = *[gauss_hermite(count)] * (coordinates + rest), gauss_hermite(sizes.noise)
+    return drop_light_nodes(tensor_rule(*rules))
+
+
+def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
+    """Vectors (k, n + 1) whose products a_k with an input are the coefficients in s.x of
+    independent standard normal coordinates of the loadings, those of largest E a_k^2 first."""
+    C = rows.loading_covariance
+    second = np.eye(len(C))
+    second[:-1, :-1] = rows.second
+    values, vectors = np.linalg.eigh(C)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1]
+    return np.asarray((root @ leading).T / np.sqrt(dimension))
+
+
+def _loading_functions(
+    model: Model, along_u: Array, axes: Array, weights: Array, c: float
+) -> tuple[Array, Array]:
+    """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N); and
+    the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
+    if not axes.any():  # the limit
+        return np.zeros((0, len(weights))), model.student.moments(along_u, c).mean ** 2
+    sd, rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
+    at = along_u + np.multiply.outer(rule.nodes, sd)
+    ends = float(at.min()), float(at.max())
+    (mu0,) = interpolant(lambda x: model.student.moments(x, c).mean[None], *ends, at.size)(at)
+    degrees = list(_degrees((axes**2) @ weights / c))
+    highest = max(map(len, degrees), default=0)
+    # E He_n(z) mu_0 = sd^n F_n
+    coefficients = (hermevander(rule.nodes, highest) * rule.weights[:, None]).T @ mu0
+    unit = axes / np.where(sd > 0, sd, 1.0)
+    functions = [
+        coefficients[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
+    ]
+    return np.array(functions).reshape(len(functions), len(weights)), rule.weights @ mu0**2
+
+
+def _degrees(sizes: Array) -> Iterator[tuple[int, ...]]:
+    """Sorted indices of the coordinates in products of two or more, (0, 0, 2) for z_0^2 z_2, that
+    are not too small at ``sizes`` (k,) of E a_k^2 / c."""
+    shares = sizes / (1 + sizes.sum())
+    least = SMALLEST_TERM * shares.max() ** 2
+    for degree in range(2, HIGHEST_DEGREE + 1):
+        for n in combinations_with_replacement(range(len(sizes)), degree):
+            multinomial = factorial(degree) / _root_of_factorials(n) ** 2
+            if multinomial * shares[list(n)].prod() > least:
+                yield n
+
+
+def _root_of_factorials(n: tuple[int, ...]) -> float:
+    """Root of the product of n_k!."""
+    return float(np.sqrt(prod(factorial(n.count(k)) for k in set(n))))
+
+
+def _leading(functions: Array, weights: Array, dimension: float, noise: float) -> Array:
+    """Orthogonal combinations of ``functions`` (J, N) that a readout may use, largest first.
+
+    The gain of one is its second moment times the dimension over the mean of mu_2^2, to which the
+    readout's responses are compared.
+    """
+    if not len(functions):
+        return functions
+    values, vectors = np.linalg.eigh((functions * weights) @ functions.T)
+    least = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * values[-1])
+    kept = values > max(least, 1e-13 * values[-1])
+    return vectors[:, kept][:, ::-1].T @ functions

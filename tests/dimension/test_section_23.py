@@ -1,0 +1,202 @@
+"""A network at its own dimension: the numbers of section 23, and its equations as they stand."""
+
+import numpy as np
+import pytest
+
+from replica import GaussianMixture, GradientStep, learning_curve, solve
+from replica.dimension.readout import solve_readouts
+from replica.dimension.tabulate import Sizes, table_at_dimension, tabulate
+from replica.saddle_point import ridge
+from tests.dimension.literal import Literal, grid
+
+CORRELATED = GaussianMixture(means=np.zeros((1, 2)), covariances=[[[1, 0.8], [0.8, 1]]])
+CLASSES = GaussianMixture(
+    means=np.zeros((2, 2)), covariances=[np.diag([4, 0.25]), np.diag([0.25, 4])]
+)
+TWO_LAWS = GaussianMixture(
+    means=[[1, 0.5], [-1.5, 0.5]],
+    covariances=[[[2, 0.7], [0.7, 1]], [[0.5, 0], [0, 3]]],
+    fractions=[0.3, 0.7],
+)
+# settings of section 23: the step, beta, and the point
+PRODUCT = dict(student="gelu", target="z1*z2", inputs=CORRELATED)
+SETTINGS = {
+    "f1": (GradientStep(**PRODUCT, alpha0=2, eta=1), 1.0, dict(alpha=2.0, lam=0.1)),
+    "e6": (GradientStep(**PRODUCT, steps=[(2, 1), (2, 1)]), 1.0, dict(alpha=2.0, lam=0.1)),
+    "c7": (
+        GradientStep(student="relu", target="he2", steps=[(1, 2), (1, 2)]),
+        1.0,
+        dict(alpha=2.0, lam=0.1),
+    ),
+    "f2": (
+        GradientStep(student="relu", target="classes:1,-1", inputs=CLASSES, alpha0=1, eta=2),
+        1.0,
+        dict(alpha=2.0, lam=0.1),
+    ),
+    "a5": (
+        GradientStep(
+            student="cos", target="z1 + z2**2/2", inputs=TWO_LAWS, alpha0=2, eta=2, noise=0.2
+        ),
+        1.5,
+        dict(alpha=2.0, lam=0.05),
+    ),
+    "a12": (
+        GradientStep(
+            student="relu", target="tanh(z1) + (z2**2-1)/2", inputs=TWO_LAWS, alpha0=2, eta=2
+        ),
+        5.0,
+        dict(alpha=0.5, lam=0.01),
+    ),
+    "f10": (
+        GradientStep(
+            student="relu", target="sin(z1) + cos(z2)", inputs=TWO_LAWS, steps=[(3, 1), (3, 1)],
+            noise=0.05, step_target=("z1", "(z2**2-1)/2 + z2"), step_noise=(0.3, 0),
+        ),
+        1.0,
+        dict(alpha=2.0, lam=0.1),
+    ),
+}  # fmt: skip
+
+
+def network(name, dimension=np.inf):
+    step, beta, at = SETTINGS[name]
+    return step.network(beta=beta, dimension=dimension), at
+
+
+def arrays(at):
+    return np.array([at["alpha"]]), np.array([at["lam"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "test", "train"),
+    [
+        ("f1", 400, 2.187981, 0.743262),
+        ("f1", 1000, 2.377489, 0.823336),
+        ("f1", 2000, 2.465381, 0.860457),
+        ("f1", 14000, 2.556250, 0.898903),
+        ("e6", 400, 1.275555, 0.398039),
+        ("e6", 1000, 1.568779, 0.503321),
+        ("e6", 4000, 2.126673, 0.698282),
+        ("e6", 14000, 2.479340, 0.822337),
+        ("c7", 1000, 3.110153, 1.029290),
+        ("a12", 1000, 3.471938, 0.437389),
+        ("f2", 1000, 1.484708, 0.536836),
+    ],
+)
+def test_reference_numbers(name, dimension, test, train):
+    """Numbers of docs/theory.md 23, which the equations as they stand confirm below."""
+    model, at = network(name, dimension)
+    point = solve(model, **at)
+    assert point.test_error == pytest.approx(test, rel=1e-4)
+    assert point.train_error == pytest.approx(train, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "test", "train"), [("f1", 2.383480, 0.823682), ("e6", 1.581556, 0.506314)]
+)
+def test_equations_without_corrections(name, test, train):
+    """Section 23 as it was first derived, on the nodes of its numbers."""
+    model, at = network(name)
+    literal = Literal(model, 1000.0, (12, 8, 6), (5, 5, 5), uncorrected=True)
+    np.testing.assert_allclose(literal.errors(**at), [test, train], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "test", "train"),
+    [
+        # relative to the limit in percent
+        ("a5", 4000, -4.00, None),
+        ("a5", 1000, -3.65, None),
+        ("a12", 1000, 6.18, None),
+        ("c7", 1000, -2.83, -3.82),
+        ("f2", 1000, -1.32, -1.57),
+        ("f10", 400, -3.87, -7.43),
+        ("f10", 1000, -1.88, -3.40),
+    ],
+)
+def test_effects_of_other_settings(name, dimension, test, train):
+    (model, at), (limit, _) = network(name, dimension), network(name)
+    here, there = solve(model, **at), solve(limit, **at)
+    assert 100 * (here.test_error / there.test_error - 1) == pytest.approx(test, abs=0.1)
+    if train is not None:
+        assert 100 * (here.train_error / there.train_error - 1) == pytest.approx(train, abs=0.15)
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("c7", (24, 24, 5))])
+def test_equations_as_they_stand(name, sizes):
+    """With the leverage, and without it by the solver of ridge regression: a table of the functions
+    of loadings, at the price of m, is one that it takes."""
+    (model, at), (alpha, lam) = network(name), arrays(SETTINGS[name][2])
+    literal = Literal(model, 1000.0, sizes, (7, 5, 5))
+    table = tabulate(model, 1000.0, Sizes(8, 5, 1))
+    points = ridge.solve_points(table, alpha, lam)
+    without = literal.errors(**at, with_leverage=False)
+    np.testing.assert_allclose(np.ravel(points.errors), without, rtol=1e-4)
+    V = np.array([[points.overlaps.V1[0, 0, 0], points.overlaps.V2[0, 0]]])
+    readout = solve_readouts(table, alpha, lam, V)
+    np.testing.assert_allclose(np.ravel(readout.errors), literal.errors(**at), rtol=1e-4)
+    assert abs(readout.errors.test[0] / points.errors.test[0] - 1) > 5e-4  # .0009
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["f1", "e6", "f2"])
+def test_equations_as_they_stand_on_two_coordinates(name):
+    model, at = network(name)
+    literal = Literal(model, 1000.0, (10, 10, 5), (7, 5, 3, 3))
+    here = solve(network(name, 1000.0)[0], **at)
+    expected = literal.errors(**at)
+    np.testing.assert_allclose([here.test_error, here.train_error], expected, rtol=1e-4)
+
+
+def test_without_leverage():
+    """Section 23: f1 2.378776 at d = 1000 with all directions in the bulk, too."""
+    model, at = network("f1")
+    found = ridge.solve_points(table_at_dimension(model, 1000.0, 0), *arrays(at))
+    assert found.errors.test[0] == pytest.approx(2.375270, rel=1e-4)
+
+
+def test_functions_of_loadings_are_the_kernel_of_the_members():
+    """By degree, with Hermite functions, or by nodes of the loadings, without degree 1."""
+    model, _ = network("c7")
+    table = tabulate(model, 300.0, Sizes(4, 5, 1))
+    rows, kappa = table.covariance, table.kappa[:, ::7]
+    z, share = grid((15, 15, 15))
+    s = np.linalg.cholesky(rows.loading_covariance) @ z / np.sqrt(300)
+    u = model.r * rows.coordinates[:, 0] @ kappa[:-1]
+    mu0 = model.student.moments(u + s.T @ kappa, float(table.c[0])).mean
+    members = mu0 - share @ mu0 - z.T @ ((z * share) @ mu0)
+    np.testing.assert_allclose(share @ mu0, table.offsets[0, ::7], rtol=1e-5)
+    of_members = members.T @ (share[:, None] * members)
+    of_functions = table.offsets[1:, ::7].T @ table.offsets[1:, ::7]
+    assert np.abs(of_functions - of_members).max() < 2e-3 * np.abs(of_members).max()
+
+
+@pytest.mark.parametrize("name", ["f1", "c7", "f2"])
+def test_direction_of_the_noise_changes_nothing_in_the_limit(name):
+    """The tables of the limit, with b, lead to the network's own errors without it."""
+    model, at = network(name)
+    found = ridge.solve_points(table_at_dimension(model, np.inf, 2), *arrays(at))
+    limit = solve(model, **at)
+    assert found.errors.test[0] == pytest.approx(limit.test_error, rel=3e-5)
+    assert found.errors.train[0] == pytest.approx(limit.train_error, rel=3e-5)
+
+
+@pytest.mark.parametrize("name", ["f1", "c7", "a5", "f2"])
+def test_large_dimensions_tend_to_the_limit_as_one_over_d(name):
+    limit = solve(network(name)[0], **network(name)[1])
+    shifts = [
+        solve(network(name, d)[0], **network(name, d)[1]).test_error / limit.test_error - 1
+        for d in (1e6, 1e7)
+    ]
+    assert shifts[0] == pytest.approx(10 * shifts[1], rel=0.02)
+    assert abs(shifts[0]) < 1e-3
+
+
+def test_a_curve_is_that_of_its_points():
+    model, _ = network("f1", 1000.0)
+    curve = learning_curve(model, alpha=[1.0, 2.0], lam=[0.1, 1.0])
+    point = solve(model, alpha=2.0, lam=1.0)
+    assert curve.test_error.sel(alpha=2.0, lam=1.0).item() == pytest.approx(
+        point.test_error, rel=1e-8
+    )
