@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from solvers.newton import newton
-from solvers.results import Array, Indices
+from solvers.results import Array, Indices, largest_modulus
 
 from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility, penalty_on_m, ridge
@@ -165,8 +165,9 @@ def _solve_responses(
         g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
         new = _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
         change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
-        residual[rows] = np.maximum(found.residual, change)
         leverage[rows], passes[rows] = new, passes[rows] + 1
+        error, _ = system(V[rows], np.arange(len(rows)))  # at the new leverage
+        residual[rows] = np.maximum(largest_modulus(error), change)
         rows = rows[change > SETTLED]
         if not rows.size:
             break

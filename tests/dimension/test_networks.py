@@ -1,6 +1,7 @@
 """What ``dimension=`` means for networks and for sRFs, and what is refused."""
 
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from replica import (
     optimal_lambda,
     solve,
 )
-from replica.dimension.readout import solve_readouts
+from replica.dimension.readout import _leverage, solve_readouts
 from replica.dimension.tabulate import table_at_dimension
 from replica.errors import InvalidArgument
 from replica.saddle_point import ridge
+from solvers.newton import newton
 from solvers.results import Status
 from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
@@ -248,3 +250,26 @@ def test_the_price_of_m_alone_has_a_note():
     network = STEP.network(beta=1.0, dimension=300)
     assert not any(price in note for note in solve(network, **AT).notes)
     assert any(price in note for note in solve(network, **AT, loss="huber:1").notes)
+
+
+@pytest.mark.parametrize("unknown", ["V1", "V2", "leverage"])
+def test_a_wrong_response_is_flagged(monkeypatch, unknown):
+    """Off by a millionth, where Newton's method says that it has converged."""
+    model = STEP.network(beta=1.0, dimension=400)
+    assert solve(model, **AT).converged
+
+    def wrong(*arguments, **options):
+        found = newton(*arguments, **options)
+        return replace(found, value=found.value * np.where(np.arange(2) == place, 1 + 1e-6, 1))
+
+    def wrong_leverage(*arguments):
+        return _leverage(*arguments) * (1 + 1e-6 * next(sign))
+
+    place, sign = ["V1", "V2", "leverage"].index(unknown), cycle([1, -1])
+    if unknown == "leverage":
+        monkeypatch.setattr("replica.dimension.readout._leverage", wrong_leverage)
+    else:
+        monkeypatch.setattr("replica.dimension.readout.newton", wrong)
+    point = solve(model, **AT)
+    assert not point.converged
+    assert np.isnan([point.test_error, point.train_error]).all()
