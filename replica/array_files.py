@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from io import BufferedIOBase, StringIO
@@ -91,6 +92,9 @@ class Source(NamedTuple):
             got = f"{self.path}:{self.member}".rstrip(":")
             each = "columns" if self.path.suffix in TABLES else "arrays"
             allowed = f"{self.path}:NAME of one of its {each}, {listed}"
+            lower = {name.lower(): name for name in axes}
+            if close := get_close_matches(self.member.lower(), lower, 1):
+                allowed = f"{self.path}:{lower[close[0]]}, one of its {each}"
             raise InvalidArgument(self.name, got, allowed)
         return self.member or fitting[0]
 

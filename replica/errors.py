@@ -33,6 +33,8 @@ ELSEWHERE = {
     "train_sizes": "samples",
     "fit_intercept": "intercept",
     "model": "theory",
+    "weight_decay": "lam",
+    "accuracy": "classification_error, 1 - accuracy",
 }
 
 

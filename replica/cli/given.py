@@ -166,6 +166,8 @@ def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     check_points("all options together", sizes, LARGEST_DOCUMENT)
     if "samples" in points:
         points["samples"] = np.unique(np.rint(points["samples"]))
+        if points["samples"][0] < 1:
+            raise InvalidArgument("samples", options["samples"], "numbers of rows, 1 or more")
     return points | ({"lam": BEST} if searched else {})
 
 

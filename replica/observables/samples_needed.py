@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
 IN_A_DECADE = 6  # numbers of samples in each
+TOO_LOW = 1.2  # factor by which SENSITIVE errors may be too low
 NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
 PER_FEATURE = 100.0  # features' number to which a layer is tried
 
@@ -177,7 +178,8 @@ def samples_needed(
     wanted = {"test_error": test_error, "classification_error": classification_error}
     given = {name: value for name, value in wanted.items() if value is not None}
     if len(given) != 1:
-        raise InvalidArgument("test_error", test_error, "given, or classification_error, not both")
+        allowed = "given, or classification_error in its place: one of them"
+        raise InvalidArgument("test_error", test_error, allowed)
     ((error, value),) = given.items()
     largest = 1 if error == "classification_error" else FINITE
     allowed = "an error, more than 0" + " and less than 1" * (largest == 1)
@@ -204,7 +206,16 @@ def samples_needed(
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
     sensitive = error == "classification_error" and bool(notes_of(model, known)[SENSITIVE][near])
-    notes = [BEYOND_ROWS] * past + [f"{SENSITIVE}, and more samples are needed"] * sensitive
+    notes = [BEYOND_ROWS] * past
+    if sensitive:
+        most_needed = needed_on(n, values * TOO_LOW, target)
+        some = "more" if np.isnan(most_needed) else f"up to {most_needed:.0f}"
+        notes.append(f"{SENSITIVE}, and {some} samples are needed")
+    if lam == BEST and "lam" in str(known.at_edge.values[near]).split():
+        notes.append(
+            "the best lam is at an end of the range searched: features of another scale, such as "
+            "StandardScaler's, have it inside"
+        )
     if (again := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {again[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")

@@ -43,7 +43,7 @@ DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 def at_best(curve: Any) -> str:
     """What the label of an error adds where the best lam, or eta, is searched."""
     searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
-    return f" at the best {' and '.join(map(symbol, searched))}" if searched else ""
+    return f", best {' and '.join(map(symbol, searched))}" if searched else ""
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:

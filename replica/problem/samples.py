@@ -20,15 +20,16 @@ def needs_alpha(alpha: Any, samples: Any) -> Any:
 def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
     """Which of alpha and samples is given for the readout of a layer or of features, and its value.
     Features have no input dimension d, and so no alpha."""
+    if not hasattr(model, "dimension") and alpha is not None:
+        allowed = (
+            "left out: given features have no dimension d (give samples, n; the penalty is lam, "
+            "scikit-learn's alpha/p for p features)"
+        )
+        raise InvalidArgument("alpha", alpha, allowed)
     if alpha is not None and samples is not None:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
         return "samples", samples
-    if not hasattr(model, "dimension") and alpha is not None:
-        allowed = (
-            "left out: given features have no dimension d (give samples, n; the penalty is lam)"
-        )
-        raise InvalidArgument("alpha", alpha, allowed)
     if alpha is None:
         allowed = "given: the number n of the readout's samples"
         raise InvalidArgument("samples", None, allowed)

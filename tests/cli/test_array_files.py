@@ -212,6 +212,7 @@ BAD_TABLES = {
     GAP: ["--features", "'' in line 3, column a", "table.dropna()"],
     "a,b,kind\n1,2,cat\n3,4\n": ["must be a table with 3 cells in line 3, too"],
     "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
+    "f,Kind\n1,2\n": ["--labels must be t.csv:Kind, one of its columns, got t.csv:kind"],
     "a,b\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, a, b, got t.csv:kind"],
     "a,kind\n1,cat\n2,\n": ["--labels", "no text in row 1, the first of 1"],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],

@@ -114,6 +114,12 @@ def test_bad_files_are_one_line(line, parts, capsys):
         assert part in message
 
 
+def test_samples_are_numbers_of_rows(capsys):
+    bad_arrays()
+    message = refusal(capsys, f"readout {LAYER} --samples .5,40 --lam 1")
+    assert "--samples must be numbers of rows, 1 or more, got .5,40" in message
+
+
 @pytest.mark.parametrize(
     ("line", "part"),
     [

@@ -68,6 +68,15 @@ def test_a_rise_within_the_scatter_of_rows_does_not_count_and_is_noted():
     assert "rises" not in samples_needed(rows, classification_error=1.01 * last, **at).note
 
 
+def test_a_penalty_at_the_end_of_its_range_is_noted(sample):
+    large = FeatureSample(features=1e4 * sample.features, labels=sample.labels, intercept=True)
+    note, of_usual = (
+        samples_needed(one, lam="best", test_error=0.7, most=60).note for one in (large, sample)
+    )
+    assert "the best lam is at an end of the range searched" in note
+    assert "at an end" not in of_usual
+
+
 @pytest.mark.slow
 def test_the_best_penalty_needs_no_more(sample):
     target = solve(sample, samples=120, lam=0.1).test_error
@@ -113,8 +122,8 @@ def test_more_than_the_rows_is_said(sample):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({}, "test_error must be given, or classification_error, not both"),
-        (dict(test_error=0.1, classification_error=0.1), "not both"),
+        ({}, "test_error must be given, or classification_error in its place"),
+        (dict(test_error=0.1, classification_error=0.1), "one of them"),
         (dict(test_error=-1), "test_error must be an error, more than 0"),
         (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
         (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square where the best"),
