@@ -46,11 +46,11 @@ def picture(figure: "Figure", kind: str) -> bytes:
     that journals ask for."""
     import matplotlib
 
-    content = io.BytesIO()
+    content, dpi = io.BytesIO(), matplotlib.rcParams["savefig.dpi"]
     if kind == "eps":
         mix_with_white(figure)
     with matplotlib.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
-        figure.savefig(content, format=kind, dpi=150)
+        figure.savefig(content, format=kind, dpi=150 if dpi == "figure" else dpi)
     return content.getvalue()
 
 

@@ -132,7 +132,7 @@ def plot_spectrum(
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         label = f"outlier, theory: {positions}"
         ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
-    ordinate = r"density in $\log x$, $x\,\varrho(x)$" if logarithmic else r"density $\varrho(x)$"
+    ordinate = r"density $x\,\varrho(x)$ of $\log x$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)
 

@@ -183,7 +183,8 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
         return ACTIVATIONS[text]
     compact = text.replace(" ", "")
     terms = list(_TERM.finditer(compact))
-    if terms and "".join(term.group() for term in terms) == compact:
+    signed = all(term[1] for term in terms[1:])  # he2he3 is no sum
+    if terms and signed and "".join(term.group() for term in terms) == compact:
         coefficients = np.zeros(1 + max(int(term[3]) for term in terms))
         try:
             for sign, factor, degree, divisor in (term.groups() for term in terms):

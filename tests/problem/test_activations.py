@@ -113,6 +113,7 @@ def test_far_tails(name):
         (3, "a name, a function"),
         ("numpy:tanh", r"the function itself, or replica.activation\(text, allow_import=True\)"),
         ("a b:c", "importable"),
+        ("he2he3", "a Hermite sum"),
         ("he1+x", r"written as he1\(x\)\+x"),
     ],
 )

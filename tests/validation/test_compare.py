@@ -371,6 +371,16 @@ def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
     assert np.isfinite(next(iter(curve.values())).test_error.values).all()
 
 
+def test_two_draws_close_by_chance_are_no_agreement():
+    """28 standard errors of two draws, which Student's law of one degree of freedom would allow."""
+    axes = {"alpha": np.ones(1), "lam": np.ones(1)}
+    theory, simulated, stderr = (np.full((1, 1), x) for x in (0.1529, 0.142, 0.00039))
+    check = {"test_error": Check(theory, simulated, stderr, 0 * stderr)}
+    equal, said = verdict(check, axes, allowance=0.0, size="d = 101", seeds=2)
+    assert not equal
+    assert said.startswith("Too few draws for a verdict: take --seeds 32.")
+
+
 def test_draws_without_errors_are_no_agreement():
     known, unknown = np.ones((1, 1)), np.full((1, 1), np.nan)
     axes = {"alpha": np.ones(1), "lam": np.ones(1)}

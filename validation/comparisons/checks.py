@@ -8,7 +8,7 @@ and by a finite-size bias of order 1/d.  Both are allowed for:
 f = 2, and 32 / seeds of fewer than 16.
 
 t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
-of three 14, as three that are close to one another by chance say little.  The factor: errors vary
+of three, and of two, 14, as three that are close to one another by chance say little.  The factor: errors vary
 between seeds by a factor rather than by an amount, and the more the closer the readout comes to
 interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
 error alike; it is the relative standard error that they estimate.  It is f at most: beyond that
@@ -318,7 +318,7 @@ def too_large(z: Array, seeds: int) -> int:
 
 def allowed_score(seeds: int) -> float:
     """Number of standard errors that a mean over so many seeds may be off."""
-    return float(stdtrit(min(seeds, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
+    return float(stdtrit(np.clip(seeds, 3, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
 
 
 def leaning(z: Array, seeds: int) -> list[int]:
