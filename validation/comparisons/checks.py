@@ -10,9 +10,9 @@ f = 2, and 32 / seeds of fewer than 16.
 t is 4, and of fewer than eight seeds the score of Student's law that is as rare as 4 is of eight:
 of three, and of two, 14, as three that are close to one another by chance say little.  The factor:
 errors vary between seeds by a factor rather than by an amount, and the more the closer the readout
-comes to interpolation.  A few seeds that miss the rare large values are too low in mean and in standard
-error alike; it is the relative standard error that they estimate.  It is f at most: beyond that
-the simulation is off, not unlucky.
+comes to interpolation.  A few seeds that miss the rare large values are too low in mean and in
+standard error alike; it is the relative standard error that they estimate.  It is f at most: beyond
+that the simulation is off, not unlucky.
 
 What is further off is called a disagreement only if the draws can tell: if they are eight or more,
 and if t (1 + 25 g^2 / seeds) standard errors do not reach the theory, for draws whose skewness g is
