@@ -237,7 +237,7 @@ def note_edges(at_edge: ArrayLike) -> None:
         say(
             f"note: at {sum(map(bool, each))} of {len(each)} points the best "
             f"{' or '.join(named)} is at the edge of the range searched ({ranges}): beyond it the "
-            f"test error may fall, as --{named[0]} with values there tells"
+            f"test error may fall in this theory, as --{named[0]} with values there tells"
         )
 
 

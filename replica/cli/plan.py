@@ -9,7 +9,7 @@ from ..observables import SECONDS, sample_allocation
 from .common import TimeLimit, command
 from .option_table import SRF_FIELDS
 from .options import parse_request
-from .output import Output, answer, note_edges
+from .output import Output, answer, note_edges, say
 from .values import BEST, COMMANDS_OF_BEST, Options, parse_grid, single_number
 
 UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
@@ -76,4 +76,6 @@ def plan(
 
     output.write(document, show, figure=lambda: found.plot().figure, rows=rows)
     note_edges([one.at_edge for one in found.plans])
+    for note in found.notes:
+        say(f"note: {note}")
     return found.converged

@@ -17,6 +17,7 @@ from .readout import Readout
 from .strata import LEVELS, SampleNodes, strata
 
 QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
+ACCEPTED = 1e-3  # on the finest rule, where no tolerance is asked for: large rates, few samples
 IN_DOUBT = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 
 
@@ -45,7 +46,7 @@ def evaluate_reused(
         raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
     found, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    tol = QUADRATURE_TOLERANCE if tol is None else tol
+    tol, accepted = (QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     found.overlaps, found.conjugates = _unknown(count, len(shares))
@@ -97,6 +98,7 @@ def evaluate_reused(
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
         solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
+    found.open &= found.quadrature_error > accepted
     found.close(RESIDUAL_TOLERANCE)
     for part in found.overlaps:
         part[~found.converged] = np.nan

@@ -70,6 +70,17 @@ def test_a_penalty_may_be_given():
     assert both.test_error == pytest.approx(point.test_error, rel=1e-4)
 
 
+def test_few_samples_of_a_layer_and_equal_uses_are_noted(uses):
+    assert not uses.notes
+    few = replace(uses.best, alpha=0.012)
+    equal = replace(uses.plans[1], test_error=few.test_error * (1 + 1e-5))
+    noted = replace(uses, plans=(few, equal))
+    assert "has only 0.012 d samples, 12 at d = 1000" in noted.notes[0]
+    assert noted.notes[1] == f"as good, as far as the search can tell: {equal.use}"
+    assert noted.document()["notes"] == noted.notes
+    assert "has only 0.012 d samples" in " ".join(repr(noted).split())
+
+
 def test_what_is_not_solved_is_flagged():
     uses = sample_allocation(STEP, budget=2, time_limit=1e-6)
     assert not uses.converged

@@ -198,3 +198,16 @@ def test_what_is_not_solved_is_flagged():
     point = solve(step.network(beta=5.0, reuse=1.0), alpha=0.12, lam=0.1)
     assert not point.converged
     assert np.isnan([point.test_error, point.train_error]).all()
+
+
+def test_a_large_rate_on_few_samples_is_known_to_what_it_says():
+    """The finest rule, where no tolerance is asked for: errors of a coarser one differ by less."""
+    step = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=6)
+    at = dict(alpha=0.3, lam=0.1)
+    model = step.network(beta=1.0, reuse=1.0)
+    point, coarse = solve(model, **at), solve(model, **at, quadrature_tol=1e-2)
+    assert point.converged
+    assert 1e-5 < point.quadrature_error < 1e-3
+    assert coarse.nodes < point.nodes
+    assert point.test_error == pytest.approx(coarse.test_error, rel=1e-3)
+    assert not solve(model, **at, quadrature_tol=1e-5).converged
