@@ -285,10 +285,13 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
 
 def written_with_calls(text: str, argument: str) -> list[str]:
     """Hint for messages, none or one: the text with an argument for every function that has none,
-    such as he2(z1) for he2, if it is an expression then."""
+    such as he2(z1) for he2, and 0.5*he3, z1 for 0.5he3, x1, if it is an expression then."""
     names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
     variable = "z1" if "target" in argument else "x"
-    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", text)
+    plain = re.sub(r"\bHe(?=\d)", "he", text)
+    plain = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", plain)  # 0.5he3
+    plain = re.sub(r"\bx(?=\d)", "z", plain) if "target" in argument else plain
+    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", plain)
     if called != text:
         with suppress(InvalidArgument):
             return [f"written as {Expression(called, argument).text}"]

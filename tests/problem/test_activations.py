@@ -114,6 +114,7 @@ def test_far_tails(name):
         ("numpy:tanh", r"the function itself, or replica.activation\(text, allow_import=True\)"),
         ("a b:c", "importable"),
         ("he2he3", "a Hermite sum"),
+        ("He2 + 0.5he3", r"written as he2\(x\) \+ 0.5\*he3\(x\)"),
         ("he1+x", r"written as he1\(x\)\+x"),
     ],
 )
