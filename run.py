@@ -70,10 +70,10 @@ def demo() -> None:
     install(".")
     (ROOT / "results").mkdir(exist_ok=True)
     started = time.perf_counter()
-    call("replica", "curve", *PROBLEM, "--alpha", "0.2:3:5")
+    call("replica", "curve", *PROBLEM, "--alpha", "0.6:3:5")
     picture, table = "results/tanh-sin.png", "results/tanh-sin.csv"
     simulation = ["--dimension", "700", "--seeds", "20", "--rng", "1"]
-    grid = ["--alpha", "0.2:3:5", "--plot", picture, "--out", table]
+    grid = ["--alpha", "0.6:3:5", "--plot", picture, "--out", table]
     call("replica-validate", "compare", *PROBLEM, *grid, *simulation)
     print(f"done in {time.perf_counter() - started:.0f} s: {ROOT / picture} and {ROOT / table}")
     print(from_now_on(BIN))
