@@ -68,7 +68,8 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
         low, high = panel.get_ylim()
         if high < 1.05 * low:  # it hardly varies, and digits that are not known would be drawn
             panel.set_ylim(0.95 * low, 1.05 * high)
-        add_legend(panel)
+        if box := add_legend(panel).get_legend():
+            box.set_frame_on(True)  # its circle looks like a point
     set_scale(ax, x)
     from_zero(ax)
     return finish_lines(ax, curve, lines, abscissa, [name], below)
