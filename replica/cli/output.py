@@ -247,7 +247,7 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     if failed:
         why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
         if "--time-limit" in why:
-            why += f"; give each point more seconds, such as --time-limit {3 * TIME_LIMIT:g}"
+            why += f"; give each point more seconds, the default being {TIME_LIMIT:g}"
         say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
 
 

@@ -11,10 +11,9 @@ from scipy.linalg import null_space
 from solvers.results import Array
 
 from ..problem import Model
-from ..saddle_point import TabulatedRows
+from ..saddle_point import DELTA, TabulatedRows
 
 SMALL = 1e-6  # q c, where c_e has its slope at 0
-NORM = 1  # index of the row norms delta among the special directions
 # values of q over the inverse of the largest covariance, and the polynomial through C(q) there
 FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
 
@@ -40,8 +39,8 @@ class LoadedRows(TabulatedRows):
     def _on_coordinates(self, q: Array) -> tuple[Array, Array]:
         """Tabulated C(q) on kappa and delta, (P, n + 1, n + 1), and its derivative."""
         n = len(self.coordinates)
-        turn, others = np.zeros((n + 1, n + 1)), np.delete(np.arange(n + 1), NORM)
-        turn[np.ix_(others, others)], turn[NORM, NORM] = self.coordinates, 1.0
+        turn, others = np.zeros((n + 1, n + 1)), np.delete(np.arange(n + 1), DELTA)
+        turn[np.ix_(others, others)], turn[DELTA, DELTA] = self.coordinates, 1.0
         C, slope = super().special_covariance(q)
         return turn @ C @ turn.T, turn @ slope @ turn.T
 
@@ -66,7 +65,7 @@ class LoadedRows(TabulatedRows):
         coordinates, b is any direction of the bulk.
         """
         C, through_bulk, twice = self._at_zero
-        others = np.delete(np.arange(len(C)), NORM)
+        others = np.delete(np.arange(len(C)), DELTA)
         within = C[np.ix_(others, others)]
         # a left eigenvector of C E[kappa kappa^T]: t.v is a row's coordinate of largest effect
         values, vectors = np.linalg.eig(self.second @ within)
@@ -82,7 +81,7 @@ class LoadedRows(TabulatedRows):
         """d times the covariance of a row's loadings on (kappa, b), (n + 1, n + 1)."""
         across, own = self._noise_direction
         C = np.block([[self._at_zero[0], across[:, None]], [across, np.full((1, 1), own)]])
-        return np.delete(np.delete(C, NORM, 0), NORM, 1)
+        return np.delete(np.delete(C, DELTA, 0), DELTA, 1)
 
     @cached_property
     def noise_ratio(self) -> float:

@@ -28,6 +28,7 @@ from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
 from ..equivalence import Table
 from ..problem import Components, Model
+from ..saddle_point import DELTA
 from .rows import LoadedRows, loaded_rows
 
 
@@ -108,8 +109,8 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
     offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
     special = mu1 * kappa
-    if model.rows is not None and model.rows.v > 0:
-        special = np.insert(special, 1, by_norm, axis=0)
+    if model.rows.v > 0:
+        special = np.insert(special, DELTA, by_norm, axis=0)
     count, N, one = len(offsets), len(weights), np.ones(1)
     constant = np.ones((int(model.intercept), N))
     return LoadedTable(

@@ -64,8 +64,9 @@ def solve(
     quadrature_tol : float
         Bound on the estimated relative quadrature error; 1e-10 unless given, 1e-6 for a loss
         other than the square, and for the square where labels are +-1 at random; 1e-5 where
-        samples of the step are reused, and 1e-3 on the finest rule.  Of a given layer
-        largest relative change of an error from coarser strata: 1e-3 unless given.
+        samples of the step are reused, or 1e-3 if no rule reaches that; 2e-3 of a network at
+        its own dimension.  Of a given layer largest relative change of an error from coarser
+        strata: 1e-3 unless given.
     time_limit : float
         Seconds after which a point that is not solved is flagged.
     raise_on_failure : bool

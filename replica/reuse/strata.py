@@ -4,8 +4,6 @@ docs/theory.md 21
 A node is a stratum of samples: the target's directions s, the label y, and the sample's component q
 along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's projection
 kappa = gamma s + rho q are fixed in it.
-
-Quadrature nodes are over the components along the target, and labels.
 """
 
 from functools import lru_cache

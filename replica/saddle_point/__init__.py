@@ -21,4 +21,4 @@ from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows
 from .signal import Signal, penalty_on_m
-from .special_directions import norm_variance
+from .special_directions import DELTA, norm_variance

@@ -27,7 +27,7 @@ class TabulatedRows:
 
     Attributes
     ----------
-    rows : Rows
+    rows : TrainedRows
     """
 
     rows: TrainedRows

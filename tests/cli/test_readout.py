@@ -382,4 +382,4 @@ def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     assert theory(f"{line} --time-limit 0.1") == 1
     err = capsys.readouterr().err
     assert "(--time-limit)" in err
-    assert "give each point more seconds, such as --time-limit 60" in err
+    assert "give each point more seconds, the default being 20" in err

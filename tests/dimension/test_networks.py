@@ -15,11 +15,13 @@ from replica import (
     optimal_lambda,
     solve,
 )
+from replica.dimension.evaluate import _limit
 from replica.dimension.readout import _leverage, solve_readouts
 from replica.dimension.tabulate import table_at_dimension
 from replica.errors import InvalidArgument
 from replica.saddle_point import ridge
 from solvers.newton import newton
+from solvers.resources import GivenUp
 from solvers.results import Status
 from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
@@ -273,3 +275,27 @@ def test_a_wrong_response_is_flagged(monkeypatch, unknown):
     point = solve(model, **AT)
     assert not point.converged
     assert np.isnan([point.test_error, point.train_error]).all()
+
+
+@pytest.mark.parametrize("late", ["loaded_rows", "table_at_dimension"])
+def test_time_that_runs_out_is_told_as_such(monkeypatch, late):
+    """In the rows, and on the first table."""
+
+    def given_up(*arguments):
+        raise GivenUp(Status.TIME)
+
+    monkeypatch.setattr(f"replica.dimension.evaluate.{late}", given_up)
+    point = solve(STEP.network(beta=1.0, dimension=400), **AT)
+    assert point.status is Status.TIME
+    assert np.isnan([point.test_error, point.train_error]).all()
+
+
+def test_a_wrong_limit_is_flagged(monkeypatch):
+    """Errors are its own times a ratio, of which it is the denominator."""
+
+    def wrong(table, alpha, lam):
+        errors, residual = _limit(table, alpha, lam)
+        return errors, residual + 1e-6
+
+    monkeypatch.setattr("replica.dimension.evaluate._limit", wrong)
+    assert not solve(STEP.network(beta=1.0, dimension=400), **AT).converged
