@@ -134,8 +134,8 @@ def _size_notes(grid: Grid) -> list[str]:
     """What the theory at d = 1000, or at the models' own dimensions, lacks."""
     prices = {price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
-        few = {few_products_note(model, grid.axes["alpha"]) for model in grid.models}
-    return sorted((few | prices) - {""})
+        few = few_products_note(grid.models, grid.axes["alpha"])
+    return sorted({few, *prices} - {""})
 
 
 def _swept(grid: Grid) -> list[str]:

@@ -29,6 +29,7 @@ PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
     bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
 ]
+SHOWN_SHIFT = 5e-4  # of an error: smaller ones would be printed as 0.0 %
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
     "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
@@ -210,13 +211,13 @@ def note_farthest(
     for name, note in NOTED.items():
         changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
         far, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
-        if np.isnan(changes).all():
-            say(f"note: the {name.replace('_', ' ')} is not known: it could not be solved for")
-        elif abs(share) > least:
+        if unknown := int(np.isnan(changes).sum()):
+            where = f" at {unknown} of {len(points)} points" * (unknown < len(points))
+            what = f"{name.replace('_', ' ')} is not known{where}"
+            say(f"note: the {what}: no answer, or none in time")
+        if abs(share) > max(least, SHOWN_SHIFT):
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
-            unknown = int(np.isnan(changes).sum())
-            change += f", of the points where it is known, not at {unknown}," * (unknown > 0)
             say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")
 
 

@@ -1,6 +1,7 @@
 """Distance of the limit from a network of ordinary size, and of an sRF from the network itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -44,16 +45,17 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     return replace(model.step.network(beta=model.beta), dimension=model.dimension)
 
 
-def few_products_note(model: SpikedRandomFeatures, alpha: Array) -> str:
-    """Sentence where networks at d = 1000, or at the model's own dimension, use few directions of
-    the bulk at some ``alpha`` (P,), so that they are far from a limit; else empty."""
-    network, size = network_after_steps(model), of_size(model).dimension
-    try:
-        if network.rows is None or network.reuse or not network.rows.one_kind:
-            return ""
-        least = float(products_per_fit(network, alpha, size).min())
-    except (InvalidArgument, QuadratureError, GivenUp):  # rows are not known
-        return ""
+def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> str:
+    """Sentence where networks at d = 1000, or at a model's own dimension, use few directions of the
+    bulk at some ``alpha`` (P,), so that they are far from a limit, of the model with the fewest;
+    else empty."""
+    least, size = np.inf, np.nan
+    for model in models:
+        network, dimension = network_after_steps(model), of_size(model).dimension
+        with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
+            if network.rows is not None and not network.reuse and network.rows.one_kind:
+                products = float(products_per_fit(network, alpha, dimension).min())
+                least, size = min((least, size), (products, dimension))
     return (least < 1) * (
         f"networks of d = {size:g} may be far from this: their rows have {least:.2g} products of "
         "two directions for each sample or neuron (docs/network.md, how large d must be)"

@@ -190,10 +190,10 @@ class Solution(Displayed):
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
-            known.append("finite_size_shift is not known: at d = 1000 the theory has no answer")
+            known.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
         at_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
-            few = few_products_note(self.model, np.array([self.alpha]))
+            few = few_products_note([self.model], np.array([self.alpha]))
         price = price_note(self.model, self.loss) if known or at_size else ""
         return known + [note for note in (few, price) if note]
 
