@@ -171,9 +171,14 @@ def test_readout_laws():
         for law, curve in zip(LAWS, panel, strict=True)
     }
     for target, share in (("sin", 0.06), ("he1+he3/2", 0.16)):
-        equal, four = (np.array(found[target, law]["theory"]) for law in ("1", "four"))
-        assert found[target, "+-1"]["theory"] == pytest.approx(equal, rel=1e-6)
-        assert 1 - four[8] / equal[8] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
+        one, signs, four = (
+            np.array(found[target, law]["theory"], float) for law in ("1", "+-1", "four")
+        )
+        # one kind of neurons is at its own dimension, where that is known; several have the price
+        # of m alone, 5 % of the error away at d = 120
+        known = np.isfinite(one)
+        assert signs[known] == pytest.approx(one[known], rel=0.06)
+        assert 1 - four[8] / signs[8] == pytest.approx(share, abs=0.02)  # at alpha = 2.2
         assert np.all(np.array(found[target, "gaussian"]["limit"]) < four)
     drawn("cui/6", data)
 

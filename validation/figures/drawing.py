@@ -66,13 +66,13 @@ def draw_theories(
     lower their differences from the first theory in per cent, the points ``nudged`` by
     ``places``."""
     x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
-    first = np.array(curve[kinds[0]])
+    first = np.array(curve[kinds[0]], float)  # NaN where not known
     for kind in kinds:
         shown = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
             shown = KINDS["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)
-        column[1].plot(x, 100 * (np.array(curve[kind]) / first - 1), **shown)
+        column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
     at = np.array(data["simulated_at"], dtype=float)
     unit, style = np.interp(at, x, first) / 100, {"color": color, "markerfacecolor": "white"}
