@@ -51,7 +51,7 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     else empty."""
     least, size = np.inf, np.nan
     for model in models:
-        network, dimension = network_after_steps(model), of_size(model).dimension
+        network, dimension = network_after_steps(model).of_one_kind, of_size(model).dimension
         with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
             if network.rows is not None and not network.reuse and network.rows.one_kind:
                 products = float(products_per_fit(network, alpha, dimension).min())

@@ -91,6 +91,7 @@ def evaluate(
     if model.reuse:
         return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
     if np.isfinite(model.own_dimension) and minimised.is_square:
+        model = model.of_one_kind
         limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
         return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:

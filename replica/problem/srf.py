@@ -231,6 +231,18 @@ class SpikedRandomFeatures(Problem):
         return np.inf if alone else self.dimension
 
     @property
+    def of_one_kind(self) -> "SpikedRandomFeatures":
+        """The model of the same errors whose first-step readout has one sign, if neurons of the
+        other are of the same kind; else the model itself."""
+        if self.rows is None or not self.rows.one_sign:
+            return self
+        step: Any = self.origin.step  # type: ignore[union-attr]
+        merged = replace(step, readout=abs(self.rows.step.readout.values[0]))
+        here = dict(beta=self.beta, dimension=self.dimension, row_norms=self.rows.row_norms)
+        model: SpikedRandomFeatures = merged.network(**here)
+        return model
+
+    @property
     def features(self) -> "SpikedRandomFeatures":
         """The sRF of the same groups and spikes: the model itself, but for a network."""
         return self if self.rows is None else self.origin.features  # type: ignore[union-attr]

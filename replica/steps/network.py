@@ -91,8 +91,16 @@ class NetworkRows:
 
     @property
     def one_kind(self) -> bool:
-        """True if all neurons have one bias and one first-step readout."""
-        return not _several_kinds(self.step)
+        """True if all neurons have one bias and one first-step readout, or with an odd student and
+        no bias opposite ones: their features are then opposite, and their errors the same."""
+        return not _several_kinds(self.step) or self.one_sign
+
+    @property
+    def one_sign(self) -> bool:
+        """True if neurons differ in the sign of their readout alone, and have an odd student."""
+        step = self.step
+        odd = step.student.odd and not any(step.bias.values)
+        return odd and _several_kinds(step) and len({abs(a) for a in step.readout.values}) == 1
 
     def covariance_of(self, groups: NDArray[np.int64]) -> TrainedRows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""

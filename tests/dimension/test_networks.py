@@ -299,3 +299,16 @@ def test_a_wrong_limit_is_flagged(monkeypatch):
 
     monkeypatch.setattr("replica.dimension.evaluate._limit", wrong)
     assert not solve(STEP.network(beta=1.0, dimension=400), **AT).converged
+
+
+def test_signs_of_an_odd_students_readout_change_nothing():
+    """Neurons of readout -1 have the opposite features of those of 1, at any dimension."""
+    step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2)
+    one, *others = (
+        solve(replace(step, readout=readout).network(beta=1.0, dimension=400), **AT)
+        for readout in (1.0, "rademacher", [-1.0, 1.0])
+    )
+    for other in others:
+        assert other.test_error == pytest.approx(one.test_error, rel=1e-9)
+        assert other.train_error == pytest.approx(one.train_error, rel=1e-9)
+        assert other.notes == one.notes

@@ -157,7 +157,7 @@ def readout_laws(quick: bool) -> list[Panel]:
             style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
             curves.append(Curve(step, FIT, label, color, kinds=kinds, style=style))
         alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
-        few, size = [0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0], sized(quick, (600, 8), (120, 2))
+        few, size = [0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0], sized(quick, (600, 8), (400, 2))
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
         panels.append(Panel(curves, alpha, few, size, title, at_dimension=True))
     return panels
