@@ -186,6 +186,7 @@ class TrainedRows:
     def residual(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
         """Residual x - E Q (P, nT); its derivative in x (P, nT, nT), with dG = -G dx G; and, for
         every step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
+        check_time()  # of many groups and samples, this takes nearly all of the time
         means, squares = [], []
         for t, batch in enumerate(self.batches):
             Q = self.sample_resolvent(t, G)
@@ -228,7 +229,6 @@ class TrainedRows:
         """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
         x = np.array(start)
         for _ in range(40):  # a few are enough in most cases
-            check_time()
             residual, by_x, _ = self.residual(x, self.trace(x, K))
             step = solve_rows(by_x, residual)
             x -= step

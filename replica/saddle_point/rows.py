@@ -11,12 +11,14 @@ from functools import cached_property
 import numpy as np
 
 from solvers.chebyshev import HalfLine, coefficient_matrix
+from solvers.resources import check_time
 from solvers.results import Array
 
 from .pencil import TrainedRows
 from .special_directions import Special
 
 CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables
+COVARIANCE_BLOCK = 2**17  # samples times values of q at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +65,14 @@ class TabulatedRows:
         for q in nodes:
             averages.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
             x_before = averages[-1][CHEBYSHEV_POINTS - 1]
-        values = self._covariances(np.concatenate(averages), nodes.reshape(-1, 1, 1))
-        return values.reshape(-1, *nodes.shape)
+        q, x = nodes.reshape(-1, 1, 1), np.concatenate(averages)
+        samples = max(batch.weights.size for batch in self.rows.batches)
+        blocks = -(-q.size * samples // COVARIANCE_BLOCK)
+        values = list[Array]()
+        for some in np.array_split(np.arange(q.size), min(blocks, q.size)):
+            check_time()
+            values.append(self._covariances(x[some], q[some]))
+        return np.concatenate(values, axis=1).reshape(-1, *nodes.shape)
 
     def _covariances(self, x: Array, q: Array) -> Array:
         """Values of c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).
