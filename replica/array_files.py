@@ -92,6 +92,8 @@ class Source(NamedTuple):
             got = f"{self.path}:{self.member}".rstrip(":")
             each = "columns" if self.path.suffix in TABLES else "arrays"
             allowed = f"{self.path}:NAME of one of its {each}, {listed}"
+            if each == "columns" and high > 1:
+                allowed += " (a .npy file can have several columns of labels)"
             lower = {name.lower(): name for name in axes}
             if close := get_close_matches(self.member.lower(), lower, 1):
                 allowed = f"{self.path}:{lower[close[0]]}, one of its {each}"

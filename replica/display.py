@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .errors import InvalidArgument, check_names, shorten
+from .errors import InvalidArgument, check_fields, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -45,10 +45,10 @@ def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progre
 class Described:
     """A dataclass shown in one line, by its plain values ``described``."""
 
-    def __new__(cls, *_: Any, **given: Any) -> "Described":
+    def __new__(cls, *args: Any, **given: Any) -> "Described":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        known = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
-        check_names(cls.__name__, known, given)
+        known = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_fields(cls, known, args, given)
         return object.__new__(cls)
 
     @property

@@ -2,7 +2,8 @@
 guesses at a name that does not exist."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sized
+from dataclasses import Field
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
@@ -24,7 +25,7 @@ ELSEWHERE = {
     "ridge": "lam",
     "lambda_": "lam",
     "penalty": "lam",
-    "alphas": "lam, alpha/p",
+    "alphas": "alpha, n/d, or lam, alpha/p of scikit-learn",
     "C": "lam, 1/(p C)",
     "X": "features",
     "y": "labels",
@@ -67,14 +68,30 @@ def meant(name: str, known: Iterable[str]) -> str:
     return ELSEWHERE.get(plural, close[0] if close else "")
 
 
-def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
+def check_names(
+    name: str,
+    known: Collection[str],
+    given: Iterable[str],
+    by_name: Collection[str] = (),
+    unnamed: int = 0,
+) -> None:
     """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
-    meant."""
+    meant; and where more arguments came without a name than may, with those ``by_name`` alone."""
+    if unnamed > len(known) - len(by_name):
+        raise TypeError(f"{name}() takes by name: {', '.join(f'{one}=...' for one in by_name)}")
     for one in given:
         if one not in known:
             hint = meant(one, known)
             advice = f"did you mean {hint}?" if hint else ", ".join(known)
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
+
+
+def check_fields(
+    cls: type, known: Collection[Field[Any]], args: Sized, given: Iterable[str]
+) -> None:
+    """Raise TypeError as :func:`check_names` does, for a dataclass with the fields ``known``."""
+    by_name = [field.name for field in known if field.kw_only]
+    check_names(cls.__name__, [field.name for field in known], given, by_name, len(args))
 
 
 def answering(function: Function) -> Function:
@@ -84,11 +101,13 @@ def answering(function: Function) -> Function:
     parameters = signature(function).parameters.values()
     takes = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
     known, any_name = [one.name for one in takes], len(takes) < len(parameters)
+    by_name = [one.name for one in takes if one.kind is one.KEYWORD_ONLY]
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
         foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
-        check_names(function.__name__, known, foreign if any_name else given)
+        named = foreign if any_name else given
+        check_names(function.__name__, known, named, by_name, len(args))
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]
         if missing := [_with_type(one, function) for one in left if one not in given]:
             raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")

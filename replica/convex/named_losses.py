@@ -88,6 +88,14 @@ LOSSES = {
     ),
 }
 
+USUAL_NAMES = {  # what others call the losses
+    **dict.fromkeys(("mse", "l2", "squared", "squared_error", "ridge", "quadratic"), "square"),
+    **dict.fromkeys(("mae", "l1", "absolute_error", "lad"), "absolute"),
+    **dict.fromkeys(("log", "log_loss", "bce", "binary_cross_entropy"), "logistic"),
+    **dict.fromkeys(("svm", "svc"), "hinge"),
+    **dict.fromkeys(("pinball",), "quantile:0.5"),
+}
+
 
 def loss(spec: Any) -> Loss:
     """Loss with a given name; a ``Loss`` is returned as it is, and None means the square loss.
@@ -115,6 +123,7 @@ def loss(spec: Any) -> Loss:
         return LOSSES["square"]
     text = spec.strip() if isinstance(spec, str) else ""
     name, _, parameter = text.partition(":")
+    usual = USUAL_NAMES.get(text.lower())
     if text in LOSSES:
         return LOSSES[text]
     allowed = (
@@ -139,6 +148,8 @@ def loss(spec: Any) -> Loss:
         except ValueError:
             raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
+    elif usual:
+        allowed = f"{usual}, as it is called here"
     elif is_import_path(text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
     raise InvalidArgument("loss", spec, allowed)

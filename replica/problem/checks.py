@@ -50,6 +50,8 @@ def number(
             raise TypeError
         x = float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
+        if np.ndim(value) if isinstance(value, np.ndarray) else isinstance(value, (list, tuple)):
+            allowed += "; one number, as learning_curve takes grids"
         raise InvalidArgument(name, value, allowed) from None
     if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import InvalidArgument, check_names
+from ..errors import InvalidArgument, check_fields
 from .activation import Activation
 from .checks import FINITE, assign, flag, number
 from .labels import LabelLaw, label_noise
@@ -47,9 +47,9 @@ class Problem(ABC):
     intercept: bool
     train_bias: bool
 
-    def __new__(cls, *_: Any, **given: Any) -> "Problem":
+    def __new__(cls, *args: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        check_names(cls.__name__, [field.name for field in fields(cls)], given)
+        check_fields(cls, fields(cls), args, given)
         return object.__new__(cls)
 
     @property

@@ -17,6 +17,7 @@ from replica import (
     SpikedRandomFeatures,
     activation,
     learning_curve,
+    loss,
     solve,
 )
 from replica.problem import Expression, GaussianMixture, LabelLaw, target
@@ -288,11 +289,19 @@ def test_a_name_that_no_argument_has_is_answered_with_one():
         (lambda: learning_curve(None, train_sizes=[9], lam=1), "did you mean samples"),
         (
             lambda: validation.compare(None, samples=9, alphas=1, seeds=2),
-            "did you mean lam, alpha/p",
+            "did you mean alpha, n/d, or lam, alpha/p",
         ),
+        (lambda: FeatureSample(np.eye(3), [1, 2, 3]), r"takes by name: features=\.\.\., labels="),
+        (lambda: GradientStep("tanh", "sin", 4.0, 2.0), "takes by name: student="),
+        (lambda: solve(None, 1.0, 0.1), "takes by name: alpha="),
     ):
         with pytest.raises(TypeError, match=hint):
             call()
+    with pytest.raises(InvalidArgument, match="one number, as learning_curve takes grids"):
+        GradientStep(student="tanh", target="sin", alpha0=4.0, eta=[1.0, 2.0])
+    for name, usual in ("MSE", "square"), ("log_loss", "logistic"), ("l1", "absolute"):
+        with pytest.raises(InvalidArgument, match=f"loss must be {usual}, as it is called here"):
+            loss(name)
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     with pytest.raises(InvalidArgument, match=r"did you mean alpha\?\), got 'alpah'"):
         learning_curve(model, alpha=1.0, lam=0.1, alpah=[1.0])
