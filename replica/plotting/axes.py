@@ -146,7 +146,8 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
 
         drawn, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
         if known.max() < 50 * known.min():  # powers of ten would label it too rarely
-            drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            low_panel = axis == "y" and ax.bbox.height < ax.get_figure(root=True).dpi  # an inch
+            drawn.set_major_locator(LogLocator(subs=(1.0, 3.0) if low_panel else (1.0, 2.0, 5.0)))
             drawn.set_major_formatter("{x:g}")
         drawn.set_minor_formatter(NullFormatter())
 
@@ -216,7 +217,7 @@ def finish(
 
 def _break_label(label: Any, room: float) -> None:
     """Break the label of an axis into lines of that length, in pixels."""
-    words = re.findall(r"\$[^$]*\$|\S+", label.get_text())
+    words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", label.get_text())
     size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
     label.set_text(in_lines(words, " ", room / size))
 

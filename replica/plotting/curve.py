@@ -287,7 +287,8 @@ def finish_lines(
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
-    ordinate += at_best(curve) * (kinds[0] not in BEST_OF)
+    if kinds[0] not in BEST_OF and not below:  # panels below show what is best
+        ordinate += at_best(curve)
     described = shared_settings(curve, [abscissa])
     label = LABELS.get(abscissa, symbol(abscissa))
     return finish(ax, label, ordinate, described, below=below)
