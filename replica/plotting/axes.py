@@ -146,7 +146,7 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
 
         drawn, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
         if known.max() < 50 * known.min():  # powers of ten would label it too rarely
-            low_panel = axis == "y" and ax.bbox.height < ax.get_figure(root=True).dpi  # an inch
+            low_panel = axis == "y" and ax.bbox.height < ax.figure.dpi  # an inch
             drawn.set_major_locator(LogLocator(subs=(1.0, 3.0) if low_panel else (1.0, 2.0, 5.0)))
             drawn.set_major_formatter("{x:g}")
         drawn.set_minor_formatter(NullFormatter())

@@ -118,12 +118,7 @@ def plot_curve(
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
         draw_band(ax, x, np.nan, np.nan, color=shade, label=f"±{BARS} s.e. over other rows")
-    mark_noted(ax, curve, abscissa, lines, name)
-    unknown = x[curve[name].isnull().any([*lines[0].at]).values]
-    if unknown.size:
-        style: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
-        on_axis = ax.get_xaxis_transform()  # whatever the scale of the ordinate
-        ax.plot(unknown, np.zeros(unknown.size), "x", transform=on_axis, **style)
+    mark_exceptions(ax, curve, abscissa, lines, name)
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
     set_scale(ax, x)
@@ -145,10 +140,16 @@ def draw_line(
     ax.plot(curve[abscissa].values, values, **looks)
 
 
-def mark_noted(
+def mark_exceptions(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
 ) -> None:
-    """Draw open the points whose errors may be off, as a note says."""
+    """Draw open the points whose errors may be off, as a note says, and crosses on the abscissa at
+    points that did not converge."""
+    unknown = curve[abscissa].values[curve[name].isnull().any([*lines[0].at]).values]
+    if unknown.size:
+        cross: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
+        on_axis = ax.get_xaxis_transform()  # whatever the scale of the ordinate
+        ax.plot(unknown, np.zeros(unknown.size), "x", transform=on_axis, **cross)
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
     if not noted.any():
         return

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from .axes import add_legend, axes, from_zero, panels_below, set_scale
-from .curve import abscissa_of, draw_line, finish_lines, lines_of, mark_noted
+from .curve import abscissa_of, draw_line, finish_lines, lines_of, mark_exceptions
 from .heat_map import is_map, plot_heat_map, with_all_axes
 from .names import BEST_OF, error_drawn, symbol
 
@@ -53,10 +53,11 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     below = panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
-    mark_noted(ax, curve, abscissa, lines, name)
+    mark_exceptions(ax, curve, abscissa, lines, name)
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
+    at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
     for one, panel in zip(searched, below, strict=True):
-        ends = curve[one].where(curve.at_edge.str.contains(rf"\b{one}\b"))
+        ends = curve[one].where(at_edge.str.contains(rf"\b{one}\b"))
         for line in lines:
             draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
             panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)

@@ -284,6 +284,7 @@ def test_optima(ax):
     assert labels(below[0]) == ["at an end of the range searched"]
     ax.figure.draw_without_rendering()
     assert len({round(panel.get_position().x0, 9) for panel in ax.figure.axes}) == 1
+    assert "not converged" in labels(plotting.plot_optima(curve.where(curve.alpha > 1)))
     held = curve.drop_vars("lam").assign_coords(lam=0.1)
     plotting.plot_optima(held, ax=(other := Figure().subplots()))
     _, only = other.figure.axes
