@@ -110,7 +110,9 @@ def answering(function: Function) -> Function:
         check_names(function.__name__, known, named, by_name, len(args))
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]
         if missing := [_with_type(one, function) for one in left if one not in given]:
-            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")
+            close = [one for one in given if one not in known and meant(one, left) in left]
+            wrong = f", not {close[0]!r}" if close else ""
+            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}{wrong}")
         return function(*args, **given)
 
     return cast(Function, checked)

@@ -31,7 +31,10 @@ class Status(Enum):
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"
     AT_EDGE = "not converged: the best bias is at an edge of those searched, or was not solved"
-    QUADRATURE = "not converged: the quadrature error is above its tolerance on the finest rule"
+    QUADRATURE = (
+        "not converged: the quadrature error is above its tolerance on the finest rule "
+        "(a larger quadrature_tol accepts it)"
+    )
     ROUNDING = "not converged: the error is lost in the rounding of what it is the difference of"
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (time_limit)"

@@ -147,8 +147,12 @@ def solve_grid(
     single = scalar_arguments(**grids, alpha=alpha, lam=lam)
     at = ends["alpha"], ends["lam"], losses
     columns = _solved(models, *at, workers=workers, progress=progress, **settings)
-    if failed := int(np.sum(~columns["converged"])):
-        logger.warning("%d of %d points did not converge", failed, columns["converged"].size)
+    if (failed := ~columns["converged"]).any():
+        of = "sRF" if models[0].rows is None else "network"
+        at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
+        why = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
+        text = "%d of %d points did not converge (theory of the %s%s): %s"
+        logger.warning(text, failed.sum(), failed.size, of, at_d, why)
     return Grid(problem, axes | ends, models, columns, losses, single)
 
 

@@ -145,7 +145,8 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
-        allowed = "elementwise, written with numpy functions, as in function=np.tanh"
+        allowed = "elementwise, written with numpy functions, as in function=np.tanh (a "
+        allowed += "constant is an array too: 3.0 + 0 * x)"
         raise InvalidArgument(name, f"shape {values.shape} of {shape}", allowed)
     return values
 

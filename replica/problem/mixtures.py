@@ -160,9 +160,11 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
     rounding = max(1e-8, K * epsilon)
     odd = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
     values = np.linalg.eigvalsh(covariances)
-    if odd > rounding * size or values.min() < -rounding * size:
+    asymmetric = odd > rounding * size
+    if asymmetric or values.min() < -rounding * size:
+        got = f"entries {odd:g} apart" if asymmetric else f"eigenvalue {values.min():g}"
         allowed = "symmetric matrices without negative eigenvalues"
-        raise InvalidArgument("covariances", f"eigenvalue {values.min():g}", allowed)
+        raise InvalidArgument("covariances", got, allowed)
     if rounding == 1e-8:
         return covariances
     values, vectors = np.linalg.eigh(covariances)

@@ -30,7 +30,6 @@ from ..problem import (
     limits,
     needs_alpha,
     one_positive,
-    positive,
     samples_of,
 )
 from ..saddle_point import ridge
@@ -250,7 +249,7 @@ def spectrum(
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
-        (ratio,) = positive("alpha", [alpha])
+        (ratio,) = one_positive("alpha", alpha)
         find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:

@@ -19,6 +19,7 @@ from replica import (
     learning_curve,
     loss,
     solve,
+    spectrum,
 )
 from replica.problem import Expression, GaussianMixture, LabelLaw, target
 from solvers.quadrature import QuadratureError
@@ -294,11 +295,19 @@ def test_a_name_that_no_argument_has_is_answered_with_one():
         (lambda: FeatureSample(np.eye(3), [1, 2, 3]), r"takes by name: features=\.\.\., labels="),
         (lambda: GradientStep("tanh", "sin", 4.0, 2.0), "takes by name: student="),
         (lambda: solve(None, 1.0, 0.1), "takes by name: alpha="),
+        (lambda: learning_curve(None, samples=9, lambd=1), r"needs lam \(float, .*\), not 'lambd'"),
     ):
         with pytest.raises(TypeError, match=hint):
             call()
     with pytest.raises(InvalidArgument, match="one number, as learning_curve takes grids"):
         GradientStep(student="tanh", target="sin", alpha0=4.0, eta=[1.0, 2.0])
+    with pytest.raises(InvalidArgument, match="structured in at most 50 coordinates"):
+        law = GaussianMixture(means=[np.zeros(60)])
+        GradientStep(student="tanh", target="sin", inputs=law, alpha0=4.0, eta=2.0)
+    with pytest.raises(InvalidArgument, match="symmetric .* got 'entries 0.5 apart'"):
+        GaussianMixture(means=[[0.0, 0.0]], covariances=[[[1.0, 0.5], [0.0, 1.0]]])
+    with pytest.raises(InvalidArgument, match=r"alpha must be one number here .*, got \[1, 2\]"):
+        spectrum(GradientStep(student="tanh", target="sin", alpha0=4, eta=2), [1, 2], beta=1)
     for name, usual in ("MSE", "square"), ("log_loss", "logistic"), ("l1", "absolute"):
         with pytest.raises(InvalidArgument, match=f"loss must be {usual}, as it is called here"):
             loss(name)

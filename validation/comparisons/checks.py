@@ -96,6 +96,7 @@ COCHRAN = 25.0  # draws over their squared skewness from which on a mean of them
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 APART = 0.25  # of the simulated error: beyond that nothing is called agreement
+CLOSE = 0.1  # of the simulated error: what is further off by more than chance is not called close
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 SOURCES = np.array(["theory", "simulation"])
 
@@ -247,6 +248,10 @@ def verdict(
             f"Theory and simulation differ in {distant.sum()} of {distant.size} errors by more "
             f"than {APART:.0%}, though within {allowed}, most in {most}."
         )
+    sizes = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in each)
+    shares = [
+        np.abs(one.simulated - one.theory) / size for one, size in zip(each, sizes, strict=True)
+    ]
     if differ(z, seeds):
         large, sides = too_large(z, seeds), leaning(z, seeds)
         differences, how = f"their {far.size} differences", []
@@ -258,14 +263,11 @@ def verdict(
         elif sides:
             errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
             how.append(f"{errors} lie to one side{' each' if len(sides) > 1 else ''}")
+        close = "close but " * bool(shares[k][tuple(at)] <= CLOSE)
         return False, (
-            f"Theory and simulation are close but not equal: {', and '.join(how)}, "
+            f"Theory and simulation are {close}not equal: {', and '.join(how)}, "
             f"though within {allowed}, the largest in {most}."
         )
-    sizes = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in each)
-    shares = [
-        np.abs(one.simulated - one.theory) / size for one, size in zip(each, sizes, strict=True)
-    ]
     by_chance = _difference(list(checks)[k], each[k], (at[0], at[1]), axes, by_chance=True)
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "

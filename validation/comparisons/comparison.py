@@ -100,18 +100,27 @@ class Comparison(Displayed):
     @property
     def verdict(self) -> str:
         """Sentence on the agreement of theory and simulation; of several settings, the number that
-        agree, and a sentence for each of the others."""
-        settings = enumerate(self._settings())
-        verdicts = [self._verdict(i, checks, lines) for i, (_, checks, lines) in settings]
+        agree, and a sentence for the one of the largest score of these and for each of the others.
+        """
+        places = list(self._settings())
+        verdicts = [self._verdict(i, *known[1:]) for i, known in enumerate(places)]
         if not self._varied:
             return verdicts[0][1]
-        off = [
+        said = [
             f"At {_in_words(place)}: {sentence}"
-            for (place, *_), (equal, sentence) in zip(self._settings(), verdicts, strict=True)
-            if not equal
+            for (place, *_), (_, sentence) in zip(places, verdicts, strict=True)
         ]
-        count = len(verdicts)
-        first = f"Theory and simulation agree at {count - len(off)} of {count} settings."
+        equal = [i for i, (agree, _) in enumerate(verdicts) if agree]
+        off = [one for i, one in enumerate(said) if i not in equal]
+        first = f"Theory and simulation agree at {len(equal)} of {len(said)} settings."
+        if equal:
+
+            def score(i: int) -> float:
+                return float(
+                    max(np.abs(np.nan_to_num(one.z)).max() for one in places[i][1].values())
+                )
+
+            first += f" Least alike of these, {said[max(equal, key=score)].replace('At', 'at', 1)}"
         return "\n".join([first, *off])
 
     def _verdict(
