@@ -83,6 +83,12 @@ class GaussianMixture:
         return int(self.means.shape[1])
 
     @property
+    def structured(self) -> int:
+        """Number of coordinates that are not standard normal."""
+        unlike = (self.each_covariance != np.eye(self.dimension)).any(axis=(0, 1))
+        return int((unlike | (self.means != 0).any(axis=0)).sum())
+
+    @property
     def described(self) -> dict[str, Any]:
         """Parameters as plain values."""
         names = "means", "covariances", "fractions"

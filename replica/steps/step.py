@@ -94,12 +94,12 @@ class Step(Problem):
             step_target, laws = zip(*pairs, strict=True)
             inputs = max(laws, key=lambda law: 0 if law is None else law.dimension)
             step_target = step_target if len(step_target) > 1 else step_target[0]
-        if inputs is not None and inputs.dimension > MOST_COORDINATES:
+        if inputs is not None and inputs.structured > MOST_COORDINATES:
             allowed = (
                 f"structured in at most {MOST_COORDINATES} coordinates, of which d has many more "
                 "(FirstLayer(weights=..., inputs=...) takes a covariance of all d)"
             )
-            raise InvalidArgument("inputs", f"{inputs.dimension} coordinates", allowed)
+            raise InvalidArgument("inputs", f"{inputs.structured} coordinates", allowed)
         if step_noise is not None:
             step_noise = _numbers_per_step(
                 "step_noise", step_noise, count, FINITE, "0 or more (a variance)"

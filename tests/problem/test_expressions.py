@@ -301,10 +301,10 @@ def test_a_name_that_no_argument_has_is_answered_with_one():
             call()
     with pytest.raises(InvalidArgument, match="one number, as learning_curve takes grids"):
         GradientStep(student="tanh", target="sin", alpha0=4.0, eta=[1.0, 2.0])
+    law = GaussianMixture(means=[np.ones(60)])
     with pytest.raises(InvalidArgument, match="structured in at most 50 coordinates"):
-        law = GaussianMixture(means=[np.zeros(60)])
         GradientStep(student="tanh", target="sin", inputs=law, alpha0=4.0, eta=2.0)
-    with pytest.raises(InvalidArgument, match="symmetric .* got 'entries 0.5 apart'"):
+    with pytest.raises(InvalidArgument, match=r"symmetric .* got 'entries 0.5 apart'"):
         GaussianMixture(means=[[0.0, 0.0]], covariances=[[[1.0, 0.5], [0.0, 1.0]]])
     with pytest.raises(InvalidArgument, match=r"alpha must be one number here .*, got \[1, 2\]"):
         spectrum(GradientStep(student="tanh", target="sin", alpha0=4, eta=2), [1, 2], beta=1)
