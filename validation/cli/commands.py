@@ -175,8 +175,9 @@ def compare(
     than of many: the verdict allows for that, and of fewer than 8 it never is that they disagree.
     The theory is that of the simulated dimension up to terms of order 1/d: what is off by more than
     chance, but by less than 20/d of itself (1/n, of what is given), is called close but not equal;
-    more than 10 % apart, not equal.  A figure has the limit as pale lines.  With --ladder, the limit that simulations at several
-    dimensions point to, by a line in 1/d; --seeds is then for the largest of them.
+    more than 10 % apart, not equal.  A figure has the limit as pale lines.  With --ladder, the
+    limit that simulations at several dimensions point to, by a line in 1/d; --seeds is then for the
+    largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.
