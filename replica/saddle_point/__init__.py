@@ -1,6 +1,7 @@
 """Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
+from .compiled import RESPONSE_TOLERANCE
 from .correlated import CorrelatedGroup
 from .damped import solve_damped
 from .local_field import (
@@ -12,11 +13,10 @@ from .local_field import (
     ridge_scores,
     variance_given_tau,
 )
-from .one_group import RESPONSE_TOLERANCE
 from .one_pass import one_pass
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
 from .pencil import TrainedRows
-from .residual import SMALLEST_ERROR, relative_change, solve_and_check, with_residuals
+from .residual import SMALLEST_ERROR, relative_change, solve_and_check
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import responses_of
 from .rows import TabulatedRows

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from solvers.results import Array
 
 from ..equivalence import Table
-from . import one_group
-from .compiled import CompiledCorrelated, CompiledIsotropic
+from . import compiled
+from .compiled import RESPONSE_TOLERANCE, CompiledCorrelated, CompiledIsotropic
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
-from .one_group import RESPONSE_TOLERANCE
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
 from .responses import Responses, SignalSources
 from .rows import TabulatedRows
@@ -53,7 +52,7 @@ def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None 
     solver's last values; callers mask them.
     """
     if len(table.mu1) == 1:
-        one_group.solved[0] += 1 + len(alpha) / one_group.POINTS_PER_CALL
+        compiled.solved[0] += 1 + len(alpha) / compiled.POINTS_PER_CALL
     responses = responses_of(table)
     guess = None if start is None else responses.pack(start.V1, start.V2)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
@@ -132,15 +131,15 @@ def sources(
 
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    enough = one_group.solved[0] > one_group.CALLS_BEFORE_CORE
-    compiled = enough and len(table.mu1) == 1 and one_group.kernel() is not None
+    enough = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
+    core = enough and len(table.mu1) == 1 and compiled.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
-        return CompiledIsotropic(table) if compiled else Isotropic(table)
+        return CompiledIsotropic(table) if core else Isotropic(table)
     if not isinstance(table.covariance, TabulatedRows):
         return CorrelatedGroups(table)
-    return CompiledCorrelated(table) if compiled else CorrelatedGroup(table)
+    return CompiledCorrelated(table) if core else CorrelatedGroup(table)
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> Array:

@@ -53,7 +53,7 @@ def compile_together(entry: Function, *arguments: type) -> Function:
         return entry
     # without a cache directory or without sources it is compiled in every process
     with suppress(AttributeError, KeyError, OSError, RuntimeError):
-        files = [*Path(__file__).parent.glob("*.py"), *map(Path, map(getfile, arguments))]
+        files = {Path(getfile(one)) for one in (*options, *arguments)}
         sources = b"".join(file.read_bytes() for file in sorted(files))
         jitted[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
         cache_on_disk(jitted[entry])
