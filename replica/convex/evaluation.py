@@ -12,7 +12,6 @@ from solvers.results import Array, Indices, Status
 from ..equivalence import tables
 from ..problem import Model
 from ..saddle_point import Conjugates, MeanSquaredErrors, Overlaps, ridge
-from .label_tables import is_odd
 from .losses import Loss
 
 Table = TypeVar("Table")  # or any other object with nodes
@@ -28,12 +27,6 @@ class Task(NamedTuple):
     alpha: Array
     lam: Array
     tol: float = 1e-6
-
-    @property
-    def folded(self) -> bool:
-        """Whether the problem is symmetric under kappa -> -kappa, so that half of the nodes
-        suffice."""
-        return self.loss.symmetric and is_odd(self.model)
 
     def select(self, rows: Indices) -> "Task":
         """Task with some of the points."""

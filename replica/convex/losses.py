@@ -234,12 +234,6 @@ class Loss:
         return any(last - first > 1e-9 for _, first, last in self.flats(np.ones(())))
 
     @cached_property
-    def symmetric(self) -> bool:
-        """Whether the loss is unchanged by opposite signs of label and prediction."""
-        t = np.linspace(0.01, 6.3, 40)
-        return self.kind == "margin" or bool(np.allclose(self.value(t), self.value(-t), 1e-12, 0))
-
-    @cached_property
     def width(self) -> float:
         """Length over which rho' changes at its bends, by ``bend_width``."""
         return bend_width(self.derivative, self.bends or (0.0,), self.kinks)

@@ -142,7 +142,7 @@ def _follow_path(task: Task, begin: Task, overlaps: Overlaps) -> Overlaps | None
 def _rough_solution(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes fitted to the overlaps ``near``, and the number of
     iterations.  None without a solution, or with too many nodes."""
-    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
+    shared = None if has_panels(task.model) else shared_tables(task.model)
     try:
         label_table = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
@@ -199,7 +199,7 @@ def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Indices) -> Non
     error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
     def equations(level: int, rows: Indices) -> Equations | None:
-        label_tables = shared_tables(task.model, task.folded)  # which are cached
+        label_tables = shared_tables(task.model)  # which are cached
         given = next(islice(label_tables, level, None), None)
         return None if given is None else Equations(given, task.loss)
 
@@ -352,7 +352,7 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
         # the rule over tau that follows the target's kinks is the finest one
         follows_kinks, level = has_steps(model) or model.labels.combined_mean.planes, 4
     else:
-        tables = enumerate(shared_table(model, level, task.folded) for level in count())
+        tables = enumerate(shared_table(model, level) for level in count())
         level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
         places, weights, order = given.table.places, given.table.weights, given.labels.order
         follows_kinks = True
