@@ -87,8 +87,9 @@ def answering(function: Function) -> Function:
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
-        foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
-        check_names(function.__name__, known, foreign if any_name else given)
+        if unknown := [one for one in given if one not in known]:
+            foreign = [one for one in unknown if ELSEWHERE.get(one, "").split(",")[0] in known]
+            check_names(function.__name__, known, foreign if any_name else unknown)
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]
         if missing := [_with_type(one, function) for one in left if one not in given]:
             raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}")

@@ -101,11 +101,12 @@ def solve(
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None
         problem = check_model(problem, alpha)
+        minimised = as_loss(loss)
         evaluated = evaluate(
             problem,
             one_positive("alpha", alpha),
             one_positive("lam", lam),
-            loss=loss,
+            loss=minimised,
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
@@ -114,7 +115,7 @@ def solve(
             model=problem,
             alpha=float(alpha),
             lam=float(lam),
-            loss=as_loss(loss),
+            loss=minimised,
             overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
             **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),

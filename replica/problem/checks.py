@@ -18,6 +18,11 @@ from ..errors import InvalidArgument, install
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
+MEANINGS = {  # of the numbers that place a point
+    "alpha": " (n/d)",
+    "samples": " (n)",
+    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
+}
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -168,15 +173,10 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
-    note = {
-        "alpha": " (n/d)",
-        "samples": " (n)",
-        "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
-    }[name]
     array = axis(name, values)
     refused = array[~((array >= 1 / FINITE) & (array <= FINITE))]  # NaN too
     if refused.size:
-        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{note}"
+        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{MEANINGS[name]}"
         raise InvalidArgument(name, float(refused[0]), allowed)
     return array
 
@@ -301,7 +301,7 @@ def one_positive(name: str, value: Any) -> Array:
     if isinstance(value, (list, tuple, str)) or np.ndim(value):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
-    return positive(name, [value])
+    return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])
 
 
 def check_bytes(need: float, name: str, got: Any, allowed: str) -> None:

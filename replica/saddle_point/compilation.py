@@ -53,7 +53,8 @@ def compile_together(entry: Function, *arguments: type) -> Function:
         return entry
     # without a cache directory or without sources it is compiled in every process
     with suppress(AttributeError, KeyError, OSError, RuntimeError):
-        files = {Path(getfile(one)) for one in (*options, *arguments)}
+        compiled_code: list[Any] = [*options, *arguments]
+        files = {Path(getfile(one)) for one in compiled_code}
         sources = b"".join(file.read_bytes() for file in sorted(files))
         jitted[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
         cache_on_disk(jitted[entry])

@@ -84,3 +84,15 @@ class MeanSquaredErrors(NamedTuple):
 
     test: Array
     train: Array
+
+
+def unknown_overlaps(
+    points: int, groups: int, offsets: int, theta: int, psi: int
+) -> tuple[Overlaps, Conjugates]:
+    """NaN overlaps and conjugates of points without a solution, for numbers of groups, offsets,
+    spikes (and row norms) and other target directions."""
+    A = groups
+    shapes = (A, A), (A,), (offsets,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate = (A, A), (A,), (offsets,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
