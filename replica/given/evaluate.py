@@ -77,7 +77,7 @@ def evaluate(
     loss: Loss,
     tol: float = TOLERANCE,
     time_limit: float = np.inf,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[], None] | None = None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
     ``advance`` is called after each.
@@ -101,7 +101,8 @@ def evaluate(
             status = given_up.status
         rows[i], start = UNKNOWN | point.account | found.columns, point.start
         rows[i] |= {"converged": status is Status.CONVERGED, "status": status}
-        advance()
+        if advance is not None:
+            advance()
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 

@@ -20,8 +20,7 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
-from .beyond_rows import BEYOND_ROWS, SENSITIVE, beyond, notes_of
-from .given_layers import has_classes, layer_curve
+from .given_layers import BEYOND_ROWS, SENSITIVE, beyond, has_classes, layer_curve, notes_of
 from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
