@@ -18,7 +18,6 @@ from .overlaps import Conjugates, MeanSquaredErrors, Overlaps, unknown_overlaps
 from .pencil import TrainedRows
 from .residual import SMALLEST_ERROR, relative_change, solve_and_check
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
-from .ridge import responses_of
+from .ridge import Signal, penalty_on_m, responses_of
 from .rows import TabulatedRows
-from .signal import Signal, penalty_on_m
 from .special_directions import DELTA, norm_variance

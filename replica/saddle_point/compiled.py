@@ -161,17 +161,18 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, floa
         error, new_slopes, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
         # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
         # the residual, this does not depend on how the equations are scaled.
-        if distance == inf or larger_modulus(solve_pair(slopes, error)) < distance:
+        back1, back2 = solve_pair(slopes, error)
+        if distance == inf or abs(back1) + abs(back2) < distance:
             W1, V1, V2, slopes = T1, bulk.V1, T2, new_slopes
-            residual = larger_modulus(error)
+            residual = abs(error[0]) + abs(error[1])
             back1, back2 = solve_pair(slopes, error)
-            length = distance = larger_modulus((back1, back2))
+            length = distance = abs(back1) + abs(back2)
             # by a factor of 20 at most
             shortened = 3.0 / max(length, 3.0)
             step1, step2 = -shortened * back1, -shortened * back2
         else:
             step1, step2 = step1 / 2, step2 / 2
-            length = larger_modulus((step1, step2))
+            length = abs(step1) + abs(step2)
         if not isfinite(length):
             return V1, V2, residual, count, NOT_FINITE
         if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
@@ -322,13 +323,6 @@ def solve_pair(matrix: Matrix, right: Pair) -> Pair:
     """Solution of two linear equations, by Cramer's rule."""
     (a, b, c, d), (u, v) = matrix, right
     return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
-
-
-@compiled
-def larger_modulus(pair: Pair) -> float:
-    """Larger modulus of a pair; NaN if either is."""
-    first, second = abs(pair[0]), abs(pair[1])
-    return second if second > first else first + 0 * second
 
 
 class _Compiled(Responses):

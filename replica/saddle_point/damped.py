@@ -18,8 +18,7 @@ from .local_field import Field, Scores, ridge_errors, ridge_scores
 from .one_pass import one_pass
 from .overlaps import Conjugates, Overlaps
 from .responses import Susceptibility
-from .ridge import Points, responses_of
-from .signal import Signal, ridge_signal
+from .ridge import Points, Signal, responses_of, ridge_signal
 
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds for a point
 
