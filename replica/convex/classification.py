@@ -18,6 +18,7 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of, variance_given_tau
+from .averages import step_law
 from .label_tables import (
     ConditionalLabels,
     LabelTable,
@@ -27,7 +28,6 @@ from .label_tables import (
     tau_rule,
 )
 from .panels import average_over_tau
-from .step_labels import step_law
 
 BLOCK_SIZE = 2**18  # places times nodes over several components of tau
 TAU_LEVELS = 5  # number of rules over them

@@ -4,17 +4,20 @@ from . import ridge
 from .compiled import RESPONSE_TOLERANCE
 from .correlated import CorrelatedGroup
 from .damped import solve_damped
-from .local_field import (
+from .one_pass import one_pass
+from .overlaps import (
     THINNEST_FIELD,
+    Conjugates,
     Field,
+    MeanSquaredErrors,
+    Overlaps,
     Scores,
     field_at_nodes,
     ridge_errors,
     ridge_scores,
+    unknown_overlaps,
     variance_given_tau,
 )
-from .one_pass import one_pass
-from .overlaps import Conjugates, MeanSquaredErrors, Overlaps, unknown_overlaps
 from .pencil import TrainedRows
 from .residual import SMALLEST_ERROR, relative_change, solve_and_check
 from .responses import LARGEST_MATRIX, Responses, Susceptibility

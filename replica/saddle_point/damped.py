@@ -14,9 +14,8 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Indices
 
 from ..equivalence import Table
-from .local_field import Field, Scores, ridge_errors, ridge_scores
 from .one_pass import one_pass
-from .overlaps import Conjugates, Overlaps
+from .overlaps import Conjugates, Field, Overlaps, Scores, ridge_errors, ridge_scores
 from .responses import Susceptibility
 from .ridge import Points, Signal, responses_of, ridge_signal
 

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from solvers.results import Array
 
-from .local_field import Field, Scores, field_at_nodes
-from .overlaps import Conjugates, Overlaps
+from .overlaps import Conjugates, Field, Overlaps, Scores, field_at_nodes
 from .responses import Responses, Susceptibility
 from .ridge import Signal, sources, unpacked
 

@@ -5,8 +5,8 @@ the order of section 4 for any number of groups A, spikes K and other target dir
 first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  For one group, the
 usual case, the ``Responses`` are compiled once a process has made some 200 calls.
 
-Signal in the readout: m and the overlaps with special directions, for the score of any loss.
-docs/theory.md 4
+The signal in the readout is m and the overlaps with special directions.  For the score s of any
+loss
 
     E[mu_0^b s] = 0,    theta_b = alpha c_b V2_b theta_hat_b,    theta_hat_b = E[x mu_1^b s],
 
