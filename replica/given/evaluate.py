@@ -48,7 +48,7 @@ UNKNOWN |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "direction
 
 
 class ReadoutPoints(NamedTuple):
-    """P points.
+    """Theory of the readout at P points.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def check_memory(model: Given) -> None:
 
 @dataclass
 class _Point:
-    """One point, solved on one set of strata after another until they have the same errors.
+    """Point that is solved on one set of strata after another until they have the same errors.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ SOME_ROWS = (
 
 
 def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
-    """Notes, and whether each point has them, of the columns of a solution or of a Dataset."""
+    """Map from notes to whether each point has them, for the columns of a solution or Dataset."""
     samples = points.get("samples", np.nan)  # none on a curve over alpha
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
     degrees = points["residual_degrees"]
@@ -102,7 +102,7 @@ def with_noted(model: Given, dataset: Any) -> Any:
 
 
 def _of_sample(model: Given) -> list[str]:
-    """Notes on the rows of a sample, which all of its points have."""
+    """Notes that all points of a sample have, on its rows."""
     if not isinstance(model, FeatureSample):
         return []
     labels, notes = model.labels, []
@@ -168,7 +168,7 @@ def layer_curve(
     time_limit: float = TIME_LIMIT,
     progress: Progress | None = None,
 ) -> "xarray.Dataset":
-    """:func:`replica.learning_curve` of a given layer."""
+    """Learning curve of a given layer, see :func:`replica.learning_curve`."""
     name, value = asked(model, alpha, samples)
     axes = {name: positive(name, value), "lam": positive("lam", lam)}
     losses, names = losses_of(loss)

@@ -1,4 +1,4 @@
-"""How many samples the readout of a given layer, or of given features, needs for an error.
+"""Number of samples that the readout of a given layer, or of given features, needs for an error.
 
 The learning curve is taken at numbers of samples a sixth of a decade apart, and straight between
 them on logarithmic scales.  docs/theory.md 20, 22
@@ -134,7 +134,7 @@ def samples_needed(
     time_limit: float = TIME_LIMIT,
     progress: bool | Progress = False,
 ) -> SamplesNeeded:
-    """How many samples the readout needs for a test or classification error.
+    """Number of samples that the readout needs for a test or classification error.
 
     Parameters
     ----------

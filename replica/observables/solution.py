@@ -384,8 +384,8 @@ def solve_layer(
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> tuple[Solution, ReadoutPoints]:
-    """:func:`replica.solve` of a given layer, and the points that it is the one of; notes are not
-    logged."""
+    """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
+    notes are not logged."""
     name, value = asked(model, alpha, samples)
     n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
     minimised = as_loss(loss)

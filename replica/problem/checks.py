@@ -398,7 +398,7 @@ def needs_alpha(alpha: Any, samples: Any) -> Any:
 
 
 def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
-    """Which of alpha and samples is given for the readout of a layer or of features, and its value.
+    """Name and value of the one of alpha and samples that is given for a readout.
     Features have no input dimension d, and so no alpha."""
     if not hasattr(model, "dimension") and alpha is not None:
         allowed = (
