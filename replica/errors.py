@@ -105,12 +105,12 @@ def answering(function: Function) -> Function:
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
-        foreign = [one for one in given if ELSEWHERE.get(one, "").split(",")[0] in known]
-        named = foreign if any_name else given
-        check_names(function.__name__, known, named, by_name, len(args))
+        unknown = [one for one in given if one not in known]
+        foreign = [one for one in unknown if ELSEWHERE.get(one, "").split(",")[0] in known]
+        check_names(function.__name__, known, foreign if any_name else unknown, by_name, len(args))
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]
         if missing := [_with_type(one, function) for one in left if one not in given]:
-            close = [one for one in given if one not in known and meant(one, left) in left]
+            close = [one for one in unknown if meant(one, left) in left]
             wrong = f", not {close[0]!r}" if close else ""
             raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}{wrong}")
         return function(*args, **given)

@@ -131,7 +131,7 @@ def answer_curve(
 
 
 def _size_notes(grid: Grid) -> list[str]:
-    """What the theory at d = 1000, or at the models' own dimensions, lacks."""
+    """Notes on what the theory at d = 1000, or at the models' own dimensions, lacks."""
     prices = {price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
         few = few_products_note(grid.models, grid.axes["alpha"])

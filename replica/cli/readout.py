@@ -187,7 +187,7 @@ def tested_on(model: Any) -> str:
 
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
-    """How many samples an error needs; whether that is known."""
+    """Print the number of samples that an error needs; returns whether that is known."""
     model, points, loss = parse_given(options, reach=True, best=True)
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:

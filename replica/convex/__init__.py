@@ -5,8 +5,7 @@ from .classification import answers_of_two, classification_error, error_at_nodes
 from .equations import LOSS_RESIDUAL_TOLERANCE
 from .evaluation import ERRORS, Evaluation, Task, solve_on_growing_tables
 from .label_tables import ConditionalLabels
-from .losses import Loss
-from .named_losses import LOSSES, loss
+from .losses import LOSSES, Loss, loss
 from .refine import (
     LOSS_QUADRATURE_TOLERANCE,
     errors_on_fixed_nodes,

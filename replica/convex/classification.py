@@ -18,17 +18,16 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of, variance_given_tau
+from .averages import step_law
 from .label_tables import (
     ConditionalLabels,
     LabelTable,
     has_steps,
-    is_odd,
     labels_at,
     shared_tables,
     tau_rule,
 )
 from .panels import average_over_tau
-from .step_labels import step_law
 
 BLOCK_SIZE = 2**18  # places times nodes over several components of tau
 TAU_LEVELS = 5  # number of rules over them
@@ -43,7 +42,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     if not (points and model.labels.binary):
         return np.full(points, np.nan)
     if model.geometry.r.shape[1] > 1:
-        values = (_error_on_table(x, overlaps) for x in shared_tables(model, is_odd(model)))
+        values = (_error_on_table(x, overlaps) for x in shared_tables(model))
         return _settled_value(values, points, tol)
     if model.components.tau_slopes.shape[2] > 1:  # panels need a single component of tau
         values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))

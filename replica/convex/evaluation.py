@@ -9,10 +9,8 @@ import numpy as np
 from solvers.resources import GivenUp
 from solvers.results import Array, Indices, Status
 
-from ..equivalence import tables
 from ..problem import Model
 from ..saddle_point import Conjugates, MeanSquaredErrors, Overlaps, ridge
-from .label_tables import is_odd
 from .losses import Loss
 
 Table = TypeVar("Table")  # or any other object with nodes
@@ -29,19 +27,9 @@ class Task(NamedTuple):
     lam: Array
     tol: float = 1e-6
 
-    @property
-    def folded(self) -> bool:
-        """Whether the problem is symmetric under kappa -> -kappa, so that half of the nodes
-        suffice."""
-        return self.loss.symmetric and is_odd(self.model)
-
     def select(self, rows: Indices) -> "Task":
         """Task with some of the points."""
         return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
-
-    def ridge(self) -> ridge.Points:
-        """Solutions of ridge regression at these points, on the first of its tables."""
-        return ridge.solve_points(next(tables(self.model)), self.alpha, self.lam)
 
 
 class Evaluation:

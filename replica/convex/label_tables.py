@@ -83,42 +83,24 @@ class LabelTable(NamedTuple):
     labels: ConditionalLabels
 
 
-@lru_cache(maxsize=256)
-def is_odd(model: Model) -> bool:
-    """True if mean feature and mean label are odd in (kappa, tau), and all other entries even.
-
-    Half of the nodes then suffice, for a loss that is symmetric under a change of signs.
-    """
-    if model.train_bias or model.inputs is not None:  # models with other biases are not odd
-        return False
-    rng = np.random.default_rng(0)
-    kappa = rng.standard_normal((24, model.geometry.r.shape[1]))
-    plus, minus = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
-    z = rng.standard_normal((model.target.dimension, 24))
-    pairs = [(plus.offsets, -minus.offsets), (plus.mu1, minus.mu1), (plus.mu2sq, minus.mu2sq)]
-    pairs += [(plus.loadings, -minus.loadings), (model.labels.mean(*z), -model.labels.mean(*-z))]
-    return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
-
-
 def has_steps(model: Model) -> bool:
     """Whether E[y | x] is piecewise constant, and tau has one component."""
     nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _steps(model, nowhere) is not None
 
 
-def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
+def shared_tables(model: Model) -> Iterator[LabelTable]:
     """Iterate over the tables that all points of a model share, from coarse to fine.
 
-    Tables whose nodes are too far apart for the known layers are left out.  They are ``folded`` to
-    kappa > 0 if the problem is symmetric.
+    Tables whose nodes are too far apart for the known layers are left out.
     """
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA_SIZES))):
-        if (table := shared_table(model, level, folded)) is not None:
+        if (table := shared_table(model, level)) is not None:
             yield table
 
 
 @lru_cache(maxsize=8)  # up to 100 MB each
-def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
+def shared_table(model: Model, level: int) -> LabelTable | None:
     """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
     nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
@@ -127,10 +109,6 @@ def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
         if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
-    if folded:
-        first = nodes.reshape(len(nodes), -1)[:, 0]  # 0 is a node of odd rules
-        half = first > -1e-9
-        nodes, weights = nodes[half], np.where(first > 1e-9, 2.0, 1.0)[half] * weights[half]
     table = tabulate(model, Rule(nodes, weights))
     over_tau = tau_rule(model, table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms

@@ -93,7 +93,7 @@ def fitted_rules(
     """Fitted rule: N places, their weights (N,), and a rule over tau at each, (N, T, 1) and
     (N, T)."""
     model, loss = task.model, task.loss
-    first = initial_panels(model, task.folded)
+    first = initial_panels(model)
     ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
     inputs = model.components
     closed_form = has_steps(model) or not inputs.tau_slopes.any()
@@ -203,15 +203,12 @@ def _value_scales(values: Array, table: Table, field: Field) -> tuple[Array, flo
     return np.stack([root, slope, root**2, root, new_loss])[..., None], float(jump_accuracy)
 
 
-def initial_panels(model: Model, folded: bool) -> Panels:
-    """Initial panels over kappa, for one integral, with ends at the known layers.
-
-    They are ``folded`` to kappa > 0 if the problem is symmetric.
-    """
+def initial_panels(model: Model) -> Panels:
+    """Initial panels over kappa, for one integral, with ends at the known layers."""
     layers = [place for place, _ in known_layers(model) if abs(place) < REACH]
     multiples = (1.0, 2.0, 3.0, 5.0, REACH)
     breaks = np.unique([0.0, *multiples, *(-x for x in multiples), *layers])
-    return panels_between(breaks[None, breaks >= 0] if folded else breaks[None])
+    return panels_between(breaks[None])
 
 
 def _place_keys(places: Places) -> list[tuple[int, float]]:

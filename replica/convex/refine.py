@@ -44,12 +44,14 @@ from ..equivalence import Table, tables, tabulate_at
 from ..problem import Model
 from ..saddle_point import (
     SMALLEST_ERROR,
+    Conjugates,
     Field,
     Overlaps,
     Scores,
     field_at_nodes,
     relative_change,
     ridge,
+    unknown_overlaps,
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
 from .evaluation import Evaluation, Task, solve_on_growing_tables
@@ -111,7 +113,7 @@ def _path_starts(task: Task, found: Evaluation, row: Indices) -> Iterator[tuple[
         yield task.select(nearest), found.overlaps_at(nearest)
     for lam in (0.1, 100.0, 0.01):
         easy_task = task.select(row)._replace(lam=np.array([lam]))
-        if (rough := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
+        if (rough := _rough_solution(easy_task, _without_readout(task.model, 1)[0])) is not None:
             yield easy_task, rough[0]
             return
 
@@ -142,7 +144,7 @@ def _follow_path(task: Task, begin: Task, overlaps: Overlaps) -> Overlaps | None
 def _rough_solution(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes fitted to the overlaps ``near``, and the number of
     iterations.  None without a solution, or with too many nodes."""
-    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
+    shared = None if has_panels(task.model) else shared_tables(task.model)
     try:
         label_table = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
@@ -169,8 +171,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
     """
     alpha, lam, panels = task.alpha, task.lam, has_panels(task.model)
     found, rows = Evaluation(len(alpha)), np.arange(len(alpha))
-    start = task.ridge()
-    found.store(rows, overlaps=start.overlaps, conjugates=start.conjugates)
+    found.overlaps, found.conjugates = _without_readout(task.model, len(alpha))
     _solve_on_shared_tables(task, found, rows)
     if panels:
         rows = np.flatnonzero(found.open & found.converged)
@@ -194,12 +195,25 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
     return found
 
 
+def _without_readout(model: Model, points: int) -> tuple[Overlaps, Conjugates]:
+    """Overlaps of a readout without a mean or a signal, where iterations start, and NaN
+    conjugates."""
+    table = next(tables(model))
+    directions = table.loadings.shape[1], len(table.g)
+    overlaps, conjugates = unknown_overlaps(points, len(table.c), len(table.offsets), *directions)
+    for part in overlaps:
+        part[...] = 0.0
+    for matrix, vector in ((overlaps.V1, overlaps.V2), (overlaps.Q1, overlaps.q2)):
+        matrix[...], vector[...] = np.diag(table.c * table.fractions), table.fractions
+    return overlaps, conjugates
+
+
 def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Indices) -> None:
     """Solve points on common tables, as long as each table is much more accurate than the last."""
     error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
     def equations(level: int, rows: Indices) -> Equations | None:
-        label_tables = shared_tables(task.model, task.folded)  # which are cached
+        label_tables = shared_tables(task.model)  # which are cached
         given = next(islice(label_tables, level, None), None)
         return None if given is None else Equations(given, task.loss)
 
@@ -352,7 +366,7 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
         # the rule over tau that follows the target's kinks is the finest one
         follows_kinks, level = has_steps(model) or model.labels.combined_mean.planes, 4
     else:
-        tables = enumerate(shared_table(model, level, task.folded) for level in count())
+        tables = enumerate(shared_table(model, level) for level in count())
         level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
         places, weights, order = given.table.places, given.table.weights, given.labels.order
         follows_kinks = True

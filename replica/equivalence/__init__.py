@@ -4,9 +4,9 @@ Activations and targets appear nowhere above these tables.
 """
 
 from .rules import known_layers, rules, target_jumps
-from .table import Table
-from .tabulate import (
+from .table import (
     Batch,
+    Table,
     average_components,
     flat_kappa,
     group_kinds,

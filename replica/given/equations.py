@@ -159,13 +159,12 @@ class StrataEquations:
 
     @property
     def ratio(self) -> float:
-        """n / p."""
+        """Samples over width, n / p."""
         return self.samples / self.strata.width
 
     def one_pass(self, field: Field) -> tuple[Field, Posterior, float]:
-        """One iteration: from the scores of ``field`` the readout's law, and from that the next
-        field; and the variance of the prediction over the readout's samples, on average over
-        strata."""
+        """Field after an iteration, by the readout's law from the scores of ``field``; the law; and
+        the variance of the prediction over the readout's samples, on average over strata."""
         s, V = self.scores(field), field.response[0]
         slope = s.slope[0]
         G, t = self.response(slope, V)

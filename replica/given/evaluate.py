@@ -48,7 +48,7 @@ UNKNOWN |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "direction
 
 
 class ReadoutPoints(NamedTuple):
-    """P points.
+    """Theory of the readout at P points.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def evaluate(
     loss: Loss,
     tol: float = TOLERANCE,
     time_limit: float = np.inf,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[], None] | None = None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
     ``advance`` is called after each.
@@ -101,7 +101,8 @@ def evaluate(
             status = given_up.status
         rows[i], start = UNKNOWN | point.account | found.columns, point.start
         rows[i] |= {"converged": status is Status.CONVERGED, "status": status}
-        advance()
+        if advance is not None:
+            advance()
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
@@ -116,7 +117,7 @@ def check_memory(model: Given) -> None:
 
 @dataclass
 class _Point:
-    """One point, solved on one set of strata after another until they have the same errors.
+    """Point that is solved on one set of strata after another until they have the same errors.
 
     Attributes
     ----------

@@ -152,7 +152,7 @@ class FirstLayer(Described):
 
     @property
     def outputs(self) -> int:
-        """C; 1 for real labels and two classes."""
+        """Number C of outputs; 1 for real labels and two classes."""
         return getattr(self.target, "outputs", 1)
 
     @property
@@ -162,12 +162,12 @@ class FirstLayer(Described):
 
     @property
     def width(self) -> int:
-        """p."""
+        """Number p of features."""
         return len(self.weights)
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """Dimension d of the inputs."""
         return int(self.weights.shape[1])
 
     @cached_property

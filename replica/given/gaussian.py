@@ -181,7 +181,7 @@ class FeatureMoments(Described):
 
     @property
     def width(self) -> int:
-        """p."""
+        """Number p of features."""
         return int(self.means.shape[1])
 
     def _joint(self, epsilon: float) -> GaussianMixture:

@@ -32,7 +32,7 @@ TABULATED = 1e-10  # relative accuracy of moments that are interpolated
 
 
 class Degree(NamedTuple):
-    """One term (f f^T) o rho^k of the second moments, f = along @ modes of low rank r, 0 of a term
+    """Term (f f^T) o rho^k of the second moments, f = along @ modes of low rank r, 0 of a term
     that is left out.
 
     Attributes

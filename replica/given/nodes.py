@@ -27,7 +27,7 @@ STEEP, STEEPEST = 4.0, 100.0
 
 
 class Level(NamedTuple):
-    """How finely inputs are cut into strata.
+    """Fineness of the strata that inputs are cut into.
 
     Attributes
     ----------

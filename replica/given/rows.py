@@ -1,4 +1,4 @@
-"""Every row of a sample of features its own stratum: no Gaussian features.  docs/theory.md 22
+"""Strata that are the rows of a sample of features, without Gaussian features.  docs/theory.md 22
 
 Of N rows phi_i with labels y_i the readout is trained on n, drawn without replacement, and tested
 on the others.  Only its law, over which n they are, is Gaussian: a row j is drawn or not, which is

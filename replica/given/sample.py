@@ -125,7 +125,7 @@ class FeatureSample(Described):
 
     @property
     def width(self) -> int:
-        """p."""
+        """Number p of features."""
         return int(self.features.shape[1])
 
     @property
@@ -207,7 +207,7 @@ class FeatureSample(Described):
         return with_sums(columns) if self.classes else columns
 
     def _gaussian(self, samples: float) -> Stratified:
-        """One Gaussian stratum for each of ``strata``, or each class, by empirical moments."""
+        """Gaussian strata of the empirical moments of each of ``strata``, or of each class."""
         targets = self._targets(self.labels).T
         if self.strata is None and not (self.binary or self.classes):
             allowed = (

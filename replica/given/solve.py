@@ -22,7 +22,7 @@ from .strata import Posterior, Stratified
 
 
 class Solved(NamedTuple):
-    """One point.
+    """Solution at one point: the law of the output and of the readout.
 
     Attributes
     ----------

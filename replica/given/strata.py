@@ -40,7 +40,7 @@ class Posterior(NamedTuple):
 
 
 class Strata(Protocol):
-    """What the equations ask of N strata of p features.
+    """Interface of N strata of p features to the equations.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Strata(Protocol):
 
     @property
     def width(self) -> int:
-        """p."""
+        """Number p of features."""
 
     def mix(self, weights: Array) -> Any:
         """Weighted sum of second moments over strata, sum_nu w (S + mu mu^T), (p, p)."""

@@ -2,19 +2,27 @@
 
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
 from .best_bounds import BestBounds, best_bounds
-from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of, notes_on
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, few_products_note, headline_error, price_note
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
-from .given_layers import has_classes, layer_curve, refuse_limit_options
+from .given_layers import (
+    BEYOND_ROWS,
+    UNCENTRED,
+    beyond,
+    classes_of,
+    has_classes,
+    layer_curve,
+    notes_of,
+    notes_on,
+    refuse_limit_options,
+)
 from .gradient import Gradient, gradient
 from .grid import Grid, solve_grid
 from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .point import Solution
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
 from .samples_needed import SamplesNeeded, samples_needed
-from .solution import solve, solve_layer
+from .solution import Solution, solve, solve_layer

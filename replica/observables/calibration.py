@@ -20,7 +20,7 @@ from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import plain_array
 from .learned import LearnedFunction
-from .point import Solution
+from .solution import Solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)

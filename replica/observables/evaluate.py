@@ -44,11 +44,10 @@ from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
-    Conjugates,
-    Overlaps,
     ridge,
     ridge_scores,
     solve_and_check,
+    unknown_overlaps,
 )
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -209,7 +208,10 @@ def evaluate_at_bias(
         found = Evaluation(len(alpha))
         found.flag(slice(None), given_up.status)
     if not hasattr(found, "overlaps"):  # not even the first of the tables was made
-        found.overlaps, found.conjugates = _unknown(model, len(alpha))
+        with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
+            first = tabulate(model.features, next(rules(model.features)), target=False)
+        shapes = len(first.classes), len(first.offsets), first.loadings.shape[1], len(first.g)
+        found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *shapes)
         return found
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0)
@@ -236,17 +238,6 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
     return (test_error < IN_DOUBT * power) | (train_error < 0)
 
 
-def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
-    """NaN overlaps and conjugates for points that were never solved, as many as of the sRF."""
-    with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
-        table = tabulate(model.features, next(rules(model.features)), target=False)
-    A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
-    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
-    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
-    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
-    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))
-
-
 def is_ridge(model: Model, loss: Loss) -> bool:
     """Whether the readout is ridge regression: the square loss on labels without a channel."""
     return loss.is_square and not model.labels.channel
@@ -256,7 +247,7 @@ def _solve_ridge(task: Task) -> Evaluation:
     """Ridge regression at the points of a task.  docs/theory.md 4"""
     model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
 
-    def tables_for(level: int, rows: Indices) -> tuple[Table, Table] | None:
+    def tables_for(level: int, _: Indices) -> tuple[Table, Table] | None:
         """The next table, and the last: it takes no less time than that, and mostly twice its
         memory."""
         last = table_at(model, level)
@@ -271,39 +262,35 @@ def _solve_ridge(task: Task) -> Evaluation:
         fine = table_at(model, level + 1)
         return None if fine is None else (fine, last)
 
-    def solve_on(tables: tuple[Table, Table], rows: Indices, _: Any) -> Indices:
-        size = max(1, CHUNK // (tables[0].weights.size * len(tables[0].c) ** 2))
-        for i in range(0, len(rows), size):
-            _solve_on(task, found, rows[i : i + size], tables)
-        return rows[found.open[rows] & found.converged[rows]]
+    def solve_on(tables: tuple[Table, Table], points: Indices, _: Any) -> Indices:
+        """Solve points on the first table, checked on both; from where they were found before."""
+        fine, coarse = tables
+        size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
+        for rows in (points[i : i + size] for i in range(0, len(points), size)):
+            alpha, lam = task.alpha[rows], task.lam[rows]
+            start = found.overlaps_at(rows) if found.converged[rows].all() else None
+            at, error = solve_and_check(fine, coarse, alpha, lam, start)
+            solved, (test, train) = at.status == Status.CONVERGED, at.errors
+            found.store(
+                rows,
+                overlaps=at.overlaps,
+                conjugates=at.conjugates,
+                test_error=test,
+                train_error=train,
+                loss_error=(test + fine.noise) / 2,
+                train_loss=train / 2,
+                residual=at.residual,
+                quadrature_error=error,
+                iterations=at.iterations,
+                nodes=fine.weights.size,
+                status=at.status,
+                converged=solved,
+                open=~(solved & (error <= task.tol)),
+            )
+            if model.train_bias:
+                score = partial(ridge_scores, fine)
+                found.store(rows, slope=slope_in_bias(model, fine, alpha, at, score))
+        return points[found.open[points] & found.converged[points]]
 
     solve_on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
     return found
-
-
-def _solve_on(task: Task, found: Evaluation, rows: Indices, tables: tuple[Table, Table]) -> None:
-    """Solve some points on the first of two ``tables``, checked on both; from where they were
-    ``found``, if they were."""
-    fine, model, alpha, lam = tables[0], task.model, task.alpha[rows], task.lam[rows]
-    start = found.overlaps_at(rows) if found.converged[rows].all() else None
-    points, error = solve_and_check(*tables, alpha, lam, start)
-    if model.train_bias:
-        score = partial(ridge_scores, fine)
-        found.store(rows, slope=slope_in_bias(model, fine, alpha, points, score))
-    solved, (test, train) = points.status == Status.CONVERGED, points.errors
-    found.store(
-        rows,
-        overlaps=points.overlaps,
-        conjugates=points.conjugates,
-        test_error=test,
-        train_error=train,
-        loss_error=(test + fine.noise) / 2,
-        train_loss=train / 2,
-        residual=points.residual,
-        quadrature_error=error,
-        iterations=points.iterations,
-        nodes=fine.weights.size,
-        status=points.status,
-        converged=solved,
-        open=~(solved & (error <= task.tol)),
-    )

@@ -24,10 +24,9 @@ from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
 from ..saddle_point import ridge
 from ..steps import model_of
-from .beyond_rows import beyond, classes_of
 from .evaluate import is_ridge
-from .point import Solution
-from .solution import solve, solve_layer
+from .given_layers import beyond, classes_of
+from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)

@@ -33,8 +33,7 @@ from ..plotting import drawn_kappa, plot_learned
 from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
-from .point import Solution
-from .solution import solve, solve_layer
+from .solution import Solution, solve, solve_layer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

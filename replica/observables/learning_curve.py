@@ -18,9 +18,15 @@ from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .beyond_rows import notes_on, with_noted
 from .changes import CHANGES, model_columns
-from .given_layers import layer_columns, layer_curve, refuse_limit_options, refuse_options
+from .given_layers import (
+    layer_columns,
+    layer_curve,
+    notes_on,
+    refuse_limit_options,
+    refuse_options,
+    with_noted,
+)
 from .grid import Grid, computed, solve_grid
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 

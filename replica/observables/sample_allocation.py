@@ -97,7 +97,7 @@ class SampleAllocation(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """What qualifies the best use: few samples of a layer, and other uses that are as good."""
+        """Notes on the best use: few samples of a layer, and other uses that are as good."""
         best, notes = self.best, []
         fewest = min(best.alpha0, best.alpha)
         if fewest < FEW_SAMPLES:

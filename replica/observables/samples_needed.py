@@ -1,4 +1,4 @@
-"""How many samples the readout of a given layer, or of given features, needs for an error.
+"""Number of samples that the readout of a given layer, or of given features, needs for an error.
 
 The learning curve is taken at numbers of samples a sixth of a decade apart, and straight between
 them on logarithmic scales.  docs/theory.md 20, 22
@@ -20,8 +20,7 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
-from .beyond_rows import BEYOND_ROWS, SENSITIVE, beyond, notes_of
-from .given_layers import has_classes, layer_curve
+from .given_layers import BEYOND_ROWS, SENSITIVE, beyond, has_classes, layer_curve, notes_of
 from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def samples_needed(
     time_limit: float = TIME_LIMIT,
     progress: bool | Progress = False,
 ) -> SamplesNeeded:
-    """How many samples the readout needs for a test or classification error.
+    """Number of samples that the readout needs for a test or classification error.
 
     Parameters
     ----------

@@ -1,19 +1,27 @@
-"""The theory at one point."""
+"""Solution at one point of any model: its record, and the function that computes it."""
 
 import logging
+from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from solvers.resources import TIME_LIMIT
-from solvers.results import ConvergenceError
+import numpy as np
 
+from solvers.resources import TIME_LIMIT, deadline
+from solvers.results import Array, ConvergenceError, Status
+
+from ..convex import Loss
 from ..convex import loss as as_loss
+from ..display import Displayed
 from ..errors import answering
 from ..given import Given, ReadoutPoints
+from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import (
     SpikedRandomFeatures,
     asked,
     check_model,
+    describe_with_step,
     flag,
     needs_alpha,
     one_positive,
@@ -21,9 +29,245 @@ from ..problem import (
 )
 from ..saddle_point import Conjugates, Overlaps
 from ..steps import GradientStep, model_of
+from .changes import CHANGES, few_products_note, headline_error, model_columns, price_note
 from .evaluate import evaluate
-from .given_layers import layer_points
-from .point import Solution
+from .given_layers import layer_columns, layer_curve, layer_points, notes_of
+from .grid import solve_grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+NETWORK_TIME = 5.0  # seconds
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Solution(Displayed):
+    """The theory at one point, of :func:`replica.solve`.
+
+    Attributes
+    ----------
+    model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+        What was solved.
+    alpha, lam : float
+        Where: readout samples over dimension, and ridge penalty.
+    samples : float
+        Number n of readout samples of a given layer or of given features, of which alpha is NaN.
+    test_error : float
+        E (E[y|x] - prediction)^2, of given features on labels; NaN if not converged.  With labels
+        flipped with probability q, E[y|x] is (1 - 2 q) times the sign.  Eqs. (4.11), (20.5)
+    train_error : float
+        Mean squared training residual; NaN if not converged.
+    loss : Loss
+        What the readout minimises, beside the penalty.
+    loss_error : float
+        Mean loss on new samples, labels with their noise; half the square for the square loss.
+    train_loss : float
+        Mean loss on the training samples.
+    classification_error : float
+        P(y f < 0) + P(f = 0) / 2 on new samples where labels are +-1, of several classes the share
+        of new samples whose largest output is another; NaN elsewhere, or where no rule resolves it.
+    converged : bool
+        Whether residual and quadrature error are within their tolerances.
+    status : Status
+        Its value is a sentence.
+    residual : float
+        Largest relative violation of any of the original equations at this point; of a given layer
+        largest change of an unknown in one pass of all equations.
+    quadrature_error : float
+        The same on a rule of about half the size: a bound on the error of the rule used.  It
+        says nothing of the groups that stand for a continuous readout: ``model.law_error``.  Of a
+        given layer largest relative change of an error from coarser strata with fewer Hermite
+        degrees.
+    iterations : int
+        Evaluations of the saddle-point equations, or passes of those of a given layer.
+    overlaps, conjugates : Overlaps, Conjugates
+        Without the leading axis over points; groups in the order of ``model.geometry``, where
+        equal ones are merged and empty ones left out.  None of a given layer, and so on below.
+    nodes : int
+        Size of the quadrature rule.
+    trained_bias : float
+        The common bias that minimises the training objective; 0 if none is trained.  As the
+        bottom of a minimum it is known to about 1e-8, of a loss other than the square to 1e-5,
+        and the test error with it.
+    readout_variance : float
+        This and all below are of given layers and features; this and the squared norm are known
+        to ten times the tolerance of the errors, or NaN.  What the variance of the prediction
+        over the readout's samples adds to the test error: the mean of K readouts, each of samples
+        of its own, has 1/K of it.  Row by row samples are parts of the same N rows, and it is 0 at
+        n = N.
+    squared_norm : float
+        |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
+        lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample,
+        and of several outputs.
+    test_error_stderr, classification_error_stderr : float
+        Their standard errors over samples of as many rows, by how they scatter from row to row;
+        those of rows scaled where there are more samples; NaN where strata are not rows.
+    classification_sensitivity : float
+        d log(classification error) / d log v, v the variances of all outputs over the readout's
+        samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a
+        class has some tens of samples.
+    degrees_of_freedom : float
+        df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
+        readout's weights the samples determine.
+    degrees_of_freedom_2 : float
+        df_2 = tr [A (A + lambda)^-1]^2.  Of one stratum and the square loss the test error on
+        labels is n / (n - df_2), the overfitting coefficient, times that of the mean readout.  It
+        is of the population: NaN row by row, where rows tell that of themselves alone.
+    kappa : float
+        Effective penalty lam p / (n E -s'), p lam (1 + V) / n of one stratum and the square loss:
+        the mean readout is the ridge fit of the population with kappa added to the second moments
+        of its features.  Of several strata each counts by its -E s'.  Eq. (20.16)
+    residual_degrees : float
+        (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
+        theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); df_2
+        is here of moments as they are measured, and row by row df_1 is in its place.
+    strata, directions : int
+        Strata of the last pass, or rows; and special directions, along which these are cut.
+    confusion : (C, C) or None
+        Of classes, in their order, two as -1 and +1: shares of the answers, of the rows of each
+        class.  Rows sum to 1, and are NaN of a class without inputs.
+    """
+
+    model: Any
+    alpha: float = np.nan
+    samples: float = np.nan
+    lam: float
+    test_error: float
+    train_error: float
+    loss: Loss
+    loss_error: float
+    train_loss: float
+    classification_error: float
+    converged: bool
+    status: Status
+    residual: float
+    quadrature_error: float
+    iterations: int
+    overlaps: Overlaps | Any = None
+    conjugates: Conjugates | Any = None
+    nodes: int = 0
+    trained_bias: float = 0.0
+    readout_variance: float = np.nan
+    squared_norm: float = np.nan
+    test_error_stderr: float = np.nan
+    classification_error_stderr: float = np.nan
+    classification_sensitivity: float = np.nan
+    degrees_of_freedom: float = np.nan
+    degrees_of_freedom_2: float = np.nan
+    kappa: float = np.nan
+    residual_degrees: float = np.nan
+    strata: int = 0
+    directions: int = 0
+    confusion: Array | None = None
+
+    @cached_property
+    def finite_size_shift(self) -> float:
+        """Relative change of the test error, or where labels are +-1 of the classification error,
+        from this limit to ``dimension`` 1000: of a network to one of that size (docs/theory.md 23),
+        of an sRF to where the overlaps m have their price (docs/readout.md).
+
+        Computed on first access, in about the time of the point itself, for a network with tables
+        in some tenths of a second; NaN where either did not converge, is not covered or takes more
+        than some seconds, 0 for a model of finite dimension.
+        """
+        return self._change("finite_size_shift")
+
+    @cached_property
+    def network_difference(self) -> float:
+        """Relative change of the same error from this sRF to the network after the same step.
+
+        Computed on first access; NaN where either did not converge, or the network's own theory
+        does not cover it or takes more than some seconds, 0 for a model that is no sRF of a step.
+        docs/network.md
+        """
+        return self._change("network_difference")
+
+    def _change(self, name: str) -> float:
+        """Relative change of the headline error under one of CHANGES."""
+        if self._given:
+            return 0.0
+        shown, at = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
+
+        def error(model: SpikedRandomFeatures) -> float:
+            return float(evaluate(model, *at, loss=self.loss).columns[shown].item())
+
+        with deadline(NETWORK_TIME):
+            return float(CHANGES[name].of(self.model, getattr(self, shown), error))
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
+        place, few samples, or more of them than rows."""
+        if self._given:
+            return [note for note, said in notes_of(self.model, vars(self)).items() if said]
+        changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
+        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
+        if self.converged and np.isnan(self.finite_size_shift):
+            known.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
+        at_size = self.model.rows is not None and np.isfinite(self.model.dimension)
+        with deadline(NETWORK_TIME):
+            few = few_products_note([self.model], np.array([self.alpha]))
+        price = price_note(self.model, self.loss) if known or at_size else ""
+        return known + [note for note in (few, price) if note]
+
+    @property
+    def _given(self) -> bool:
+        """True if the model is a given layer or given features, not a limit."""
+        return isinstance(self.model, Given)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values; the loss where it is not the square."""
+        described = self.model.described if self._given else describe_with_step(self.model)
+        named = {} if self.loss.is_square else {"loss": self.loss.name}
+        return described | {name: getattr(self, name) for name in self._place} | named
+
+    @property
+    def _place(self) -> list[str]:
+        """Names of the coordinates of the point."""
+        return ["samples" if self._given else "alpha", "lam"]
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """The errors at ten times fewer to ten times more samples, a star at this point."""
+        name = self._place[0]
+        x = getattr(self, name) * np.geomspace(0.1, 10, 41)
+        if self._given:
+            curve = layer_curve(self.model, None, x, self.lam, self.loss)
+        else:
+            at = {"alpha": x, "lam": self.lam, "loss": self.loss}
+            curve = solve_grid(self.model, **at, grids={}).dataset()
+        ax = plot_curve(curve, ax)
+        x = getattr(self, name)
+        mark_place(ax, x, getattr(self, error_drawn(curve)), setting(name, x))
+        return add_legend(ax)
+
+    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
+        """The confusion matrix of classes, :func:`replica.plotting.plot_confusion`."""
+        return plot_confusion(self, ax)
+
+    def _facts(self) -> dict[str, Any]:
+        errors: dict[str, Any] = {}
+        losses = [] if self.loss.is_square else ["loss_error", "train_loss"]
+        # outputs are not fitted to labels by losses of the margin
+        squares = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
+        for name in ("classification_error", *losses, *squares):
+            value, stderr = getattr(self, name), getattr(self, f"{name}_stderr", np.nan)
+            if name in self._shown:
+                errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
+        accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
+        notes = {"notes": "; ".join(self.notes)} if self.notes else {}
+        return errors | {"status": f"{self.status.value} ({accuracy})"} | notes
+
+    @property
+    def _shown(self) -> list[str]:
+        """Names of the columns of tables."""
+        of = layer_columns if self._given else model_columns
+        return of(self.model, self.loss)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = {name: getattr(self, name) for name in [*self._place, *self._shown]}
+        return [row | {"status": self.status.value}]
 
 
 @answering
@@ -101,11 +345,12 @@ def solve(
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None
         problem = check_model(problem, alpha)
+        minimised = as_loss(loss)
         evaluated = evaluate(
             problem,
             one_positive("alpha", alpha),
             one_positive("lam", lam),
-            loss=loss,
+            loss=minimised,
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
@@ -114,7 +359,7 @@ def solve(
             model=problem,
             alpha=float(alpha),
             lam=float(lam),
-            loss=as_loss(loss),
+            loss=minimised,
             overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
             conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
             **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),
@@ -139,8 +384,8 @@ def solve_layer(
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> tuple[Solution, ReadoutPoints]:
-    """:func:`replica.solve` of a given layer, and the points that it is the one of; notes are not
-    logged."""
+    """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
+    notes are not logged."""
     name, value = asked(model, alpha, samples)
     n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
     minimised = as_loss(loss)

@@ -41,7 +41,7 @@ DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
 def at_best(curve: Any) -> str:
-    """What the label of an error adds where the best lam, or eta, is searched."""
+    """End of an error's label where the best lam, or eta, is searched; else empty."""
     searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
     return f", best {' and '.join(map(symbol, searched))}" if searched else ""
 

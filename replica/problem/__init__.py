@@ -7,6 +7,7 @@ from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     FINITE,
     any_array,
+    asked,
     assign,
     axis,
     called,
@@ -20,10 +21,12 @@ from .checks import (
     flag,
     limits,
     logarithms,
+    needs_alpha,
     number,
     one_positive,
     plain_array,
     positive,
+    samples_of,
     stacked,
     tolerance,
     unit_vector,
@@ -39,6 +42,5 @@ from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
 from .named import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_alone, check_problem, check_readout, check_step
-from .samples import asked, needs_alpha, samples_of
 from .srf import Model, Origin, SpikedRandomFeatures, check_model
 from .targets import MultiIndex, Target, multi_index, parse_target, target

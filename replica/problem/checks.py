@@ -18,6 +18,11 @@ from ..errors import InvalidArgument, install
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
+MEANINGS = {  # of the numbers that place a point
+    "alpha": " (n/d)",
+    "samples": " (n)",
+    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
+}
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -171,15 +176,10 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
-    note = {
-        "alpha": " (n/d)",
-        "samples": " (n)",
-        "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
-    }[name]
     array = axis(name, values)
     refused = array[~((array >= 1 / FINITE) & (array <= FINITE))]  # NaN too
     if refused.size:
-        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{note}"
+        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{MEANINGS[name]}"
         raise InvalidArgument(name, float(refused[0]), allowed)
     return array
 
@@ -304,7 +304,7 @@ def one_positive(name: str, value: Any) -> Array:
     if isinstance(value, (list, tuple, str)) or np.ndim(value):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
-    return positive(name, [value])
+    return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])
 
 
 def check_bytes(need: float, name: str, got: Any, allowed: str) -> None:
@@ -388,3 +388,37 @@ def check_order(
                     "its first value is one (otypes=[float] mends that)"
                 )
             raise InvalidArgument(argument, name, f"of one value at each point, {reason}")
+
+
+def needs_alpha(alpha: Any, samples: Any) -> Any:
+    """The alpha of a limit; refused are none, and a number of samples."""
+    if samples is not None:
+        allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
+        raise InvalidArgument("samples", samples, allowed)
+    if alpha is None:
+        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
+    return alpha
+
+
+def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
+    """Name and value of the one of alpha and samples that is given for a readout.
+    Features have no input dimension d, and so no alpha."""
+    if not hasattr(model, "dimension") and alpha is not None:
+        allowed = (
+            "left out: given features have no dimension d (give samples, n; the penalty is lam, "
+            "scikit-learn's alpha/p for p features)"
+        )
+        raise InvalidArgument("alpha", alpha, allowed)
+    if alpha is not None and samples is not None:
+        raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
+    if samples is not None:
+        return "samples", samples
+    if alpha is None:
+        allowed = "given: the number n of the readout's samples"
+        raise InvalidArgument("samples", None, allowed)
+    return "alpha", alpha
+
+
+def samples_of(model: Any, name: str, values: Array) -> Array:
+    """Numbers of samples n, of alpha = n/d of a layer or of themselves."""
+    return values * model.dimension if name == "alpha" else values

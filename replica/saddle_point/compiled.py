@@ -1,13 +1,328 @@
-"""Responses of one group of neurons by the compiled core.  docs/theory.md 5, 16"""
+"""Responses of one group of neurons, compiled.  docs/theory.md 4, 5, 16
+
+(V1, V2) solve (4.1)-(4.4), (16.6) by two steps of (4.2) -> (5.3), then by Newton's method on the
+two equations without cancellation that ``isotropic`` states,
+
+    lambda V2     = (1 - alpha/beta) + (alpha/beta) E[1 / (1 + V)]               (i)
+    V1 / (c_e V2) = (1 - alpha) + alpha E[(1 + mu_2^2 V2) / (1 + V)]             (ii)
+
+in the logarithms of V2 and of W1 = V2 / (q + 1/c), with q = beta V2 V1_hat.  Averages E are sums
+over the nodes of a table.
+
+Isotropic rows, as of an sRF, have c_e = c, and W1 is V1.  Rows of a network have c_e(q), tabulated
+in the table (``rows``), and V1 = V2 / (q + 1/c_e(q)).
+
+The signal, the second moments and the errors (4.5)-(4.11) follow without iteration, in ``ridge``.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from math import exp, inf, isfinite, log, log1p, sqrt
+from types import FunctionType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from solvers.results import Array, Result
+from solvers.chebyshev import HalfLine
+from solvers.results import Array, Result, Status
 
-from . import one_group
+from ..equivalence import Table
 from .correlated import CorrelatedGroup
 from .isotropic import Isotropic
 from .responses import Responses
+
+RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
+CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
+Function = TypeVar("Function", bound=Callable[..., Any])
+STATUSES = np.array(
+    [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
+)
+SOLVE, SECOND_MOMENTS, NEWTON = range(3)
+
+# Calls after which a process loads the core.  Importing numba and loading the cached kernel takes
+# 1.4 s, which the core saves in 200 calls for a point each, or for 60 000 points at once.
+CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
+solved = [0.0]  # calls for one group so far, and their points over POINTS_PER_CALL
+
+Pair = tuple[float, float]
+Matrix = tuple[float, float, float, float]  # two by two, row by row
+
+# E[R {1, a, b}] and E[R^2 {a, b, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
+Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
+# V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
+Bulk = namedtuple("Bulk", "V1 c slope p_slope")
+
+
+class OneGroup(NamedTuple):
+    """Moments of one group of neurons: arrays (N,) and numbers."""
+
+    weights: Array
+    a: Array  # mu_1^2
+    b: Array  # mu_2^2
+    c: float
+    beta: float
+    rows: HalfLine | None  # for a network c_e, and C on special directions (docs/theory.md 16, 18)
+
+
+options: dict[Callable[..., Any], dict[str, Any]] = {}  # numba's options for each function
+
+
+# numba removes branches on an argument that is None, but not on a field that is None: ``rows`` is
+# therefore an argument in addition to the table that has it.
+def compiled(function: Function) -> Function:
+    """Mark a function for compilation."""
+    options[function] = {}
+    return function
+
+
+def summed(function: Function) -> Function:
+    """Mark a function for compilation whose sums may be reordered, which is three times faster."""
+    options[function] = {"fastmath": {"reassoc", "contract"}}
+    return function
+
+
+@cache
+def kernel() -> Any:
+    """Compiled ``solve_task``, with a cache on disk where there can be one; None without numba."""
+    try:
+        from numba import njit
+    except Exception:  # numba is missing, or refuses one of its environment variables
+        return None
+    namespace = dict(globals())
+    for function, settings in options.items():
+        copy = FunctionType(function.__code__, namespace, function.__name__)
+        namespace[function.__name__] = njit(error_model="numpy", **settings)(copy)  # 1 / 0 is inf
+    entry = namespace["solve_task"]
+    with suppress(AttributeError, OSError, RuntimeError):  # no folder, or no sources
+        entry.enable_caching()
+    return entry if hasattr(entry, "py_func") else None  # else compilation is disabled
+
+
+def run(
+    table: Table, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+) -> Array:
+    """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
+    (a, b), c, rows = table.response_products, float(table.c[0]), table.covariance
+    tabulated = None if rows is None else rows.table
+    group = OneGroup(table.weights, a, b, c, float(table.beta), tabulated)
+    # of one type and layout, as numba would compile others anew
+    same_type = partial(np.ascontiguousarray, dtype=float)
+    arrays = tuple(map(same_type, (alpha, lam, V, V_hat, X)))
+    try:
+        return np.asarray(kernel()(group, task, *arrays))
+    except OSError:
+        pass  # numba could not write its cache: the function is in memory
+    except Exception:  # a damaged cache: reading it may raise anything
+        kernel()._cache.flush()
+    return np.asarray(kernel()(group, task, *arrays))
+
+
+@compiled
+def solve_task(
+    t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+) -> Array:
+    """Results (P, 5) of one of three tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2).
+
+    SOLVE: V1, V2, residual, evaluations and status.
+    SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  NEWTON: the relative step from V, and (Q1, q2)
+    from X with V_hat of (4.2).
+    """
+    out = np.zeros((len(alpha), 5))
+    for i in range(len(alpha)):
+        V1, V2, V1_hat, level = V[i, 0], V[i, 1], V_hat[i, 0], lam[i] + V_hat[i, 1]
+        if task == SOLVE:
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
+        elif task == SECOND_MOMENTS:
+            out[i, 0], out[i, 1] = second_moments(t, V2, V1_hat, level, X[i, 0], X[i, 1])
+        else:
+            step, Q = newton_step(t, alpha[i], lam[i], V1, V2, X[i, 0], X[i, 1])
+            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = step[0], step[1], Q[0], Q[1]
+    return out
+
+
+@compiled
+def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, float, int, int]:
+    """Solve (4.1)-(4.4), (16.6) for V1 and V2; returns them with the residual of (i) and (ii), the
+    evaluations and the status."""
+    sweeps, limit = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
+    V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
+    for _ in range(sweeps):
+        E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
+        c, _ = effective_variance(t, t.rows, alpha * E.Ra * V2)
+        V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+    W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
+    step1, step2, distance, residual = 0.0, 0.0, inf, inf
+    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
+    for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
+        T1, T2 = W1 * exp(step1), V2 * exp(step2)
+        bulk = bulk_at(t, t.rows, T1, T2)
+        error, new_slopes, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
+        # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
+        # the residual, this does not depend on how the equations are scaled.
+        back1, back2 = solve_pair(slopes, error)
+        if distance == inf or abs(back1) + abs(back2) < distance:
+            W1, V1, V2, slopes = T1, bulk.V1, T2, new_slopes
+            residual = abs(error[0]) + abs(error[1])
+            back1, back2 = solve_pair(slopes, error)
+            length = distance = abs(back1) + abs(back2)
+            # by a factor of 20 at most
+            shortened = 3.0 / max(length, 3.0)
+            step1, step2 = -shortened * back1, -shortened * back2
+        else:
+            step1, step2 = step1 / 2, step2 / 2
+            length = abs(step1) + abs(step2)
+        if not isfinite(length):
+            return V1, V2, residual, count, NOT_FINITE
+        if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
+            # far from any root, a step becomes this short by halving alone
+            return V1, V2, residual, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
+    return V1, V2, residual, limit, ITERATION_LIMIT
+
+
+@summed
+def averages(t: OneGroup, V1: float, V2: float) -> Averages:
+    """Averages over the nodes, ``Averages``.  Eqs. (4.1), (4.2)"""
+    R0 = Ra = Rb = RRa = RRb = RRab = 0.0
+    for n in range(len(t.weights)):
+        a, b = t.a[n], t.b[n]
+        R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
+        wR = t.weights[n] * R
+        wRR = wR * R
+        R0 += wR
+        Ra += wR * a
+        Rb += wR * b
+        RRa += wRR * a
+        RRb += wRR * b
+        RRab += wRR * a * b
+    return Averages(R0, Ra, Rb, RRa, RRb, RRab)
+
+
+@compiled
+def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
+    """V1 and the variance of the rows, with their derivatives, for (i) and (ii).  Eq. (16.6)"""
+    q = V2 / W1 - 1 / t.c
+    if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
+        return Bulk(W1, t.c, 1.0, 1.0)
+    c, slope = effective_variance(t, t.rows, q)
+    falls = q + 1 / t.c  # -dq / d log W1
+    p = 1 / (1 + q * c)
+    p_slope = falls * (c + q * slope) * p
+    return Bulk(V2 * c * p, c, p_slope - falls * slope / c, p_slope)
+
+
+@compiled
+def log_residual(
+    t: OneGroup, E: Averages, alpha: float, lam: float, bulk: Bulk, V2: float
+) -> tuple[Pair, Matrix, Pair]:
+    """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, and right
+    sides.  A negative constant is moved to the other side, so that all sides are positive."""
+    V1, ratio, p = bulk.V1, alpha / t.beta, bulk.V1 / (bulk.c * V2)
+    left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
+    left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
+    # in log V1 and log V2, without p
+    by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
+    p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
+    fall = bulk.p_slope * p / left2
+    slopes = (
+        bulk.slope * by1,
+        by2 + (1 - bulk.slope) * by1,
+        fall + bulk.slope * p_by1,
+        -fall - p_by2 + (1 - bulk.slope) * p_by1,
+    )
+    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2)
+
+
+@compiled
+def resolvent(
+    t: OneGroup, c: float, level: float, slope: float
+) -> tuple[float, float, float, float, float]:
+    """Averages <1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of
+    variance c, as in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs.
+    (5.1), (5.2)"""
+    beta, q = t.beta, c * slope
+    b = level + (1 - beta) * q
+    root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
+    inverse = 2 / (b + root) if b >= 0 else (root - b) / (2 * beta * q * level)
+    shrunk = 1 + beta * q * inverse
+    weighted = c * inverse / shrunk
+    balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
+    inverse2, mixed = inverse / balance, weighted / shrunk / balance
+    return inverse, weighted, inverse2, mixed, beta * weighted**2 + c / shrunk**2 * mixed
+
+
+@compiled
+def second_moments(
+    t: OneGroup, V2: float, V1_hat: float, level: float, X1: float, X2: float
+) -> Pair:
+    """Second moments -dV[X] at fixed conjugates, with the derivative of c_e.  Eqs. (5.3), (15.8)"""
+    c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
+    _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+    dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
+    by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+    return weighted2 * X1 + mixed * X2 - level * by_c, mixed * X1 + inverse2 * X2 + V1_hat * by_c
+
+
+@compiled
+def newton_step(
+    t: OneGroup, alpha: float, lam: float, V1: float, V2: float, X1: float, X2: float
+) -> tuple[Pair, Pair]:
+    """Newton's step in log V1 and log V2 at any (V1, V2), and the second moments (Q1, q2) of
+    sources X that do not contain Q, by the same linear system.  Eqs. (4.7)-(4.10)
+
+    The unknown W1 is that of the q of (4.2).
+    """
+    W1, mismatch = V1, 0.0
+    if t.rows is not None:
+        q = alpha * averages(t, V1, V2).Ra * V2
+        W1 = V2 / (q + 1 / t.c)
+    bulk = bulk_at(t, t.rows, W1, V2)
+    mismatch = log(V1 / bulk.V1)
+    error, slopes, sides = log_residual(t, averages(t, bulk.V1, V2), alpha, lam, bulk, V2)
+    d1, d2 = solve_pair(slopes, error)
+    # Q is minus the derivative of (i), (ii) under V_hat + s X
+    source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+    e1, e2 = solve_pair(slopes, source)
+    step = mismatch + bulk.slope * d1 + (1 - bulk.slope) * d2, d2
+    return step, (bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2), V2 * e2)
+
+
+@compiled
+def effective_variance(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
+    """Variance c_e and its derivative at q."""
+    if rows is None:
+        return t.c, 0.0
+    panel, x, dx = locate(rows, q)
+    value, slope = chebyshev_series(rows.series[0, panel], x)
+    return value, slope * dx
+
+
+@compiled
+def locate(rows: HalfLine, q: float) -> tuple[int, float, float]:
+    """Panel of q in the tables of ``rows``, coordinate x in [-1, 1] there, and dx/dq."""
+    near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.series.shape[1]
+    unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
+    s = unit * log1p((rows.near - rows.far) * q / far)
+    panel = min(int(s), panels - 1) if isfinite(s) else 0
+    return panel, 2 * (s - panel) - 1, 2 * unit * (rows.near - rows.far) / (near * far)
+
+
+@compiled
+def chebyshev_series(coefficients: Array, x: float) -> Pair:
+    """Value and derivative of a Chebyshev series, by Clenshaw's recursion."""
+    b1 = b2 = d1 = d2 = 0.0
+    for k in range(coefficients.size - 1, 0, -1):
+        d1, d2 = 2 * (b1 + x * d1) - d2, d1
+        b1, b2 = coefficients[k] + 2 * x * b1 - b2, b1
+    return coefficients[0] + x * b1 - b2, b1 + x * d1 - d2
+
+
+@compiled
+def solve_pair(matrix: Matrix, right: Pair) -> Pair:
+    """Solution of two linear equations, by Cramer's rule."""
+    (a, b, c, d), (u, v) = matrix, right
+    return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
 
 
 class _Compiled(Responses):
@@ -16,31 +331,25 @@ class _Compiled(Responses):
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
         V = np.ones((len(alpha), 2))
-        found = one_group.run(self.table, one_group.SOLVE, alpha, lam, V, V, V)
+        found = run(self.table, SOLVE, alpha, lam, V, V, V)
         residual, iterations, status = found[:, 2:].T
-        statuses = one_group.STATUSES[status.astype(np.int64)]
+        statuses = STATUSES[status.astype(np.int64)]
         return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
-
-    def from_conjugates(self, V_hat: Array, lam: Array, guess: Array | None = None) -> Array:
-        """Responses (V1, V2) from their conjugates, near the guess.  Eqs. (5.3), (16.6)"""
-        assert guess is not None
-        task = one_group.IMAGE
-        return one_group.run(self.table, task, lam, lam, guess, V_hat, V_hat)[:, :2]
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
-        task = one_group.SECOND_MOMENTS
-        return one_group.run(self.table, task, lam, lam, guess, V_hat, X)[:, :2]
+        task = SECOND_MOMENTS
+        return run(self.table, task, lam, lam, guess, V_hat, X)[:, :2]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
-        task = one_group.NEWTON
-        return one_group.run(self.table, task, alpha, lam, V, V, X)[:, 2:4]
+        task = NEWTON
+        return run(self.table, task, alpha, lam, V, V, X)[:, 2:4]
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """Newton's step from V (P, 2) relative to V."""
-        task = one_group.NEWTON
-        return one_group.run(self.table, task, alpha, lam, V, V, V)[:, :2]
+        task = NEWTON
+        return run(self.table, task, alpha, lam, V, V, V)[:, :2]
 
 
 class CompiledIsotropic(_Compiled, Isotropic):

@@ -14,12 +14,10 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Indices
 
 from ..equivalence import Table
-from .local_field import Field, Scores, ridge_errors, ridge_scores
 from .one_pass import one_pass
-from .overlaps import Conjugates, Overlaps
+from .overlaps import Conjugates, Field, Overlaps, Scores, ridge_errors, ridge_scores
 from .responses import Susceptibility
-from .ridge import Points, responses_of
-from .signal import Signal, ridge_signal
+from .ridge import Points, Signal, responses_of, ridge_signal
 
 MOST_SWEEPS = 5000  # a few times what ordinary parameters take; some seconds for a point
 

@@ -9,11 +9,9 @@ from collections.abc import Callable
 
 from solvers.results import Array
 
-from .local_field import Field, Scores, field_at_nodes
-from .overlaps import Conjugates, Overlaps
+from .overlaps import Conjugates, Field, Overlaps, Scores, field_at_nodes
 from .responses import Responses, Susceptibility
-from .ridge import sources, unpacked
-from .signal import Signal
+from .ridge import Signal, sources, unpacked
 
 Score = Callable[[Field], Scores]
 # From the averages, the local field, V2 (P, A) and the susceptibility.

@@ -1,14 +1,27 @@
-"""Order parameters and their conjugates, as arrays over points.
+"""Order parameters, their conjugates and the law of the output, as arrays over points.
 
 P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of the target away from
 them.  Names follow docs/theory.md 4.
+
+The local field omega is the output for a new input.  Given kappa it has mean C and variance S^2.
+Given kappa and tau it is N(C + P.tau, S^2 - |P|^2):
+
+    C(kappa) = mu_0 . m + sum_b mu_1^b kappa . theta_b,    P = sum_b mu_1^b psi_b,
+    S^2 = m_1^T Q_1 m_1 + m_2 . q_2,    V = m_1^T V_1 m_1 + m_2 . V_2.    docs/theory.md 6
+
+For other inputs than N(0, I) the component of the input is given, too.  psi_b is then multiplied
+with the component's mean in C and with its root in P.  In S^2, |P|^2 replaces the psi_b psi_b^T of
+Q_1 (19.3).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.results import Array
+
+from .responses import Responses
 
 
 class Overlaps(NamedTuple):
@@ -84,3 +97,137 @@ class MeanSquaredErrors(NamedTuple):
 
     test: Array
     train: Array
+
+
+def unknown_overlaps(
+    points: int, groups: int, offsets: int, theta: int, psi: int
+) -> tuple[Overlaps, Conjugates]:
+    """NaN overlaps and conjugates of points without a solution, for numbers of groups, offsets,
+    spikes (and row norms) and other target directions."""
+    A = groups
+    shapes = (A, A), (A,), (offsets,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate = (A, A), (A,), (offsets,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
+
+
+# Smallest standard deviation of omega over its mean: thinner densities are lost to rounding.
+THINNEST_FIELD = 1e-9
+SMALLEST_RESPONSE = 1e-150  # of V, by which scores divide; the proximal map is then the identity
+
+
+class Scores(NamedTuple):
+    """Averages of the score given kappa: E s, -E s', E s^2, (P, N) each, and E tau s, (P, N, K').
+    Eq. (6.1)"""
+
+    mean: Array
+    slope: Array
+    square: Array
+    along: Array
+
+    @property
+    def flat(self) -> Array:
+        """E s and E tau s in one row, (P, (1 + K') N), as in ``Table.target_parts``."""
+        averages = np.concatenate([self.mean[..., None], self.along], axis=2)
+        return averages.swapaxes(1, 2).reshape(len(averages), -1)
+
+    def p_hat_term(self, field: "Field") -> Array:
+        """E[tau s - P s'] given kappa, (P, N, K'), of which p_hat is an average.  Eq. (6.2)"""
+        return np.asarray(self.along + field.tau_slope * self.slope[..., None])
+
+
+def ridge_scores(table: Any, field: "Field") -> Scores:
+    """Averages of the score (y - omega) / (1 + V) of the square loss.
+
+    The ``table`` is a ``Table`` or an object with its ``weights``, ``h``, ``g``, ``spread`` and
+    ``noise``.
+    """
+    R, error = 1 / (1 + field.response), table.h - field.centre
+    squared_error = error * error + (table.spread + table.noise)  # Eq. (4.7)
+    squared_error += field.variance - 2 * np.vecdot(field.tau_slope, table.g.T)
+    return Scores(error * R, R, squared_error * R**2, R[..., None] * (table.g.T - field.tau_slope))
+
+
+def ridge_errors(table: Any, s: Scores) -> MeanSquaredErrors:
+    """Test and training error of ridge regression, from ``ridge_scores``.  Eq. (4.11)"""
+    # E s^2 = epsilon / (1 + V)^2
+    test = (s.square / (s.slope * s.slope)) @ table.weights - table.noise
+    return MeanSquaredErrors(test, s.square @ table.weights)
+
+
+class Field(NamedTuple):
+    """Law of omega at every point and kappa, and its response to training on a sample there.
+
+    Attributes
+    ----------
+    centre : (P, N)
+        Mean C.  Eq. (4.5)
+    tau_slope : (P, N, K')
+        Slope P of the mean in tau.  Eq. (6.1)
+    variance : (P, N)
+        Variance S^2 given kappa alone.  Eq. (4.7)
+    response : (P, N)
+        Response V.  Eq. (4.1)
+    """
+
+    centre: Array
+    tau_slope: Array
+    variance: Array
+    response: Array
+
+    def select(self, kappa: Array | slice) -> "Field":
+        """Field at some of the kappa."""
+        return Field(*(values[:, kappa] for values in self))
+
+    def project_tau(self, count: int) -> "Field":
+        """Field given the first ``count`` components of tau alone, on which labels depend."""
+        return self._replace(tau_slope=self.tau_slope[..., :count])
+
+    @property
+    def for_new_samples(self) -> "Field":
+        """Field for new samples, which were not in the training set: its response is 0."""
+        return self._replace(response=np.full_like(self.response, SMALLEST_RESPONSE))
+
+
+def field_at_nodes(
+    responses: Responses, o: Overlaps, owner: NDArray[np.int64] | None = None
+) -> Field:
+    """Local field at every point and node of the table of ``responses``.
+
+    With an ``owner`` (N,), node j belongs to the point owner[j] alone, and arrays are (1, N).
+    Eqs. (4.5), (6.1), (4.7), (4.1)
+    """
+    table = responses.table
+
+    def combine(rows: Array, moments: Array) -> Array:
+        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n): (P, N), or
+        (1, N) where each node has an ``owner``: there with that point's coefficients alone."""
+        if owner is None:
+            return rows @ moments
+        owner_of_part = np.tile(owner, moments.shape[1] // owner.size)
+        return np.einsum("nr,rn->n", rows[owner_of_part], moments)[None]
+
+    readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
+    output = combine(readout, table.regressors)
+    output = output.reshape(len(output), 1 + len(table.g), -1)
+    centre, tau_slope = output[:, 0], output[:, 1:].swapaxes(1, 2)
+
+    def quadratic(V: Array) -> Array:
+        """Quadratic form V . B(kappa) at every node, of the packed matrix and vector V.  Eq.
+        (4.1)"""
+        return responses.at_nodes(V) if owner is None else combine(V, responses.coefficients)
+
+    variance = quadratic(responses.pack(o.Q1, o.q2))
+    if not table.isotropic:  # Q_1 contains psi psi^T, which holds for directions N(0, 1)
+        variance += (tau_slope**2).sum(axis=-1)
+        variance -= sum(combine(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
+    response = quadratic(responses.pack(o.V1, o.V2))
+    # both are positive, even after rounding
+    variance = np.maximum(variance, THINNEST_FIELD**2 * centre**2 + 1e-300)
+    return Field(centre, tau_slope, variance, np.maximum(response, SMALLEST_RESPONSE))
+
+
+def variance_given_tau(field: Field) -> Array:
+    """Variance S^2 - |P|^2 of omega given kappa and tau, (P, N), bounded below by its rounding."""
+    variance = field.variance - (field.tau_slope**2).sum(axis=-1)
+    return np.asarray(np.maximum(variance, 1e-14 * field.variance + 1e-300))

@@ -6,9 +6,8 @@ from solvers.results import Array
 
 from ..equivalence import Table
 from .overlaps import Conjugates, Overlaps
-from .ridge import Points, responses_of, solve_points, sources, unpacked
+from .ridge import Points, responses_of, solve_points, sources
 from .rows import TabulatedRows
-from .signal import Signal
 
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
 # relative to at least this share of the error without a readout, a change of an overlap to at least
@@ -24,21 +23,13 @@ def solve_and_check(
     The quadrature error is the residual on ``coarse``, or the error of a network's tabulated rows
     if that is larger.
     """
-    found = solve_points(fine, alpha, lam, start)
+    points = solve_points(fine, alpha, lam, start)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
-        points, error = with_residuals(found, fine, coarse, alpha, lam)
+        on_fine, error = (residual(table, alpha, lam, points) for table in (fine, coarse))
     if isinstance(fine.covariance, TabulatedRows):
         q = fine.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, fine.covariance.error(q))
-    return points, error
-
-
-def with_residuals(
-    points: Points, fine: Table, coarse: Table, alpha: Array, lam: Array
-) -> tuple[Points, Array]:
-    """The ``points`` with their residual on ``fine`` set, and their residual on ``coarse``."""
-    error = residual(coarse, alpha, lam, points)
-    return points._replace(residual=residual(fine, alpha, lam, points)), error
+    return points._replace(residual=on_fine), error
 
 
 def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
@@ -49,38 +40,38 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     residual; on a coarser one it estimates the quadrature error of that table.
     """
     responses, o, conjugates = responses_of(table), points.overlaps, points.conjugates
-    V = responses.pack(o.V1, o.V2)
+    V, psi_psi = responses.pack(o.V1, o.V2), o.psi @ o.psi.swapaxes(1, 2)
     R = responses.shrinkage(V)  # Eq. (4.1)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    new_V = responses.from_conjugates(V_hat, lam, V)  # Eqs. (4.3)-(4.4)
-    susceptibility = responses.susceptibility(new_V, V_hat, alpha)
+    susceptibility = responses.susceptibility(V, V_hat, alpha)
     # overlaps follow from the given conjugates: recomputed ones have large rounding errors
     new_special = susceptibility.overlaps(conjugates.special)  # Eqs. (4.5), (4.6)
-    signal = Signal(o.m, new_special, conjugates.m, conjugates.special)
-    from_signal = responses.signal_sources(new_V, susceptibility, alpha, conjugates.special)
+    from_signal = responses.signal_sources(V, susceptibility, alpha, conjugates.special)
     special = np.concatenate([o.theta, o.psi], axis=2).reshape(len(alpha), -1)
     gap = np.concatenate([o.m, special], axis=1) @ table.regressors  # Eq. (4.5)
     gap = (gap - table.target_parts).reshape(len(alpha), -1, table.weights.size)
     error = np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise)  # Eq. (4.7)
-    error += responses.at_nodes(responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2))
+    error += responses.at_nodes(responses.pack(o.Q1 - psi_psi, o.q2))
     R2 = R * R
     square = R2 * error
-    X = sources(responses, square, alpha, conjugates.m, from_signal.X2)  # Eq. (4.8)
-    new_Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), new_V)  # Eq. (4.9)
-    new = unpacked(responses, new_V, V_hat, signal, from_signal, X, new_Q)
+    X = responses.pack(
+        *sources(responses, square, alpha, conjugates.m, from_signal.X2)
+    )  # Eq. (4.8)
+    Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, X, V))  # Eq. (4.9)
+    Q = responses.pack(Q1 + from_signal.Q1 + psi_psi, q2)
     # values, references and floors of relative changes, (P, k) each
     changes = [*_signal_changes(table, R, gap, new_special, special, o.m, conjugates)]
-    for after, before in zip(new, (o, conjugates), strict=True):
-        for pair in (slice(2), slice(-2, None)):  # (V1, V2) and (Q1, q2), or their conjugates
-            packed = responses.pack(*before[pair])
-            changes.append((responses.pack(*after[pair]), packed, responses.magnitude(packed)))
+    given = (conjugates.V1, conjugates.V2), (conjugates.X1, conjugates.X2), (o.Q1, o.q2)
+    for value, pair in zip((V_hat, X, Q), given, strict=True):
+        reference = responses.pack(*pair)
+        changes.append((value, reference, responses.magnitude(reference)))
     power = table.weights * (table.power + table.noise)
     no_readout = np.full(len(alpha), power.sum()), R2 @ power
     new_errors = error @ table.weights - table.noise, square @ table.weights  # Eq. (4.11)
-    for error, given, scale in zip(new_errors, points.errors, no_readout, strict=True):
-        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * scale[:, None]))
+    for new, old, scale in zip(new_errors, points.errors, no_readout, strict=True):
+        changes.append((new[:, None], old[:, None], SMALLEST_ERROR * scale[:, None]))
     values, references, floors = zip(*changes, strict=True)
-    # near a threshold (4.3)-(4.4) hardly move V: Newton's step is the distance to the solution
+    # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
     distance = responses.newton_distance(V, alpha, lam)
     value, reference = np.concatenate(values, axis=1), np.concatenate(references, axis=1)
     change = relative_change(value, reference, np.concatenate(floors, axis=1))

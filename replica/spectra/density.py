@@ -48,8 +48,8 @@ class SpectralDensity(Displayed):
         return self.outliers
 
     def outliers_among(self, eigenvalues: ArrayLike) -> Array:
-        """Those of ``eigenvalues`` (draws, p) of simulated matrices that lie beyond the bulk,
-        (draws, K) from the largest on, NaN where a draw has fewer."""
+        """Eigenvalues beyond the bulk, (draws, K), among ``eigenvalues`` (draws, p) of simulated
+        matrices: from the largest on, NaN where a draw has fewer."""
         values = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
         positive = (1 - self.atom) * values.shape[1]
         few, many = np.sqrt([positive, values.shape[1]])

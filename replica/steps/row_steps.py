@@ -157,7 +157,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         return _batch_and_state(step, t, state, law, weights, float(rate[chosen[0], 0, 0]))
 
     def with_mean_row(i: int, batch: Batch, after: State) -> tuple[Batch, State]:
-        """The same, with the mean row of a single kind."""
+        """Batch and state of step i, with the mean row of a single kind."""
         if len(rate) > 1:
             return batch, after
         moments, law = (

@@ -7,11 +7,11 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import one_group, ridge, solve_and_check, with_residuals
+from replica.saddle_point import compiled, ridge, solve_and_check
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.one_group import points
+from replica.saddle_point.residual import residual
 from solvers.results import Status
 
 MIXTURE = replica.GaussianMixture(
@@ -103,7 +103,7 @@ def test_core_is_the_general_code_of_a_network(name):
     found, error = solve_and_check(table, table, ALPHA, LAM)
     assert_agree(found, general(CorrelatedGroup(table)), 1e-11)
     assert error.max() < 1e-11
-    assert with_residuals(found, table, table, ALPHA, LAM)[1].max() < 1e-12
+    assert residual(table, ALPHA, LAM, found).max() < 1e-12
 
 
 @pytest.mark.parametrize("lam", [1e-8, 1e3])
@@ -131,10 +131,10 @@ def test_network_at_its_thresholds(name, lam):
 def test_core_as_python(name, monkeypatch):
     """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
     table = of(name)
-    compiled, error = solve_and_check(table, table, ALPHA, LAM)
-    monkeypatch.setattr(points, "kernel", lambda: points.solve_task)
+    by_numba, error = solve_and_check(table, table, ALPHA, LAM)
+    monkeypatch.setattr(compiled, "kernel", lambda: compiled.solve_task)
     plain, error = solve_and_check(table, table, ALPHA, LAM)
-    assert_agree(plain, compiled, 1e-13)
+    assert_agree(plain, by_numba, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at
     assert error.max() < 1e-12  # with that of the tabulated rows of a network
 
@@ -150,8 +150,8 @@ def test_violations_are_those_of_the_general_code(name, monkeypatch):
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
     found, error = solve_and_check(fine, coarse, ALPHA, LAM)
-    monkeypatch.setattr(one_group, "kernel", lambda: None)
-    _, expected = with_residuals(found, fine, coarse, ALPHA, LAM)
+    monkeypatch.setattr(compiled, "kernel", lambda: None)
+    expected = residual(coarse, ALPHA, LAM, found)
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
     rel = 1e-6 if name in MODELS else max(1e-6, 10 * expected.max())
     assert error == pytest.approx(expected, rel=rel, abs=1e-13)

@@ -175,7 +175,7 @@ def skewness(errors: Array) -> Array:
 
 
 def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
-    """Every error in theory and simulation, by name, over the axes and ``source``; beside an error
+    """Errors in theory and simulation, by name, over the axes and ``source``; beside an error
     its standard error and its score, which are of the simulation, and NaN in the theory."""
     over = {**axes, "source": SOURCES}
     columns = dict(zip(over, np.meshgrid(*over.values(), indexing="ij"), strict=True))

@@ -172,7 +172,7 @@ class Comparison(Displayed):
 
     @property
     def columns(self) -> dict[str, Array]:
-        """Every error in theory and simulation, by name, over the axes and ``source``; beside it
+        """Errors in theory and simulation, by name, over the axes and ``source``; beside it
         its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
         p_value of its line, which are NaN in the theory."""
         columns = columns_by_source(self.axes, self.checks)

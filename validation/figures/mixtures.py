@@ -211,7 +211,7 @@ def cell(
 
 
 def width_of(setting: Setting) -> int:
-    """k."""
+    """Width k of the network of a setting."""
     return max(1, round(setting.ratio * setting.samples))
 
 

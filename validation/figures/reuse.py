@@ -1,4 +1,4 @@
-"""Both layers trained on the same samples: its cost, and the uses of a number of samples.
+"""Figure of both layers trained on the same samples: its cost, and the uses of a number of samples.
 
 The first figure has errors against alpha = alpha0 of a readout on the samples of its step, and on
 as many fresh ones; the second the smallest test error of each use of N samples, at its own best

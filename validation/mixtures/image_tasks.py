@@ -228,7 +228,7 @@ class ImageTask:
 
     @property
     def trace(self) -> float:
-        """n + theta."""
+        """Trace n + theta of the covariance."""
         return self.dimension + self.theta
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:

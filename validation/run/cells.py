@@ -94,7 +94,7 @@ class GivenRows:
 
     @property
     def count(self) -> int:
-        """n."""
+        """Number n of the readout's samples."""
         return len(self.rows)
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
