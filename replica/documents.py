@@ -45,11 +45,22 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
         if not afresh and target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
+        _sync(target.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Write the folder's entries to the disk, so that a rename survives a power cut, on POSIX."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

@@ -16,12 +16,9 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, partial
 from math import exp, inf, isfinite, log, log1p, sqrt
-from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +26,13 @@ from solvers.chebyshev import HalfLine
 from solvers.results import Array, Result, Status
 
 from ..equivalence import Table
+from .compilation import compile_together, compiled, summed
 from .correlated import CorrelatedGroup
 from .isotropic import Isotropic
 from .responses import Responses
 
 RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
-Function = TypeVar("Function", bound=Callable[..., Any])
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
@@ -66,38 +63,11 @@ class OneGroup(NamedTuple):
     rows: HalfLine | None  # for a network c_e, and C on special directions (docs/theory.md 16, 18)
 
 
-options: dict[Callable[..., Any], dict[str, Any]] = {}  # numba's options for each function
-
-
-# numba removes branches on an argument that is None, but not on a field that is None: ``rows`` is
-# therefore an argument in addition to the table that has it.
-def compiled(function: Function) -> Function:
-    """Mark a function for compilation."""
-    options[function] = {}
-    return function
-
-
-def summed(function: Function) -> Function:
-    """Mark a function for compilation whose sums may be reordered, which is three times faster."""
-    options[function] = {"fastmath": {"reassoc", "contract"}}
-    return function
-
-
 @cache
 def kernel() -> Any:
-    """Compiled ``solve_task``, with a cache on disk where there can be one; None without numba."""
-    try:
-        from numba import njit
-    except Exception:  # numba is missing, or refuses one of its environment variables
-        return None
-    namespace = dict(globals())
-    for function, settings in options.items():
-        copy = FunctionType(function.__code__, namespace, function.__name__)
-        namespace[function.__name__] = njit(error_model="numpy", **settings)(copy)  # 1 / 0 is inf
-    entry = namespace["solve_task"]
-    with suppress(AttributeError, OSError, RuntimeError):  # no folder, or no sources
-        entry.enable_caching()
-    return entry if hasattr(entry, "py_func") else None  # else compilation is disabled
+    """Compiled ``solve_task``; None without numba."""
+    found = compile_together(solve_task, OneGroup, HalfLine)
+    return None if found is solve_task else found
 
 
 def run(
@@ -167,7 +137,7 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, floa
             residual = abs(error[0]) + abs(error[1])
             back1, back2 = solve_pair(slopes, error)
             length = distance = abs(back1) + abs(back2)
-            # by a factor of 20 at most
+            # by a factor of 20 at most; a cached kernel would keep a constant of another file
             shortened = 3.0 / max(length, 3.0)
             step1, step2 = -shortened * back1, -shortened * back2
         else:

@@ -142,7 +142,8 @@ def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
 
 @pytest.mark.slow  # compiles twice
 def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
-    """Where a function has changed that the kept one calls."""
+    """Where a function has changed that the kept one calls, in another file: numba alone would go
+    on with the old one."""
     for package in ("replica", "solvers"):
         shutil.copytree(ROOT / package, tmp_path / package)
     code = (
@@ -170,6 +171,12 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     # Python has the point as before; that of the new core fails the equations, which Python checks
     assert after[0] == before[0]
     assert np.isnan(after[1])
+    # and of a file without a function that is compiled
+    kept = len(list((tmp_path / "kept").rglob("*.nbi")))
+    with open(tmp_path / "replica/saddle_point/compiled.py", "a") as file:
+        file.write("# another version\n")
+    np.testing.assert_equal(errors(), after)
+    assert len(list((tmp_path / "kept").rglob("*.nbi"))) == kept + 1
 
 
 def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):
