@@ -11,7 +11,7 @@ from solvers.results import Array, Indices, Status
 from ..convex import Evaluation, solve_on_growing_tables
 from ..equivalence import Table
 from ..problem import Model
-from ..saddle_point import Conjugates, Overlaps, field_at_nodes, ridge
+from ..saddle_point import field_at_nodes, ridge, unknown_overlaps
 from .readout import class_error, solve_readouts
 from .rows import loaded_rows
 from .tabulate import LoadedTable, table_at_dimension
@@ -43,7 +43,7 @@ def evaluate_at_dimension(
     which the rounding of steep features by few nodes nearly cancels.
     """
     found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
-    found.overlaps, found.conjugates = _unknown(len(alpha))
+    found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
@@ -124,11 +124,3 @@ def _limit(table: Table, alpha: Array, lam: Array) -> tuple[Array, Array]:
     field = field_at_nodes(ridge.responses_of(table), found.overlaps)
     errors = [*found.errors, class_error(table, field.centre, field.variance)]
     return np.array(errors), found.residual
-
-
-def _unknown(count: int) -> tuple[Overlaps, Conjugates]:
-    """Overlaps and conjugates of points, NaN: of them V1, V2 and m are stored."""
-    shapes = (1, 1), (1,), (1,), (1, 1), (1, 1), (1, 1), (1,)
-    conjugate = (1, 1), (1,), (1,), (1, 2), (1, 1), (1,)
-    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
-    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))

@@ -44,11 +44,10 @@ from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
-    Conjugates,
-    Overlaps,
     ridge,
     ridge_scores,
     solve_and_check,
+    unknown_overlaps,
 )
 
 QUADRATURE_TOLERANCE = 1e-10
@@ -209,7 +208,10 @@ def evaluate_at_bias(
         found = Evaluation(len(alpha))
         found.flag(slice(None), given_up.status)
     if not hasattr(found, "overlaps"):  # not even the first of the tables was made
-        found.overlaps, found.conjugates = _unknown(model, len(alpha))
+        with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
+            table = tabulate(model.features, next(rules(model.features)), target=False)
+        sizes = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
+        found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *sizes)  # as of the sRF
         return found
     found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0)
@@ -234,17 +236,6 @@ def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> 
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
     return (test_error < IN_DOUBT * power) | (train_error < 0)
-
-
-def _unknown(model: Model, count: int) -> tuple[Overlaps, Conjugates]:
-    """NaN overlaps and conjugates for points that were never solved, as many as of the sRF."""
-    with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
-        table = tabulate(model.features, next(rules(model.features)), target=False)
-    A, m, theta, psi = len(table.classes), len(table.offsets), table.loadings.shape[1], len(table.g)
-    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
-    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
-    overlaps = Overlaps(*(np.full((count, *shape), np.nan) for shape in shapes))
-    return overlaps, Conjugates(*(np.full((count, *shape), np.nan) for shape in conjugate))
 
 
 def is_ridge(model: Model, loss: Loss) -> bool:

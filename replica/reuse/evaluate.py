@@ -11,7 +11,7 @@ from solvers.results import Array, Indices, Status
 from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import Conjugates, Overlaps
+from ..saddle_point import unknown_overlaps
 from .cavity import Cavity
 from .readout import Readout
 from .strata import LEVELS, SampleNodes, strata
@@ -49,7 +49,7 @@ def evaluate_reused(
     tol, accepted = (QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
-    found.overlaps, found.conjugates = _unknown(count, len(shares))
+    found.overlaps, found.conjugates = unknown_overlaps(count, len(shares), len(shares))
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(LEVELS):
@@ -103,13 +103,3 @@ def evaluate_reused(
     for part in found.overlaps:
         part[~found.converged] = np.nan
     return found
-
-
-def _unknown(points: int, kinds: int) -> tuple[Overlaps, Conjugates]:
-    """NaN overlaps and conjugates, of which this theory knows m, theta and psi alone."""
-    shapes = (kinds, kinds), (kinds,), (kinds, 1)
-    matrix, vector, along = (np.full((points, *shape), np.nan) for shape in shapes)
-    known = vector.copy(), along, along.copy()
-    overlaps = Overlaps(matrix, vector, *known, matrix, vector)
-    special = np.repeat(along, 2, axis=2)
-    return overlaps, Conjugates(matrix, vector, vector, special, matrix, vector)

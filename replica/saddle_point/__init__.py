@@ -14,7 +14,7 @@ from .local_field import (
 )
 from .one_group import RESPONSE_TOLERANCE
 from .one_pass import one_pass
-from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
+from .overlaps import Conjugates, MeanSquaredErrors, Overlaps, unknown_overlaps
 from .pencil import TrainedRows
 from .residual import SMALLEST_ERROR, relative_change, solve_and_check, with_residuals
 from .responses import LARGEST_MATRIX, Responses, Susceptibility

@@ -71,6 +71,18 @@ class Conjugates(NamedTuple):
     X2: Array
 
 
+def unknown_overlaps(
+    points: int, groups: int = 1, offsets: int = 1, theta: int = 1, psi: int = 1
+) -> tuple[Overlaps, Conjugates]:
+    """NaN overlaps and conjugates of P ``points``, of A ``groups`` and ``offsets`` m, with sizes
+    ``theta`` and ``psi`` of each group's overlaps of these names."""
+    A, m = groups, offsets
+    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
+
+
 class MeanSquaredErrors(NamedTuple):
     """Mean squared errors at P points.  Eq. (4.11)
 

@@ -206,6 +206,14 @@ def test_functions_of_the_limit_say_so():
             function()
 
 
+def test_derivatives_of_other_losses_have_the_price_of_m():
+    """As their errors have; differences of errors beside."""
+    model, at = STEP.network(beta=1.0, dimension=300), dict(alpha=1.0, loss="huber:1")
+    slope = gradient(model, **at, lam=0.1).test_error["lam"]
+    low, high = (solve(model, **at, lam=lam, quadrature_tol=1e-9) for lam in (0.0999, 0.1001))
+    assert slope == pytest.approx((high.test_error - low.test_error) / 2e-4, rel=1e-4)
+
+
 def test_best_penalty_at_a_dimension():
     model, at = network("f1", 1000.0)
     best = optimal_lambda(model, alpha=at["alpha"])
@@ -219,6 +227,13 @@ def test_a_comparison_takes_the_theory_of_the_simulated_dimension():
     report = compare(STEP, **at)
     expected = solve(STEP.network(beta=1.0, dimension=60), **AT)
     assert report.checks["test_error"].theory.item() == pytest.approx(expected.test_error)
+
+
+def test_a_comparison_of_another_loss_says_that_m_alone_has_its_price():
+    at = dict(alpha=1.0, lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
+    price = "with the price of m alone"
+    assert price in compare(STEP, **at, loss="huber:1").theories[0].note
+    assert price not in compare(STEP, **at).theories[0].note
 
 
 FEW = GradientStep(student="relu", target="sin", alpha0=0.05, eta=50)  # D^2/2 = .12 n at d = 1000
