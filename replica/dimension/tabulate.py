@@ -68,10 +68,13 @@ class LoadedTable(Table):
         Second moment of the features' part of degree two in the bulk, a part of mu_2^2.
     products : float
         Number of products of two directions of the bulk, D^2/2, over d.
+    by_length : (N,)
+        Standard deviation of the mean feature over the lengths of inputs in the bulk.
     """
 
     square: Any = None
     products: float = np.inf
+    by_length: Any = None
 
 
 @lru_cache(maxsize=6)  # a table takes some 10 MB
@@ -99,6 +102,10 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     # the bulk is without the directions of the loadings, of which the noise's has its own variance
     c = float(geometry.c[0]) * (1 - n / dimension) - rows.loading_covariance[-1, -1] / dimension
     along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
+    # x^T C x / d of inputs there, from tr C^2 / d^2 without the noise's direction.  Eq. (23.10)
+    square_of_bulk = float(geometry.c[0]) ** 2 / rows.share_of_directions
+    square_of_bulk -= rows.loading_covariance[-1, -1] ** 2 / dimension
+    sd_of_length = np.sqrt(2 * max(square_of_bulk, c**2) / dimension)
     axes = _loading_axes(rows, dimension) @ kappa
     variance = c + (axes**2).sum(axis=0)
     features = model.student.moments(along_u, variance)
@@ -137,6 +144,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
         covariance=rows,
         square=2 * (c * by_norm) ** 2,
         products=rows.share_of_directions**2 * dimension / 2,
+        by_length=sd_of_length * by_norm,
     )
 
 
