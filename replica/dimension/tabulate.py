@@ -37,25 +37,26 @@ class Sizes(NamedTuple):
 
     Attributes
     ----------
-    coordinates, noise
-        Along a coordinate of the labels or the rest of u, and along the noise direction b.
+    coordinates, rest, noise
+        Along a coordinate of the labels, the rest of u, and the noise direction b.
     points
         Points of a quasi-Monte-Carlo rule, for three coordinates of the labels or more.
     """
 
     coordinates: int
+    rest: int
     noise: int
     points: int
 
 
-LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
+LEVELS = Sizes(10, 7, 5, 2**12), Sizes(14, 9, 5, 2**13), Sizes(20, 13, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
 # of the functions of loadings: degree, and size over the largest of degree two
 HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
 # least gain of a function of the inputs that the table has, and over the largest gain
-SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
+SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-4, 1e-3  # smaller ones change errors by 1e-6 to 1e-4
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,9 @@ def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
 
         points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(points), np.full(sizes.points, 1 / sizes.points))
-    count = sizes.coordinates * (ON_A_LINE if coordinates == 1 else 1)
-    rules = *[gauss_hermite(count)] * (coordinates + rest), gauss_hermite(sizes.noise)
-    return drop_light_nodes(tensor_rule(*rules))
+    finer = ON_A_LINE if coordinates == 1 else 1
+    counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
+    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)))
 
 
 def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
