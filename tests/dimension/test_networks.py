@@ -84,6 +84,15 @@ def test_steps_of_every_kind_tend_to_the_limit(changes):
     assert abs(far) < 0.03 * abs(near)
 
 
+def test_mean_feature_depends_on_the_length_of_an_input():
+    """A weak spike needs a large m: simulated .02403 +- .00014 and .00625 +- .00005 in 400 draws;
+    .02149 and .00564 without these lengths."""
+    step = GradientStep(student="erf", target="he1", alpha0=20, eta=0.5)
+    point = solve(step.network(beta=2.0, dimension=100), alpha=3.0, lam=0.03)
+    assert point.test_error == pytest.approx(0.02403, abs=2 * 0.00014)
+    assert point.train_error == pytest.approx(0.00625, abs=2 * 0.00005)
+
+
 def test_row_norms_may_be_left_out():
     with_norms, without = (
         solve(STEP.network(beta=1.0, dimension=500, row_norms=norms), **AT)
