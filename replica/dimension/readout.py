@@ -9,6 +9,9 @@ N = D^2/2 directions only:
     V_s = phi^T H^-1 phi / (alpha d) - k mu_1^2 V1 / d - s_2 V2 g / (1 + g),
     H = E[phi phi^T / (1 + V)] + P^-1,  g = alpha (d/N) V2 E[s_2 / (1 + V)].         (23.6), (23.9)
 
+The mean feature depends on the length of an input in the bulk, which differs from sample to sample
+by 1/sqrt(d): sd of it is a regressor of its own at every node, with the same coefficient (23.10).
+
 The mean of the rows, which the step has shrunk to s times its length, is what a readout with a mean
 feature pays for; its price is that of m times 1 - (1 - s^2) V1_hat V1 (23.8).
 
@@ -116,7 +119,8 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     spared /= table.beta * table.dimension * V[:, 1]
     Q1_of_signal = of_signal.Q1[:, 0] - (spared * V[:, 0])[:, None]
     known = gap**2 + table.spread + table.noise
-    error0 = known + Q1_of_signal * table.mu1**2  # Eq. (4.7)
+    of_lengths = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
+    error0 = known + of_lengths + Q1_of_signal * table.mu1**2  # Eq. (4.7)
     g = fit.group.share_of_products(fit.R, V, alpha)
     error, drift, rows = np.zeros_like(gap), np.zeros(len(V)), np.arange(len(V))
     of_leverage = np.zeros_like(gap)  # -dV_s/ds, which adds to the variance of the output
@@ -131,7 +135,7 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         Q = group.second_moments(at, alpha[rows], lam[rows], group.pack(X1, X2))  # Eq. (4.10)
         error[rows] = before + group.at_nodes(Q)
         H_inverse = fit.H_inverse[rows]
-        change = H_inverse @ _averages(phi, w * R * R * error[rows]) @ H_inverse
+        change = H_inverse @ _averages(table, w * R * R * error[rows]) @ H_inverse
         change += (Q[:, 1] / at[:, 1])[:, None, None] * fit.of_prior[rows]
         by_samples = at[:, 1] * group.share_of_products(R**2 * error[rows], at, alpha[rows])
         of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
@@ -181,6 +185,7 @@ def _leverage(
     changes.  Eqs. (23.6), (23.9)"""
     phi, directions = table.regressors, len(table.kappa)
     total = np.stack([((one @ phi) * phi).sum(axis=0) for one in H_inverse])
+    total += H_inverse[:, 0, :1] * table.by_length**2
     total = total / alpha[:, None] - directions * V1 * table.mu1**2
     return np.asarray(total / table.dimension - of_products[:, None] * table.square)
 
@@ -217,7 +222,7 @@ def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
     penalty = penalty_on_m(table, alpha, V[:, 1:]) * group.prices(V, conjugates)
     root = _prior_roots(penalty, susceptibility)
     transposed = root.swapaxes(1, 2)
-    within = transposed @ _averages(phi, table.weights * R) @ root
+    within = transposed @ _averages(table, table.weights * R) @ root
     inner = np.linalg.inv(np.eye(len(phi)) + within)
     H_inverse = root @ inner @ transposed
     return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed, conjugates)
@@ -244,6 +249,10 @@ def _prior_roots(penalty: Array, susceptibility: Susceptibility) -> Array:
     return root
 
 
-def _averages(phi: Array, weights: Array) -> Array:
-    """Averages of phi phi^T, (P, n, n), with ``weights`` (P, N) of the nodes."""
-    return np.stack([(phi * one) @ phi.T for one in weights])
+def _averages(table: LoadedTable, weights: Array) -> Array:
+    """Averages of phi phi^T, (P, n, n), with ``weights`` (P, N) of the nodes, also over the lengths
+    of inputs in the bulk, on which the first depends.  Eq. (23.10)"""
+    phi = table.regressors
+    averages = np.stack([(phi * one) @ phi.T for one in weights])
+    averages[:, 0, 0] += weights @ table.by_length**2
+    return averages

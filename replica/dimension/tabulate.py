@@ -37,25 +37,26 @@ class Sizes(NamedTuple):
 
     Attributes
     ----------
-    coordinates, noise
-        Along a coordinate of the labels or the rest of u, and along the noise direction b.
+    coordinates, rest, noise
+        Along a coordinate of the labels, the rest of u, and the noise direction b.
     points
         Points of a quasi-Monte-Carlo rule, for three coordinates of the labels or more.
     """
 
     coordinates: int
+    rest: int
     noise: int
     points: int
 
 
-LEVELS = Sizes(10, 5, 2**12), Sizes(14, 5, 2**13), Sizes(20, 6, 2**15)
+LEVELS = Sizes(10, 7, 5, 2**12), Sizes(14, 9, 5, 2**13), Sizes(20, 13, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
 # of the functions of loadings: degree, and size over the largest of degree two
 HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
 # least gain of a function of the inputs that the table has, and over the largest gain
-SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-5, 1e-3
+SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-4, 1e-3  # smaller ones change errors by 1e-6 to 1e-4
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,13 @@ class LoadedTable(Table):
         Second moment of the features' part of degree two in the bulk, a part of mu_2^2.
     products : float
         Number of products of two directions of the bulk, D^2/2, over d.
+    by_length : (N,)
+        Standard deviation of the mean feature over the lengths of inputs in the bulk.
     """
 
     square: Any = None
     products: float = np.inf
+    by_length: Any = None
 
 
 @lru_cache(maxsize=6)  # a table takes some 10 MB
@@ -99,6 +103,10 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     # the bulk is without the directions of the loadings, of which the noise's has its own variance
     c = float(geometry.c[0]) * (1 - n / dimension) - rows.loading_covariance[-1, -1] / dimension
     along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
+    # x^T C x / d of inputs there, from tr C^2 / d^2 without the noise's direction.  Eq. (23.10)
+    square_of_bulk = float(geometry.c[0]) ** 2 / rows.share_of_directions
+    square_of_bulk -= rows.loading_covariance[-1, -1] ** 2 / dimension
+    sd_of_length = np.sqrt(2 * max(square_of_bulk, c**2) / dimension)
     axes = _loading_axes(rows, dimension) @ kappa
     variance = c + (axes**2).sum(axis=0)
     features = model.student.moments(along_u, variance)
@@ -137,6 +145,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
         covariance=rows,
         square=2 * (c * by_norm) ** 2,
         products=rows.share_of_directions**2 * dimension / 2,
+        by_length=sd_of_length * by_norm,
     )
 
 
@@ -147,9 +156,9 @@ def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
 
         points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(points), np.full(sizes.points, 1 / sizes.points))
-    count = sizes.coordinates * (ON_A_LINE if coordinates == 1 else 1)
-    rules = *[gauss_hermite(count)] * (coordinates + rest), gauss_hermite(sizes.noise)
-    return drop_light_nodes(tensor_rule(*rules))
+    finer = ON_A_LINE if coordinates == 1 else 1
+    counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
+    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)))
 
 
 def _loading_axes(rows: LoadedRows, dimension: float) -> Array:

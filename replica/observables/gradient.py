@@ -17,6 +17,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array, Status
 
 from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
+from ..convex import loss as as_loss
 from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
@@ -108,8 +109,8 @@ def gradient(
     Raises
     ------
     InvalidArgument
-        If an argument is out of range, the model trains a bias, or neurons of a network differ in
-        their first-step readout or bias.
+        If an argument is out of range, the model trains a bias, neurons of a network differ in
+        their first-step readout or bias, or a network with the square loss has a finite dimension.
 
     Examples
     --------
@@ -140,7 +141,8 @@ def gradient(
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
     model.refuse_reuse()
-    model.refuse_own_dimension()
+    if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
+        model.refuse_own_dimension()
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
     if model.rows is not None and len(model.geometry.c) > 1:

@@ -48,9 +48,10 @@ LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
 SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
 # Relative tolerances of the error at a minimum: of its place on a table, and between this table and
-# ``solve``.  On reused samples, whose points take a hundred times as long, it is looked for on few
-# nodes: it may lie beside the best by as little as changes the error by the last of these.
-TOLERANCES, ON_REUSED = (1e-10, 1e-10), (1e-4, 1e-3)
+# ``solve``.  On reused samples and of networks at their own dimension, whose points take a hundred
+# times as long, it is looked for on few nodes: it may lie beside the best by as little as changes
+# the error by the last of these.
+TOLERANCES, ON_FEW_NODES = (1e-10, 1e-10), (1e-4, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def optimal_lambda(
     alpha = needs_alpha(alpha, samples)
     limit = check_model(model, alpha)
     with deadline(seconds):
-        return _search(lambda _: limit, alpha, {"lam": axis}, how, reused=limit.reuse > 0)
+        return _search(lambda _: limit, alpha, {"lam": axis}, how, few_nodes=_is_slow(limit))
 
 
 def of_square(loss: Any) -> None:
@@ -281,7 +282,12 @@ def optimal_eta(
     how = {"quadrature_tol": tol, "time_limit": seconds}
     with deadline(seconds):
         rated = lambda rate: check_model(own.model_at(eta=rate), alpha)  # noqa: E731
-        return _search(rated, alpha, axes, how, lam, reused=own.reuse > 0)
+        return _search(rated, alpha, axes, how, lam, few_nodes=_is_slow(own))
+
+
+def _is_slow(model: SpikedRandomFeatures) -> bool:
+    """True for reused samples, and a network at its own dimension."""
+    return model.reuse > 0 or bool(np.isfinite(model.own_dimension))
 
 
 def _search(
@@ -291,7 +297,7 @@ def _search(
     how: dict[str, Any],
     lam: float | None = None,
     *,
-    reused: bool,
+    few_nodes: bool,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
     one of them: on finer tables until the lowest point is resolved, which is solved with the limits
@@ -307,7 +313,7 @@ def _search(
         rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(rows, [x.size for x in varied])
 
-    level, (rtol, change) = (0, ON_REUSED) if reused else (1, TOLERANCES)
+    level, (rtol, change) = (0, ON_FEW_NODES) if few_nodes else (1, TOLERANCES)
     while True:
         found = minima(partial(errors, level), list(axes.values()), rtol=rtol)
         local = [_local(one, [*axes]) for one in found]
@@ -315,7 +321,7 @@ def _search(
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
         agree = abs(local[0].test_error - best.test_error) <= change * best.test_error
         of = best.point.model
-        last = not reused and (solves_each_point(of) or table_at(of, level + 1) is None)
+        last = solves_each_point(of) or (not of.reuse and table_at(of, level + 1) is None)
         if agree or last or not best.converged:
             return best
         level += 1

@@ -127,8 +127,8 @@ class Problem(ABC):
         """Raise InvalidArgument for a network at its own dimension, in functions of the limit."""
         if np.isfinite(self.own_dimension):
             allowed = (
-                "inf here: solve, learning_curve, optimal_lambda and optimal_eta cover a network "
-                "at its own dimension"
+                "left out here, for the limit: of a network at its own dimension there are solve, "
+                "learning_curve, optimal_lambda and optimal_eta"
             )
             raise InvalidArgument("dimension", self.own_dimension, allowed)
 

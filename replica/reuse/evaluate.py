@@ -49,7 +49,7 @@ def evaluate_reused(
     tol, accepted = (QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
-    found.overlaps, found.conjugates = unknown_overlaps(count, len(shares), len(shares), 1, 1)
+    found.overlaps, found.conjugates = unknown_overlaps(count, len(shares), len(shares))
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(LEVELS):

@@ -84,6 +84,18 @@ class Conjugates(NamedTuple):
     X2: Array
 
 
+def unknown_overlaps(
+    points: int, groups: int = 1, offsets: int = 1, theta: int = 1, psi: int = 1
+) -> tuple[Overlaps, Conjugates]:
+    """NaN overlaps and conjugates of P ``points``, of A ``groups`` and ``offsets`` m, with sizes
+    ``theta`` and ``psi`` of each group's overlaps of these names."""
+    A, m = groups, offsets
+    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
+    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
+
+
 class MeanSquaredErrors(NamedTuple):
     """Mean squared errors at P points.  Eq. (4.11)
 
@@ -97,18 +109,6 @@ class MeanSquaredErrors(NamedTuple):
 
     test: Array
     train: Array
-
-
-def unknown_overlaps(
-    points: int, groups: int, offsets: int, theta: int, psi: int
-) -> tuple[Overlaps, Conjugates]:
-    """NaN overlaps and conjugates of points without a solution, for numbers of groups, offsets,
-    spikes (and row norms) and other target directions."""
-    A = groups
-    shapes = (A, A), (A,), (offsets,), (A, theta), (A, psi), (A, A), (A,)
-    conjugate = (A, A), (A,), (offsets,), (A, theta + psi), (A, A), (A,)
-    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
-    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
 
 
 # Smallest standard deviation of omega over its mean: thinner densities are lost to rounding.

@@ -1,4 +1,4 @@
-"""Equations (23.1)-(23.7) as they stand, on the tables C(q) of a network's rows: averages over
+"""Equations (23.1)-(23.10) as they stand, on the tables C(q) of a network's rows: averages over
 loadings by nodes, errors as derivatives of the training objective.  Slow, and shares nothing with
 ``replica.dimension``."""
 
@@ -24,7 +24,7 @@ class Literal:
     """Network of one kind of neurons at a dimension d, or in the limit, with ``sizes`` of nodes
     along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions.
 
-    ``uncorrected`` equations are without (23.8)-(23.9), and have special directions twice: in the
+    ``uncorrected`` equations are without (23.8)-(23.10), and have special directions twice: in the
     bulk and among the loadings, in V1 and in V_s."""
 
     def __init__(
@@ -111,11 +111,20 @@ class Literal:
         self.phi, self.priced = np.vstack([mean, members, special]), 1 + len(members)
         self.taken = 0 if self.uncorrected else len(x)
         self.square = 2 * (c * (share @ by_norm)) ** 2  # of degree two in the bulk
-        c = self.rows.c
+        bulk, c = c, self.rows.c
         c_e = [self.rows.c_e(np.array([q / c]))[0][0] for q in (1e-6, 2e-6)]
         D = self.d * c**2 / (c**2 - (c_e[1] - c_e[0]) * c / 1e-6)
         self.products = np.inf if self.uncorrected else D**2 / 2
+        sd = np.sqrt(2 * max(c**2 * self.d / D - self.bb**2 / self.d, bulk**2) / self.d)
+        self.by_length = 0.0 * mean if self.uncorrected else sd * (share @ by_norm)
         self.noise = model.labels.variance
+
+    def data(self, W, with_leverage):
+        """Averages of phi phi^T with weights W of the nodes, over the lengths of inputs as well,
+        on which the mean feature depends.  Eq. (23.10)"""
+        averages = (self.phi * W) @ self.phi.T
+        averages[0, 0] += with_leverage * (W @ self.by_length**2)
+        return averages
 
     def precision(self, V2, q, V1):
         """pr of (23.6): V2 C on special directions with b freed from the bulk, V2 d on others, of
@@ -148,9 +157,9 @@ class Literal:
             V1 = (1 - p_of(V2)) / (self.beta * V1_hat)
             precision = self.precision(V2, self.beta * V2 * V1_hat, V1)
             if with_leverage:
-                data = (self.phi * W) @ self.phi.T
-                inverse = np.linalg.inv(data + precision)
+                inverse = np.linalg.inv(self.data(W, with_leverage) + precision)
                 Vs = ((inverse @ self.phi) * self.phi).sum(axis=0) / d
+                Vs += inverse[0, 0] * self.by_length**2 / d
                 load = d / self.products * V2 * (W @ self.square)
                 Vs = Vs - self.taken * V1 * self.mu1**2 / d - V2 * load / (1 + load) * self.square
                 k = d * (W @ Vs)
@@ -164,9 +173,9 @@ class Literal:
         R = 1 / (1 + V1 * self.mu1**2 + V2 * self.mu2sq + Vs)
         W = self.w * (alpha * R + h)
         precision = self.precision(V2, V2 * (W @ self.mu1**2), V1)
-        t = np.linalg.solve((self.phi * W) @ self.phi.T + precision, self.phi @ (W * self.y))
-        gap = self.y - t @ self.phi
-        return W @ gap**2 + alpha * self.noise * (self.w @ R) + t @ precision @ t
+        t = np.linalg.solve(self.data(W, with_leverage) + precision, self.phi @ (W * self.y))
+        gap2 = (self.y - t @ self.phi) ** 2 + with_leverage * (t[0] * self.by_length) ** 2
+        return W @ gap2 + alpha * self.noise * (self.w @ R) + t @ precision @ t
 
     def errors(self, alpha, lam, with_leverage=True):
         """Test and training error.  Eq. (23.7)"""

@@ -1,6 +1,7 @@
 """Simulations beside the theory: at one dimension, at several, and over a problem's parameters."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -111,6 +112,7 @@ def compare(
         simulated=simulated,
         **options,
     )
+    taken = replace(taken, square=simulation.loss.is_square)
     theories = [taken] if theory is not None else with_others(taken, simulation)
     checks_of = partial(checks_at, simulation=simulation)
     taken, checks, notes = first_answer(theories, simulation.dimension, checks_of)

@@ -45,6 +45,8 @@ class Theory:
         then that of lines.
     reason : str
         Why it takes the place of another one, which has no answer; empty where it does not.
+    square : bool
+        Whether the loss is the square, the only one with a theory of a network's own dimension.
     """
 
     model: Any
@@ -52,6 +54,7 @@ class Theory:
     note: str
     of_draws: bool = False
     reason: str = ""
+    square: bool = True
 
     def at(self, dimension: float) -> "Theory":
         """Theory at a finite ``dimension``, which prices m; itself if it has a dimension of its
@@ -62,14 +65,17 @@ class Theory:
             return self
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
-        price = ", with the price of m alone" * bool(np.isinf(model.own_dimension))
+        at = replace(self, model=model, published=published)
+        price = "" if at.at_own_dimension else ", with the price of m alone"
         taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit{price}"
-        return replace(self, model=model, published=published, note=f"{self.note}{taken}")
+        return replace(at, note=f"{self.note}{taken}")
 
     @property
     def at_own_dimension(self) -> bool:
         """True for a network with the loadings of its dimension.  docs/theory.md 23"""
-        return not isinstance(self.model, Given) and bool(np.isfinite(self.model.own_dimension))
+        if isinstance(self.model, Given):
+            return False
+        return self.square and bool(np.isfinite(self.model.own_dimension))
 
     def at_or_in_limit(self, dimension: float) -> "list[Theory]":
         """Theory at a ``dimension``, and after that of a network at its own the limit."""
