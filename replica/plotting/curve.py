@@ -201,7 +201,7 @@ def _draw_measured(
         if (numbers[name] < 0).any():
             allowed = f"of a {name} that is 0 or more"
             raise InvalidArgument("points", float(numbers[name].min()), allowed)
-    x, no_bars = numbers[abscissa], np.zeros(len(columns[abscissa]))
+    x, no_bars = numbers[abscissa], np.full(len(columns[abscissa]), np.nan)
     dims = [dim for dim in lines[0].at if dim in columns]
     drawn = np.zeros(len(x), dtype=bool)
     for line in lines:
@@ -294,9 +294,8 @@ def finish_lines(
 ) -> "Axes":
     """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
     panels ``below`` too."""
-    if len(lines) > MOST_COLOURS and not is_empty(
-        ax
-    ):  # a bar beside all panels: these stay of one width
+    # a bar beside all panels: these stay of one width
+    if len(lines) > MOST_COLOURS and not is_empty(ax):
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]

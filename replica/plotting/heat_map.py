@@ -140,7 +140,7 @@ def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
 
 
 def contour_levels(low: float, high: float) -> list[float]:
-    """Some values of few digits between ``low`` and ``high``, spaced by factors if these are over 5.
+    """Some values of few digits between ``low`` and ``high``, spaced by factors over one of 5.
 
     Examples
     --------

@@ -83,9 +83,7 @@ def test_a_curve_without_a_value_says_so(count):
 def test_crosses_show_which_line_did_not_converge():
     """In its colour, above one another; grey where none did."""
     curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1, 1.0])
-    ax = plotting.plot_curve(
-        curve.where((curve.alpha > 1) | (curve.alpha == 1) & (curve.lam > 0.5))
-    )
+    ax = plotting.plot_curve(curve.where(curve.alpha + curve.lam > 1.5))
     lines = [line for line in ax.get_lines() if line.get_marker() == "x"][:-1]  # of the legend
     first, second, _ = (line.get_color() for line in ax.get_lines()[:6:2])
     assert [(line.get_color(), line.get_xdata().tolist()) for line in lines] == [

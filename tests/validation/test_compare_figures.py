@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import xarray
 
-from replica import GradientStep, SpikedRandomFeatures, learning_curve, plotting, solve
-from replica.plotting import plot_comparison
+from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
+from replica.plotting import plot_comparison, style
 from tests.legends import labels
 from validation import compare, simulate
 
@@ -66,7 +66,7 @@ def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, sc
     at = {"source": ["theory", "simulation"], "alpha": [1.0, 2.0, 4.0]}
     parts = {name: (tuple(at), np.full((2, 3), 0.5)) for name in names}
     parts["test_error_z"][1][1, 2] = far
-    with plotting.style("paper"):
+    with style("paper"):
         ax, below = plot_comparison(xarray.Dataset(parts, at)).figure.axes
     ax.figure.draw_without_rendering()
     assert below.get_yscale() == scale
