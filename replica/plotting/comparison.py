@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-LARGE = 5 * BARS  # standard errors beyond which differences are drawn by their logarithm
+LARGE = 10 * BARS  # standard errors beyond which differences are drawn by their logarithm
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
@@ -138,8 +138,8 @@ def _draw_differences(
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
     if (reach := np.abs(ax.dataLim.intervaly).max()) > LARGE:
-        ax.set_yscale("symlog", linthresh=BARS, linscale=0.5)
-        far, (low, high) = 10.0 ** np.floor(np.log10(reach)), ax.get_ylim()
-        ax.set_yticks([z for z in (-far, 0, far) if low < z < high])
+        ax.set_yscale("symlog", linthresh=BARS, linscale=np.log10(reach / BARS) / 2)
+        far, (low, high) = float(f"{reach:.0e}"), ax.get_ylim()
+        ax.set_yticks([z for z in (-far, -BARS, BARS, far) if low < z < high])
         ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

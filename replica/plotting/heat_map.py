@@ -153,8 +153,8 @@ def contour_levels(low: float, high: float) -> list[float]:
 
     locator: Any = MaxNLocator(MOST_LEVELS)
     if low > 0 and (decades := np.log10(high / low)) > np.log10(WIDE):
-        subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0, 3.0) if decades < 4 else (1.0,)
-        subs = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if decades < 1 else subs
+        digits = ((1.3, [1, 1.5, 2, 3, 5, 7]), (2.5, [1, 2, 5]), (4, [1, 3]), (np.inf, [1]))
+        subs = next(subs for most, subs in digits if decades < most)
         locator = LogLocator(subs=subs, numticks=MOST_LEVELS)
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
