@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .axes import axes, finish
-from .names import ERROR_LABELS
+from .names import BEST_OF, ERROR_LABELS, best_label, number_text
 from .styles import hue
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def plot_allocation(
     Parameters
     ----------
     plans : sequence of mappings
-        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error".
+        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error"; "lam" and
+        "eta", which the label of the error calls the best where they vary.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     described : mapping, optional
@@ -56,4 +57,7 @@ def plot_allocation(
             ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
     ax.set_xlim(0, 1.04)
     ax.margins(y=0.1)
-    return finish(ax, "share of the samples", ERROR_LABELS["test_error"], described)
+    abscissa = rf"one layer's share of the $N = {number_text(both['alpha0'])}\,d$ samples"
+    solved = [plan for plan in plans if np.isfinite(plan["test_error"])]
+    searched = [name for name in BEST_OF if len({plan.get(name) for plan in solved}) > 1]
+    return finish(ax, abscissa, ERROR_LABELS["test_error"] + best_label(searched), described)

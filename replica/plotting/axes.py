@@ -117,8 +117,10 @@ def colours(values: Sequence[Any]) -> list[str]:
 
 
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
-    """Draw simulated means (N,) at ``x`` with two standard errors; return the artist."""
+    """Draw simulated means (N,) at ``x`` with two standard errors; return the artist.  Markers are
+    open, so that one shows under another."""
     default: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
+    default["markerfacecolor"] = "none"
     default |= {"capsize": 2, "zorder": 3}
     return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
 
@@ -170,10 +172,20 @@ def marks_of(y: ArrayLike) -> dict[str, Any]:
 
 def from_zero(ax: "Axes") -> None:
     """Let the ordinate begin at zero, unless it is logarithmic, now or later."""
-    if np.isfinite(ax.dataLim.intervaly).all():
+    if not is_empty(ax):
         ax.dataLim.intervaly = (0, max(ax.dataLim.y1, 0))
     ax.lines[0].sticky_edges.y.append(0)  # without a margin below
     ax.autoscale_view(scalex=False)
+
+
+def is_empty(ax: "Axes") -> bool:
+    """True if no value that is drawn is known."""
+    return not np.isfinite(ax.dataLim.intervaly).all()
+
+
+def say_empty(ax: "Axes") -> None:
+    """Write into the frame that nothing is known."""
+    ax.text(0.5, 0.5, "no point converged", ha="center", va="center", transform=ax.transAxes)
 
 
 def nudged(x: Array, places: float, among: int = 1) -> Array:
@@ -198,7 +210,8 @@ def finish(
     below: Sequence["Axes"] = (),
 ) -> "Axes":
     """``ax`` with its labels, the abscissa's under the panels ``below`` it, a small title of the
-    settings ``described`` and of ``notes``, and a legend."""
+    settings ``described`` and of ``notes``, and a legend; where nothing is known, a sentence in
+    place of numbers and legend."""
     figure: Any = ax.get_figure(root=True)
     lowest = [ax, *below][-1]
     lowest.set_xlabel(abscissa)
@@ -209,7 +222,12 @@ def finish(
         points = ax.bbox.width / (figure.dpi / 72)
         stated = (in_lines(pieces, ", ", points / 4.3) for pieces in (known, notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
-    add_legend(ax, below)
+    for panel in filter(is_empty, (ax, *below)):
+        panel.set(ylim=(0, 1), yticks=[])
+    if is_empty(ax):
+        say_empty(ax)
+    else:
+        add_legend(ax, below)
     for panel in (ax, *below):  # of the height that the legend leaves
         _break_label(panel.yaxis.label, panel.bbox.height)
     return ax

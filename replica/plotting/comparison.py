@@ -5,6 +5,7 @@ Of several theories the first is drawn as full lines, another as thin ones, and 
 broad ones, on which a line that has reached its limit lies."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from .axes import (
     axes,
     draw_points,
     from_zero,
-    nudged,
     panels_below,
     set_scale,
 )
 from .curve import (
+    MARKERS,
     STYLES,
     Line,
     abscissa_of,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "white"}}
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
+LARGE = 10 * BARS  # standard errors beyond which differences are drawn by their logarithm
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
@@ -127,15 +128,18 @@ def plot_comparison(
 def _draw_differences(
     ax: "Axes", points: "xarray.Dataset", abscissa: str, lines: Sequence[Line], kinds: Sequence[str]
 ) -> None:
-    """Differences of the points from the theory in standard errors, side by side."""
-    sets = [(line, kind) for line in lines for kind in kinds]
-    for i, (line, kind) in enumerate(sets):
+    """Differences of the points from the theory in standard errors; their logarithms beyond the
+    band of two, if any are so large that it would not show."""
+    for line, kind in product(lines, kinds):
         at = points.sel(line.at)
-        x = nudged(at[abscissa].values, i - (len(sets) - 1) / 2, len(sets))
-        style = {"marker": "o", "markersize": 4, "color": line.colour} | MARKERS.get(kind, {})
-        ax.plot(x, at[f"{kind}_z"].values, linestyle="none", **style)
+        style = {"color": line.colour} | MARKERS.get(kind, {})
+        draw_points(ax, at[abscissa], at[f"{kind}_z"], np.nan, **style)
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
-    reach = 1.2 * np.abs(ax.dataLim.intervaly).max()
-    ax.set_ylim(-reach, reach)
+    ax.margins(y=0.2)
+    if (reach := np.abs(ax.dataLim.intervaly).max()) > LARGE:
+        ax.set_yscale("symlog", linthresh=BARS, linscale=np.log10(reach / BARS) / 2)
+        far, (low, high) = float(f"{reach:.0e}"), ax.get_ylim()
+        ax.set_yticks([z for z in (-far, -BARS, BARS, far) if low < z < high])
+        ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

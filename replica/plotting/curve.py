@@ -19,6 +19,7 @@ from .axes import (
     draw_points,
     finish,
     from_zero,
+    is_empty,
     is_logarithmic,
     marks_of,
     set_scale,
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+CROSSES = 0.04  # of the height between crosses of lines that did not converge
 MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
 STYLES = {"test_error": "-", "train_error": "--"}
+MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "none"}}
 
 
 class Line(NamedTuple):
@@ -80,7 +83,7 @@ def plot_curve(
     points : pandas.DataFrame, or dict of name -> array, optional
         Measured points to draw beside the lines: the abscissa, the error, the parameters by which
         the lines differ and, as far as they are known, its standard error, <error>_stderr, and the
-        training error, drawn open, with its own.
+        training error, drawn as squares, with its own.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def plot_curve(
     else:
         from_zero(ax)
     if len(kinds) > 1:
-        label_kinds(ax, lines, kinds)
+        label_kinds(ax, lines, kinds, markers={} if points is None else MARKERS)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
@@ -143,13 +146,22 @@ def draw_line(
 def mark_exceptions(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
 ) -> None:
-    """Draw open the points whose errors may be off, as a note says, and crosses on the abscissa at
-    points that did not converge."""
-    unknown = curve[abscissa].values[curve[name].isnull().any([*lines[0].at]).values]
-    if unknown.size:
-        cross: dict[str, Any] = {"color": "0.3", "clip_on": False, "label": "not converged"}
-        on_axis = ax.get_xaxis_transform()  # whatever the scale of the ordinate
-        ax.plot(unknown, np.zeros(unknown.size), "x", transform=on_axis, **cross)
+    """Draw open the points whose errors may be off, as a note says, and crosses at points that did
+    not converge: on the abscissa if no line did, else one above another in colours of the lines."""
+    x, unknown = curve[abscissa].values, curve[name].isnull()
+    all_or_any = unknown.all if len(lines) <= MOST_COLOURS else unknown.any
+    shared = all_or_any([*lines[0].at])
+    own = [((unknown & ~shared).sel(line.at), line.colour) for line in lines]
+    # of any scale of the ordinate
+    on_axis: dict[str, Any] = {"clip_on": False, "transform": ax.get_xaxis_transform()}
+    height = 0.0
+    for where, colour in [(shared, "0.3"), *own]:
+        if where.any():
+            at = x[where.values]
+            ax.plot(at, np.full(at.size, height), "x", color=colour, **on_axis)
+            height += CROSSES * (where is not shared)
+    if unknown.any():
+        ax.plot([], [], "x", color="0.3", label="not converged")
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
     if not noted.any():
         return
@@ -189,7 +201,7 @@ def _draw_measured(
         if (numbers[name] < 0).any():
             allowed = f"of a {name} that is 0 or more"
             raise InvalidArgument("points", float(numbers[name].min()), allowed)
-    x, no_bars = numbers[abscissa], np.zeros(len(columns[abscissa]))
+    x, no_bars = numbers[abscissa], np.full(len(columns[abscissa]), np.nan)
     dims = [dim for dim in lines[0].at if dim in columns]
     drawn = np.zeros(len(x), dtype=bool)
     for line in lines:
@@ -198,9 +210,8 @@ def _draw_measured(
         drawn |= on_line
         for kind in kinds if on_line.any() else ():
             if kind in columns:
-                face = line.colour if kind == kinds[0] else "white"
                 stderr = numbers.get(f"{kind}_stderr", no_bars)[on_line]
-                style = {"color": line.colour, "markerfacecolor": face}
+                style = {"color": line.colour} | MARKERS.get(kind, {})
                 draw_points(ax, x[on_line], numbers[kind][on_line], stderr, **style)
     bars = f" (±{BARS} s.e.)" if stderrs else ""
     draw_points(ax, [], [], [], color="0.3", label=f"measured{bars}")
@@ -283,7 +294,8 @@ def finish_lines(
 ) -> "Axes":
     """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
     panels ``below`` too."""
-    if len(lines) > MOST_COLOURS:  # a bar beside all panels: these stay of one width
+    # a bar beside all panels: these stay of one width
+    if len(lines) > MOST_COLOURS and not is_empty(ax):
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, SMALL, axes, finish, set_scale
+from .axes import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
 from .names import (
     BEST_OF,
     DRAWN,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LONG = 12  # values of a parameter from which it is an axis of a heat map
 MOST_LEVELS = 8  # of contours
+WIDE = 5  # factor between values from which colours are of their logarithm
 UNKNOWN = "0.85"  # the colour of values that are not known
 
 
@@ -75,7 +76,9 @@ def plot_heat_map(
     draw_heat_map(ax, x, y, values, DRAWN[name] + at_best(curve) * (name not in BEST_OF))
     if np.isfinite(values).any() and name not in BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
-        mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]})
+        at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
+        note = ", at the edge" if at_edge else ""
+        mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]}, note)
     x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
     return finish(ax, x_label, y_label, shared_settings(curve))
 
@@ -97,15 +100,18 @@ def draw_heat_map(
     known = values[np.isfinite(values)]
     if known.size < values.size:
         ax.fill_between([], [], color=UNKNOWN, label="not converged")
-    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > 5
+    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE
     ax.set_facecolor(UNKNOWN)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
     set_scale(ax, x)
     set_scale(ax, y, "y")
     mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
+    if not known.size:
+        say_empty(ax)
+        return
     bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
-    if known.size and known.max() > known.min():
+    if known.max() > known.min():
         levels = contour_levels(float(known.min()), float(known.max()))
         of = values if contours is None else contours
         drawn = ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7)
@@ -134,7 +140,7 @@ def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
 
 
 def contour_levels(low: float, high: float) -> list[float]:
-    """Some values of few digits between ``low`` and ``high``, spaced by factors over a decade.
+    """Some values of few digits between ``low`` and ``high``, spaced by factors over one of 5.
 
     Examples
     --------
@@ -146,8 +152,9 @@ def contour_levels(low: float, high: float) -> list[float]:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     locator: Any = MaxNLocator(MOST_LEVELS)
-    if low > 0 and (decades := np.log10(high / low)) > 1:
-        subs = (1.0, 2.0, 5.0) if decades < 2.5 else (1.0, 3.0) if decades < 4 else (1.0,)
+    if low > 0 and (decades := np.log10(high / low)) > np.log10(WIDE):
+        digits = ((1.3, [1, 1.5, 2, 3, 5, 7]), (2.5, [1, 2, 5]), (4, [1, 3]), (np.inf, [1]))
+        subs = next(subs for most, subs in digits if decades < most)
         locator = LogLocator(subs=subs, numticks=MOST_LEVELS)
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 

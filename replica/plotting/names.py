@@ -1,7 +1,7 @@
 """Parameters and their values as figures write them: symbols, not names; infinity as a sign."""
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,11 @@ DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 def at_best(curve: Any) -> str:
     """End of an error's label where the best lam, or eta, is searched; else empty."""
-    searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
+    return best_label([name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars])
+
+
+def best_label(searched: Sequence[str]) -> str:
+    """End of an error's label where these parameters are the best; empty if there are none."""
     return f", best {' and '.join(map(symbol, searched))}" if searched else ""
 
 

@@ -119,14 +119,14 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    # the tip of the first, CARETDOWN, is on the axis
-    marks: dict[str, Any] = {"theory": (7, hue(0), 9), "simulated": ("o", "black", 4)}
+    marks: dict[str, Any] = {"theory": ("|", hue(0), 10), "simulated": ("o", "black", 4)}
     for source, beyond in outliers.items():
         if beyond:
             marker, colour, size = marks[source]
-            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": size}
+            style: dict[str, Any] = {"color": colour, "markersize": size, "markerfacecolor": "none"}
             style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
-            ax.plot(beyond, [0] * len(beyond), transform=ax.get_xaxis_transform(), **style)
+            above = [0.04] * len(beyond)  # the axis
+            ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
     if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}

@@ -151,6 +151,8 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert found["theory"] == "theory of the network itself"
     assert np.shape(found["eigenvalues"]) == (2, 100)
     assert max(found["stieltjes_off_by"]) < 0.2  # of order 1/d
+    x, y = np.transpose(found["stieltjes_at"])
+    assert y.tolist() == pytest.approx(x / 2)
     (outlier,) = found["outliers_compared"]
     largest = np.max(found["eigenvalues"], axis=1)
     assert outlier["draws"] == 2
@@ -161,6 +163,7 @@ def test_simulated_spectrum(capsys, tmp_path):
     places = [f"at {outlier[name]:.4g}" for name in ("theory", "simulated")]
     shown = f"outlier: theory {places[0]}, simulated {places[1]} ± "
     assert shown in (out := capsys.readouterr().out)
+    assert f"at z = {x[0]:.2g} + {y[0]:.2g}i" in out
     assert out.endswith(" in 2 of 2 draws\n")
     still = f"spectrum {STEP} --eta 0 --alpha 2 --dimension 100 --seeds 1 --rng 1"
     assert validate(still) == 0

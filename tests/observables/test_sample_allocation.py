@@ -34,7 +34,10 @@ def test_the_uses_of_four_samples_a_dimension(uses):
     assert "all for both: alpha0 4, alpha 4, eta 3" in repr(uses)
     assert json.loads(json.dumps(uses.document()))["points"][0]["use"] == "all for both"
     assert len(uses.to_dataframe()) == len(uses.plans)
-    lines = uses.plot().lines
+    ax = uses.plot()
+    assert ax.get_xlabel() == r"one layer's share of the $N = 4\,d$ samples"
+    assert ax.get_ylabel().endswith(r", best $\lambda$")
+    lines = ax.lines
     assert len(lines) == 4
     # alternatives, between which there is nothing
     assert {line.get_linestyle() for line in lines} == {"None"}

@@ -61,3 +61,21 @@ def test_grey_is_in_the_legend():
     )
     assert "not converged" not in labels(plotting.plot_curve(curve))
     assert "not converged" in labels(plotting.plot_curve(curve.where(curve.alpha > 1)))
+
+
+def test_a_map_without_a_value_is_a_map_without_a_colour_bar():
+    curve = replica.learning_curve(MODEL, alpha=np.linspace(1, 2, 12), lam=np.linspace(1, 2, 12))
+    ax = plotting.plot_curve(curve.where(curve.alpha > 9))
+    assert ax.figure.axes == [ax]
+    assert [text.get_text() for text in ax.texts] == ["no point converged"]
+    assert labels(ax) == ["not converged"]
+
+
+def test_a_smallest_value_at_the_edge_is_said_to_be_there():
+    alpha, lam = np.linspace(0.5, 5, 12), np.geomspace(1e-3, 10, 12)
+    curve = replica.learning_curve(MODEL, alpha=alpha, lam=lam)
+    for least, said in ((alpha[-1], True), (alpha[-2], False)):
+        inner = (curve.alpha < alpha[-1]) & (curve.alpha <= least)
+        shown = curve if said else curve.where(inner, 1.0)
+        (label,) = labels(plotting.plot_heat_map(shown))
+        assert label.endswith(", at the edge") == said

@@ -64,6 +64,34 @@ def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     assert labels(broken)[1] == "not converged"
 
 
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_a_curve_without_a_value_says_so(count):
+    """Instead of numbers, lines in a legend, and a colour bar that mean nothing."""
+    lam = np.geomspace(0.01, 1, count)
+    curve = replica.learning_curve(MODEL, alpha=np.linspace(0.5, 4, 10), lam=lam)
+    ax = plotting.plot_curve(curve.where(curve.alpha > 9))
+    assert ax.figure.axes == [ax]
+    assert [text.get_text() for text in ax.texts] == ["no point converged"]
+    assert (ax.get_legend(), ax.get_ylim(), [*ax.get_yticks()]) == (None, (0, 1), [])
+    assert ax.get_xlim()[0] < 0.5 < 4 < ax.get_xlim()[1]
+    best = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam="best")
+    ax, below = plotting.plot_optima(best.where(best.alpha > 9)).figure.axes
+    assert [text.get_text() for text in (*ax.texts, *below.texts)] == ["no point converged"]
+    assert [*below.get_yticks()] == []
+
+
+def test_crosses_show_which_line_did_not_converge():
+    """In its colour, above one another; grey where none did."""
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0, 2.0], lam=[0.01, 0.1, 1.0])
+    ax = plotting.plot_curve(curve.where(curve.alpha + curve.lam > 1.5))
+    lines = [line for line in ax.get_lines() if line.get_marker() == "x"][:-1]  # of the legend
+    first, second, _ = (line.get_color() for line in ax.get_lines()[:6:2])
+    assert [(line.get_color(), line.get_xdata().tolist()) for line in lines] == [
+        ("0.3", [0.5]), (first, [1.0]), (second, [1.0]),
+    ]  # fmt: skip
+    assert lines[1].get_ydata() < lines[2].get_ydata()
+
+
 def test_a_scale_can_be_changed_after_drawing(ax):
     """The linear ordinate begins at zero; the logarithmic one shows what is drawn, and no more."""
     curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, 30), lam=0.1)

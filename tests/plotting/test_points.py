@@ -33,7 +33,8 @@ def test_own_points_lie_beside_the_lines():
     points |= {"train_error": [0.1, 0.05, 0.2], "train_error_stderr": [0.01, 0.01, 0.02]}
     test, train, *_ = plotting.plot_curve(curve, points=points).containers
     assert (test.lines[0].get_ydata(), train.lines[0].get_ydata()) == ([0.4], [0.2])
-    assert [one.lines[0].get_markerfacecolor() == "white" for one in (test, train)] == [False, True]
+    assert [one.lines[0].get_marker() for one in (test, train)] == ["o", "s"]
+    assert {one.lines[0].get_markerfacecolor() for one in (test, train)} == {"none"}
     ax = plotting.plot_curve(curve, error="train_error", points=points)
     assert ax.containers[0].lines[2][0].get_segments()[0][:, 1] == pytest.approx([0.16, 0.24])
     single = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)

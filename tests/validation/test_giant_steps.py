@@ -269,9 +269,11 @@ def test_the_figure_of_an_alignment():
     ax = found.plot()
     assert len(ax.containers) == 5  # the last is in the legend
     marks = [one.lines[0].get_marker() for one in ax.containers[:4]]
-    assert marks[:2] != marks[2:]  # directions differ in more than their colour
+    assert len({*marks}) == 4  # directions differ in more than their colour
+    assert {one.lines[0].get_markerfacecolor() for one in ax.containers} == {"none"}
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) == 2]
     known = [line for line in lines if np.isnan(line.get_ydata()).tolist() == [False, True]]
+    assert {line.get_marker() for line in known} == {"_"}  # told from points at a glance
     assert {round(float(line.get_ydata()[0]), 12) for line in known} == {
         round(float(x), 12) for x in np.ravel([check.theory[0] for check in found.checks.values()])
     }

@@ -361,6 +361,7 @@ def spectrum(
         "dimension": dimension,
         "seeds": seeds,
         "theory": theory.note,
+        "stieltjes_at": np.stack([z.real, z.imag], axis=-1),
         "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
         "outliers_compared": outliers,
         "eigenvalues": values,
@@ -368,7 +369,8 @@ def spectrum(
 
     def show() -> None:
         cli.answer(theory.note)
-        off = ", ".join(f"{value:.1%}" for value in document["stieltjes_off_by"])
+        each = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
+        off = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in each)
         cli.answer(f"relative differences of the Stieltjes transform: {off}")
         for one in outliers:
             error = f" ± {one['stderr']:.2g} (standard error)" if np.isfinite(one["stderr"]) else ""

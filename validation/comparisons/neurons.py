@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from replica.plotting import BARS, REFERENCE, axes, colours, draw_points, finish, marks_of, nudged
+from replica.plotting import BARS, REFERENCE, axes, colours, draw_points, finish, nudged
 from replica.problem import Geometry
 from replica.steps import GradientStep, after_each_step
 from solvers.results import Array
@@ -66,8 +66,9 @@ class AlignmentComparison:
     def plot(
         self, ax: "Axes | None" = None, *, described: Mapping[str, Any] | None = None
     ) -> "Axes":
-        """Cosines of the rows, full, and of the gradients, open, after each step, a colour for each
-        direction; lines where the theory goes.  ``described`` are settings for a title."""
+        """Cosines of the rows and of the gradients after each step, a colour for each direction:
+        simulation as open points, theory, as far as it goes, as lines with a dash at each step.
+        ``described`` are settings for a title."""
         from matplotlib.ticker import MaxNLocator
 
         ax = axes(ax)
@@ -78,14 +79,13 @@ class AlignmentComparison:
                 theory, simulated, stderr, _ = (part[:, i] for part in self.checks[name])
                 what = "rows" if name == "weights" else "gradients"
                 style: dict[str, Any] = {"color": colour, "label": f"{what}, $z_{i + 1}$"}
-                style |= {"markerfacecolor": "white" if j else colour, "marker": "os^Dvp*h"[i % 8]}
+                style["marker"] = "os^vD<p>"[(2 * i + j) % 8]
                 at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
                 draw_points(ax, at, simulated, stderr, **style)
-                mark = marks_of(theory) if S > 1 else {"marker": "_", "markersize": 14}
-                ax.plot(steps, theory, dashes, color=colour, **mark)
+                ax.plot(steps, theory, dashes, color=colour, marker="_", markersize=14)
         for dashes, what in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
-        draw_points(ax, [], [], [], color="0.3", marker="", label=f"simulated, ±{BARS} s.e.")
+        draw_points(ax, [], [], [], color="0.3", label=f"simulated (±{BARS} s.e.)")
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return finish(ax, "giant step", "mean cosine with the direction", described)
