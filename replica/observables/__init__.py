@@ -2,7 +2,7 @@
 
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
 from .best_bounds import BestBounds, best_bounds
-from .beyond_rows import BEYOND_ROWS, UNCENTRED, beyond, classes_of, notes_of, notes_on
+from .beyond_rows import UNCENTRED, beyond, classes_of, notes_of, notes_on
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, few_products_note, headline_error, price_note
@@ -16,5 +16,5 @@ from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .point import Solution
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
-from .samples_needed import SamplesNeeded, samples_needed
+from .samples_needed import SamplesNeeded, samples_needed, wanted_error
 from .solution import solve, solve_layer
