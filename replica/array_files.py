@@ -223,11 +223,18 @@ class Source(NamedTuple):
             kept = [k for k, name in enumerate(names) if name and k not in left_out]
             for i, k in product(range(start, len(lines)), kept):
                 if not is_number(columns[k][i]):
+                    column = json.dumps(names[k], ensure_ascii=False) if start else k
+                    ways = [
+                        f"pandas.read_csv(...).drop(columns={column}) leaves it out",
+                        "pandas.get_dummies(table, dtype=int) makes numbers of text",
+                        "table.dropna() leaves out lines with gaps",
+                        f"--labels {self.path}:{names[k]} if these are the labels",
+                    ]
+                    if any(map(is_number, columns[k][start:])):
+                        ways.insert(0, ways.pop(2))
                     raise self.fault(
                         f"a table of numbers, not with {columns[k][i]!r} in line {lines[i]}, "
-                        f"column {names[k]} (--labels {self.path}:COLUMN leaves one out, "
-                        "pandas.get_dummies(table, dtype=int) makes numbers of text, "
-                        "table.dropna() leaves out lines with gaps)"
+                        f"column {names[k]} ({', '.join(ways)})"
                     )
             array = np.array([columns[k][start:] for k in kept], dtype=float).T
         self.check_shape(array.shape, 8)

@@ -3,6 +3,7 @@
 docs/theory.md 22
 """
 
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ try:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
     from sklearn.svm import SVC, LinearSVC
+    from sklearn.utils import ClassifierTags
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise ImportError(f"replica.sklearn needs scikit-learn: {install('sklearn')}") from None
@@ -60,7 +62,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         classes or outputs of 5 000 at most.
     classes : sequence, optional
         Names of classes, if they are more than 20, or () for numbers, as in
-        :class:`replica.FeatureSample`.
+        :class:`replica.FeatureSample`.  Without them scikit-learn takes the estimator of the square
+        loss for no classifier, and its folds do not keep the shares of classes: give
+        ``classes=np.unique(y)``, or ``cv=StratifiedKFold(5)`` to ``cross_val_score``.
 
     Attributes
     ----------
@@ -253,6 +257,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
+        if self.loss != "square" or (self.classes is not None and len(self.classes)):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
 
@@ -263,6 +269,7 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     except InvalidArgument as error:
         name = {"features": "X", "labels": "y"}.get(error.name, error.name)
         allowed = error.allowed.replace("the labels", "y").replace("labels", "y")
+        allowed = re.sub(r"with (classes=\w*\([^()]*\))", r"with ProbeCurve(\1)", allowed)
         raise InvalidArgument(name, error.value, allowed) from None
 
 

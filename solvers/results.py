@@ -35,10 +35,14 @@ class Status(Enum):
         "not converged: the quadrature error is above its tolerance on the finest rule "
         "(a larger quadrature_tol accepts it)"
     )
-    ROUNDING = "not converged: the error is lost in the rounding of what it is the difference of"
+    ROUNDING = (
+        "not converged: the error is lost in the rounding of what it is the difference of; "
+        "subtract the mean of labels, if it is large"
+    )
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (time_limit)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
+    ALL_ROWS = "not converged: all rows train, and none is left to average over; take fewer samples"
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     FEW_DIRECTIONS = "not converged: the dimension is too small for rows of so few directions"
     NOISY_ROWS = "not converged: the dimension is too small for rows that vary most with noise"

@@ -166,12 +166,16 @@ class StderrHandler(logging.Handler):
 
 
 class OnceEach(TyperCommand):
-    """Command that refuses an option given twice; click would take the last one silently."""
+    """Command that refuses an option given twice, of which click would take the last one silently,
+    and a file without the name of its option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
-            given = self.make_parser(ctx).parse_args(list(args))[2]
+            _, extra, given = self.make_parser(ctx).parse_args(list(args))
+            if extra and any(option.name == "features" for option in self.params):
+                allowed = f"given by its name, such as --features {extra[0]}"
+                raise InvalidArgument("an argument", extra[0], allowed)
             for option in given:
                 if given.count(option) > 1 and option.param_type_name == "option":
                     raise InvalidArgument(str(option.name), None, "given once")

@@ -17,9 +17,9 @@ from ..observables import (
     learning_curve,
     samples_needed,
     solve_layer,
+    wanted_error,
 )
 from ..plotting import class_names, plot_curve
-from ..problem import FINITE, number
 from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
 from .output import (
@@ -192,9 +192,9 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
-    error, largest = ("classification_error", 1) if has_classes(model) else ("test_error", FINITE)
-    allowed = "an error, more than 0" + " and less than 1" * (largest == 1)
-    number("reach", reach, 0, largest, allowed, open_low=True, open_high=largest == 1)
+    of_classes = has_classes(model)
+    error = "classification_error" if of_classes else "test_error"
+    wanted_error("reach", reach, model if of_classes else None)
     at: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
     with progress("numbers of samples") as advance:
         how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}

@@ -185,7 +185,8 @@ class _Point:
         self.account["iterations"] += solved.iterations
         self.account["residual"] = solved.residual
         if solved.status is not Status.CONVERGED:
-            raise GivenUp(solved.status)
+            all_rows = isinstance(given.strata, RowStrata) and self.samples == given.rows
+            raise GivenUp(Status.ALL_ROWS if all_rows else solved.status)
         self.start = solved.posterior
         errors, confusion = errors_at(given, solved, self.loss)
         if rounding_at(given, solved) > self.tol * errors[0]:

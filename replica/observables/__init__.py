@@ -7,7 +7,6 @@ from .calibration import Calibration, calibration
 from .changes import NOTED_SHIFT, few_products_note, headline_error, price_note
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import (
-    BEYOND_ROWS,
     UNCENTRED,
     beyond,
     classes_of,
@@ -24,5 +23,5 @@ from .learned import LearnedFunction, learned_function
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
-from .samples_needed import SamplesNeeded, samples_needed
+from .samples_needed import SamplesNeeded, samples_needed, wanted_error
 from .solution import Solution, solve, solve_layer

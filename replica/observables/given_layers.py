@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
 FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
-LARGEST_SENSITIVITY = 0.35
+LARGEST_SENSITIVITY, FEWEST_OF_CLASS = 0.35, 3
+FEWEST_OF_HINGE = 60
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %"
 )
 SENSITIVE = (
     "few samples of a class, and its classification error depends on which they are: it may be "
-    "5 to 20 % too low"
+    "5 to 20 % too low, and far more where it is itself below some 5 %"
 )
+HINGE = "few samples for the hinge loss: its classification error may be up to 10 % too high"
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
@@ -43,8 +45,9 @@ WHOLE = (
     "one column (classes=(), --classes none, says that they are numbers)"
 )
 SHARES = (
-    "labels that sum to 1 in each row, which are regressed: labels.argmax(axis=1) makes classes of "
-    "them (classes=(), --classes none, says that they are numbers)"
+    "labels that sum to 1 in each row, or are 1 once and else -1, which are regressed: "
+    "labels.argmax(axis=1) makes classes of them (classes=(), --classes none, says that they are "
+    "numbers)"
 )
 REPEATED = (
     "{} rows that repeat another's features and label: one trains the readout that the other "
@@ -53,9 +56,10 @@ REPEATED = (
 )
 MOST_REPEATED = 0.01  # of the rows, without a note
 BEYOND_ROWS = (
-    "more samples than rows: features are taken for Gaussian in each class or stratum; without "
-    "strata errors are scaled to meet those of the rows, where both are known"
+    "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
+    "to meet those of the rows, where both are known"
 )
+BEYOND_STRATA = "more samples than rows: features are taken for Gaussian in each stratum"
 SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
     "are that part's"
@@ -68,14 +72,18 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
     rows = isinstance(model, FeatureSample) and model.by_rows(samples)
     degrees = points["residual_degrees"]
     fewest = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
-    # with fewer than two samples of a class errors are near those of a guess, whatever the variance
+    # with few samples of a class errors are near those of a guess, whatever the variance
     sensitive = points.get("classification_sensitivity", np.nan * degrees)
-    few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < 2 * model.outputs))
+    fewest_samples = FEWEST_OF_CLASS * model.outputs
+    few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
+    loss = points.get("loss", getattr(points, "attrs", {}).get("loss"))
+    loss = loss.name if isinstance(loss, Loss) else loss
     of_all = dict.fromkeys(_of_sample(model), degrees > -np.inf)
     return of_all | {
         FEW_DEGREES: degrees < fewest,
         SENSITIVE: few,
-        BEYOND_ROWS: beyond(model, samples),
+        HINGE: rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
+        beyond_note(model): beyond(model, samples),
         SOME_ROWS: rows & takes_part(model, samples),
     }
 
@@ -97,7 +105,7 @@ def with_noted(model: Given, dataset: Any) -> Any:
     """A curve with the variable ``noted``: whether a note says that the errors of a point may be
     off."""
     said = notes_of(model, dataset)
-    off = said[FEW_DEGREES] | said[SENSITIVE] | said[BEYOND_ROWS]
+    off = said[FEW_DEGREES] | said[SENSITIVE] | said[HINGE] | said[beyond_note(model)]
     return dataset.assign(noted=off & dataset.converged)
 
 
@@ -110,10 +118,16 @@ def _of_sample(model: Given) -> list[str]:
         uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)
         notes += [UNCENTRED] * bool(uncentred.any())
     if model.outputs > 1 and model.classes is None:  # () says that they are numbers
-        shares = (labels >= 0).all() and np.allclose(labels.sum(axis=1), 1)
+        low = min(0, labels.min())  # of one class against the rest 1 and -1
+        shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
     many = model.repeated > MOST_REPEATED * len(labels)
     return notes + [REPEATED.format(model.repeated)] * many
+
+
+def beyond_note(model: Given) -> str:
+    """The note on more samples than rows."""
+    return BEYOND_ROWS if getattr(model, "strata", None) is None else BEYOND_STRATA
 
 
 def beyond(model: Given, samples: Any) -> Any:

@@ -20,7 +20,7 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
-from .given_layers import BEYOND_ROWS, SENSITIVE, beyond, has_classes, layer_curve, notes_of
+from .given_layers import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
 from .learning_curve import BEST, at_best
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
 IN_A_DECADE = 6  # numbers of samples in each
-TOO_LOW = 1.2  # factor by which SENSITIVE errors may be too low
+TOO_LOW, SMALL = 1.2, 0.05  # factor by which SENSITIVE errors may be too low, unless small
 NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
 PER_FEATURE = 100.0  # features' number to which a layer is tried
+FAR = 100.0  # times the most, where an error that is not reached has levelled off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +114,8 @@ class SamplesNeeded(Displayed):
         band = f"{ends} within a standard error of the sample's rows"
         said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
-            said["samples"] = f"at most {n[0]:g}, the smallest {tried}"
+            most = "" if f"{SENSITIVE}, and" in self.note else "at most "
+            said["samples"] = f"{most}{n[0]:g}, the smallest {tried}"
         said |= {} if np.isnan(self.low) else {"band": band}
         return said | self._penalty | noted
 
@@ -180,11 +182,9 @@ def samples_needed(
         allowed = "given, or classification_error in its place: one of them"
         raise InvalidArgument("test_error", test_error, allowed)
     ((error, value),) = given.items()
-    largest = 1 if error == "classification_error" else FINITE
-    allowed = "an error, more than 0" + " and less than 1" * (largest == 1)
-    target = number(error, value, 0, largest, allowed, open_low=True, open_high=largest == 1)
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
+    target = wanted_error(error, value, model if error == "classification_error" else None)
     n = _tried(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
         curve = _curve(model, n, lam, as_loss(loss), time_limit, advance, error, target)
@@ -205,11 +205,12 @@ def samples_needed(
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
     sensitive = error == "classification_error" and bool(notes_of(model, known)[SENSITIVE][near])
-    notes = [BEYOND_ROWS] * past
+    notes = [beyond_note(model)] * past
     if sensitive:
         most_needed = needed_on(n, values * TOO_LOW, target)
-        some = "more" if np.isnan(most_needed) else f"up to {most_needed:.0f}"
-        notes.append(f"{SENSITIVE}, and {some} samples are needed")
+        told = target > SMALL and np.isfinite(most_needed)
+        some = f"up to {most_needed:.0f}" if told else "more"
+        notes.append(f"{SENSITIVE}, and {some} samples may be needed")
     if lam == BEST and "lam" in str(known.at_edge.values[near]).split():
         notes.append(
             "the best lam is at an end of the range searched: features of another scale, such as "
@@ -229,11 +230,28 @@ def samples_needed(
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
-        notes.append(f"{_further(model, tried[-1])} may reach it")
+        far, further = FAR * tried[-1], "more rows or another penalty"
+        with suppress(InvalidArgument):  # of what takes more rows
+            _tried(model, far)
+            how: Any = as_loss(loss), time_limit, None, error, target
+            value = _curve(model, np.array([far]), lam, *how)[error].item()
+            further = _further(model, target, value, far)
+        notes.append(f"{further} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
     return SamplesNeeded(error, target, samples, low, high, past, curve, penalty, note)
+
+
+def wanted_error(name: str, value: Any, model: Given | None) -> float:
+    """An error that is asked for, or InvalidArgument of that ``name``; of the classes of a
+    ``model`` if one is given, less than that of a guess."""
+    if model is None:
+        return number(name, value, 0, FINITE, "an error, more than 0", open_low=True)
+    guess = 1 - 1 / max(2, model.outputs)
+    allowed = f"an error, more than 0 and less than {guess:.3g}, that of a guess (of an accuracy, "
+    allowed += "1 - accuracy)"
+    return number(name, value, 0, guess, allowed, open_low=True, open_high=True)
 
 
 def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) -> float:
@@ -279,12 +297,15 @@ def _tried(model: Given, most: float | None) -> Array:
     return np.unique(np.rint([*tried, *turn]))
 
 
-def _further(model: Given, last: float) -> str:
-    """Ways to a smaller error than up to the ``last`` number of samples that was tried."""
-    with suppress(InvalidArgument):
-        _tried(model, 2 * last)
-        return "a larger most= or another penalty"
-    return "more rows or another penalty"
+def _further(model: Given, target: float, value: float, far: float) -> str:
+    """Ways to a smaller error than at the numbers of samples that were tried, by its ``value`` at
+    many more, ``far``."""
+    at = f"{value:.3g} at {far:g} samples"
+    if beyond(model, far):
+        at += ", of features taken for Gaussian"
+    if value > target:
+        return f"the error levels off near {at}: another penalty"
+    return f"a larger most={f' (the error is {at})' * (value > 0)} or another penalty"
 
 
 def _unsolved(curve: Any, samples: Array) -> str:

@@ -10,6 +10,7 @@ from .axes import (
     check_latex,
     colours,
     draw_band,
+    draw_noted,
     draw_points,
     finish,
     letter_panels,

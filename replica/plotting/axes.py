@@ -116,6 +116,11 @@ def colours(values: Sequence[Any]) -> list[str]:
     return [COLOURS[place] for place in taken]
 
 
+def draw_noted(ax: "Axes", x: Any, values: Any, **style: Any) -> None:
+    """Draw open the points whose errors may be off, as a note says."""
+    ax.plot(x, values, "s", linestyle="none", markerfacecolor="white", markersize=4, **style)
+
+
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
     """Draw simulated means (N,) at ``x`` with two standard errors; return the artist.  Markers are
     open, so that one shows under another."""

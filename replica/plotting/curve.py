@@ -16,6 +16,7 @@ from .axes import (
     axes,
     colours,
     draw_band,
+    draw_noted,
     draw_points,
     finish,
     from_zero,
@@ -130,7 +131,10 @@ def plot_curve(
     else:
         from_zero(ax)
     if len(kinds) > 1:
-        label_kinds(ax, lines, kinds, markers={} if points is None else MARKERS)
+        # it may then lie below the training error
+        noisy = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
+        first, markers = ["test error, without label noise"] * bool(noisy), MARKERS
+        label_kinds(ax, lines, kinds, first, markers={} if points is None else markers)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
@@ -165,11 +169,10 @@ def mark_exceptions(
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
     if not noted.any():
         return
-    style: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     for line in lines:
         known = curve[name].where(noted).sel(line.at)
-        ax.plot(curve[abscissa], known, "s", color=line.colour, **style)
-    ax.plot([], [], "s", color="0.3", label="may be off: see its note", **style)
+        draw_noted(ax, curve[abscissa], known, color=line.colour)
+    draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
 
 
 def _draw_measured(

@@ -211,7 +211,14 @@ def any_array(name: str, values: Any) -> Array:
 def conversion(name: str, values: Any, given: Array | None = None) -> str:
     """The code that makes an array of numbers of ``values``, in brackets; empty where there is
     none.  They are ``given`` as an array of something else, or None."""
-    if hasattr(values, "toarray"):
+    tensors = values.state_dict() if hasattr(values, "state_dict") else values  # of torch
+    if isinstance(tensors, Mapping):
+        fitting = (key for key, x in tensors.items() if np.ndim(x) == 2 - (name == "bias"))
+        key = next(fitting, None)
+        own = ".state_dict()" * (tensors is not values)
+        code = f"list({name}.values())" if key is None else f'{name}{own}["{key}"]'
+        code = f"{name}.{key}" if own and key in ("weight", "bias") else code
+    elif hasattr(values, "toarray"):
         code = f"{name}.toarray()"
     elif np.ma.is_masked(values):
         code = f"{name}.filled(0)"
@@ -224,8 +231,7 @@ def conversion(name: str, values: Any, given: Array | None = None) -> str:
         ways = {"b": "astype(float)", "c": "real", "m": "astype(int)", "M": "astype(int)"}
         code = f"{name}.{ways[given.dtype.kind]}" if given.dtype.kind in ways else ""
     else:
-        each = ".values()" * isinstance(values, Mapping)
-        code = f"list({name}{each})" * isinstance(values, Iterable)
+        code = f"list({name})" * isinstance(values, Iterable)
     return f" (such as {code})" * bool(code)
 
 

@@ -173,7 +173,11 @@ def _from_function(
         wrapped = Activation(function, kinks=kinks or (), name=name)
         return replace(wrapped, kinks=find_kinks(wrapped)) if kinks is None else wrapped
     except InvalidArgument as error:
-        raise InvalidArgument(argument, error.value, error.allowed) from None
+        # those of torch, which take tensors alone
+        own = getattr(function, "__name__", type(function).__name__).lower().replace("_", "")
+        known = next((one for one in ACTIVATIONS if one.replace("_", "") == own), "")
+        allowed = f'"{known}", as it is called here' if known else error.allowed
+        raise InvalidArgument(argument, error.value, allowed) from None
 
 
 @lru_cache(maxsize=256)

@@ -209,7 +209,8 @@ def test_columns_of_tables_that_are_no_features(capsys):
 GAP = "a,kind\n1,cat\n,cat\n"
 BAD_TABLES = {
     "a,b,kind\n1,2,cat\n\n3,red,cat\n": ["--features", "'red' in line 4, column b", "get_dummies"],
-    GAP: ["--features", "'' in line 3, column a", "table.dropna()"],
+    "a,b,kind\n1,x,cat\n3,y,cat\n": ['column b (pandas.read_csv(...).drop(columns="b") leaves'],
+    GAP: ["--features", "'' in line 3, column a (table.dropna()"],
     "a,b,kind\n1,2,cat\n3,4\n": ["must be a table with 3 cells in line 3, too"],
     "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:Kind, one of its columns, got t.csv:kind"],

@@ -103,6 +103,7 @@ def bad_arrays():
         (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
+        ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
         ("--student tanh", ["--weights must be given, or --features"]),
         ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
     ],

@@ -506,6 +506,18 @@ def test_how_much_the_error_depends_on_the_variance():
     assert np.isnan(solve(one, samples=40, lam=0.05).classification_sensitivity)
 
 
+@pytest.mark.parametrize("lam", [0.3, 3.0])
+def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
+    """Errors near that of a guess hardly depend on the variance, but are as much too low."""
+    features, of = classes_of(300, 30, 10)
+    sample = FeatureSample(features=features, labels=of, intercept=True)
+    curve = learning_curve(sample, samples=[8, 16, 20, 24, 29, 30], lam=lam)
+    assert (curve.classification_sensitivity < 0.35).all()
+    assert curve.noted.values.tolist() == 5 * [True] + [False]
+    (note,) = solve(sample, samples=24, lam=lam).notes
+    assert "5 to 20 % too low, and far more where it is itself below some 5 %" in note
+
+
 def test_few_samples_of_a_class_are_said(caplog):
     """Digits on 150 random relus: fits of 120 and 240 have errors 6 and 8 % above the theory's (60
     draws, standard errors of 1.5 %), of 900 within 2 %."""
@@ -526,6 +538,7 @@ def test_few_samples_of_a_class_are_said(caplog):
     assert not caplog.text  # these show it
     # where the theory's error is 20 % lower, to a per cent for straight lines between points
     most = float(needed.note.split("up to ")[1].split()[0])
+    assert needed.note.endswith(f"up to {most:g} samples may be needed")
     lower = solve(sample, samples=most, lam=0.1).classification_error
     assert lower == pytest.approx(error / 1.2, rel=0.02)
     assert needed.note in " ".join(repr(needed).split())

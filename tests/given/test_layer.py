@@ -73,3 +73,29 @@ def test_heavy_tails_of_a_rule_do_not_count():
     assert kept.weights.sum() == pytest.approx(1)
     # E z^4; what is left out holds 1e-6
     assert (kept.nodes**4).T @ kept.weights == pytest.approx(3, rel=1e-5)
+
+
+class Linear:
+    """As a module of torch has them."""
+
+    weight, bias = np.ones((7, 5)), np.ones(7)
+
+    def state_dict(self):
+        return {"weight": self.weight, "bias": self.bias}
+
+
+STATE = {"0.bias": np.ones(7), "0.weight": np.ones((7, 5)), "2.weight": np.ones((1, 7))}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (dict(weights=STATE), r'weights\["0.weight"\]'),
+        (dict(weights=Linear()), "weights.weight"),
+        (dict(weights=Linear.weight, bias=STATE), r'bias\["0.bias"\]'),
+        (dict(weights=Linear.weight, bias=Linear()), "bias.bias"),
+    ],
+)
+def test_modules_are_answered_by_their_arrays(given, code):
+    with pytest.raises(replica.InvalidArgument, match=rf"an array of numbers \(such as {code}\)"):
+        replica.FirstLayer(**given, student="relu", target="z1", directions=np.eye(5)[0])

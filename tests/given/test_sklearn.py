@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV, RidgeCV
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -284,6 +286,34 @@ def test_refused_of_its_labels(sizes, y, sentence):
     X = np.random.default_rng(0).standard_normal((len(y), 2))
     with pytest.raises(InvalidArgument, match=sentence):
         ProbeCurve(train_sizes=sizes).fit(X, y)
+
+
+def test_folds_keep_the_shares_of_classes_where_these_are_known():
+    """Labels sorted by class have whole classes in folds that do not."""
+    X, y = standardised(load_iris)
+    for options, said in (
+        ({}, False),
+        (dict(classes=()), False),
+        (dict(classes=np.unique(y)), True),
+        (dict(loss="hinge"), True),
+    ):
+        assert is_classifier(ProbeCurve(**options)) == said
+    own, beside = (
+        cross_val_score(one, X, y, cv=3)
+        for one in (
+            ProbeCurve(10.0, train_sizes=[20], classes=np.unique(y)),
+            RidgeClassifier(10.0),
+        )
+    )
+    np.testing.assert_allclose(own, beside)
+    plain = cross_val_score(ProbeCurve(10.0, train_sizes=[20]), X, y, cv=3)
+    assert plain.max() < 0.1
+
+
+def test_classes_of_one_hot_labels_are_asked_for_by_their_argument():
+    X, y = standardised(load_iris)
+    with pytest.raises(InvalidArgument, match=r"given with ProbeCurve\(classes=range\(3\)\) if"):
+        ProbeCurve().fit(X, np.eye(3)[y])
 
 
 def test_not_fitted():

@@ -125,6 +125,7 @@ def test_more_than_the_rows_is_said(sample):
         ({}, "test_error must be given, or classification_error in its place"),
         (dict(test_error=0.1, classification_error=0.1), "one of them"),
         (dict(test_error=-1), "test_error must be an error, more than 0"),
+        (dict(classification_error=0.6), r"less than 0.5, that of a guess .*1 - accuracy"),
         (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
         (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square where the best"),
     ],
@@ -132,6 +133,41 @@ def test_more_than_the_rows_is_said(sample):
 def test_mistakes_are_named(sample, asked, message):
     with pytest.raises(InvalidArgument, match=message):
         samples_needed(sample, **dict(lam=0.1) | asked)
+
+
+def test_where_an_error_levels_off_is_told(sample):
+    """At 100 times the most samples, beyond rows of Gaussian classes; else more may reach it."""
+    layer = replica.FirstLayer(
+        weights=np.random.default_rng(0).standard_normal((7, 5)), student="relu", target="z1",
+        directions=np.eye(5)[0],
+    )  # fmt: skip
+    level = solve(layer, samples=20_000, lam=0.1).test_error
+    told = samples_needed(layer, lam=0.1, test_error=level / 2, most=200).note
+    assert f"levels off near {level:.3g} at 20000 samples: another penalty may reach it" in told
+    told = samples_needed(layer, lam=0.1, test_error=1.05 * level, most=20).note
+    near = solve(layer, samples=2000, lam=0.1).test_error
+    assert f"a larger most= (the error is {near:.3g} at 2000 samples) or another penalty" in told
+    rows = samples_needed(sample, lam=0.1, classification_error=1e-3).note
+    assert "at 40000 samples, of features taken for Gaussian: another penalty may" in rows
+    few = FeatureSample(features=sample.features[:40], labels=sample.labels[:40])
+    assert "more rows or another" in samples_needed(few, lam=0.1, classification_error=1e-3).note
+
+
+def test_few_samples_of_a_class_are_not_at_most_the_fewest():
+    """The error may be too low there, and more samples needed."""
+    features, of = classes_of(200, 12, 4)
+    digits = FeatureSample(features=features, labels=of)
+    words = " ".join(repr(samples_needed(digits, lam=0.1, classification_error=0.74)).split())
+    assert "samples 4, the smallest tried" in words
+    assert "samples may be needed" in words
+
+
+def test_more_samples_than_rows_in_given_strata_are_not_scaled(sample):
+    strata = FeatureSample(features=sample.features, labels=sample.labels, strata=sample.labels)
+    for model, scaled in ((sample, True), (strata, False)):
+        notes = " ".join(solve(model, samples=900, lam=0.1).notes)
+        assert "more samples than rows" in notes
+        assert ("are scaled" in notes) == scaled
 
 
 def test_errors_of_classes_want_classes():

@@ -39,6 +39,15 @@ def test_few_solved_points_are_marked_and_joined_by_straight_lines():
     assert [line.get_marker() for line in each.plot().get_lines()[:2]] == [".", "."]
 
 
+def test_label_noise_is_said_to_be_in_no_test_error():
+    """Training errors, which have it, may lie above."""
+    layer = dict(weights=np.eye(6), student="relu", target="z1", directions=np.eye(6)[0])
+    for noise, said in ((0.3, "test error, without label noise"), (0.0, "test error")):
+        model = replica.FirstLayer(**layer, noise=noise)
+        ax = plotting.plot_curve(replica.learning_curve(model, samples=[200, 400], lam=0.1))
+        assert labels(ax)[-2:] == [said, "training error"]
+
+
 def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     """As error bars are, in every figure; the legend says so."""
     rng = np.random.default_rng(0)

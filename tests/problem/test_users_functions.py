@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import replica
 from replica import Activation, InvalidArgument, Loss, MultiIndex, SpikedRandomFeatures, solve
 
 
@@ -149,3 +150,16 @@ def test_a_memory_is_left_alone():
     own = Activation(memoising(np.tanh))
     first, again = own.moments(0.3, 1.0), own.moments(0.3, 1.0)
     assert again == first == Activation(np.tanh).moments(0.3, 1.0)
+
+
+class LeakyReLU:
+    """As torch has it, which takes tensors alone."""
+
+    def __call__(self, x):
+        raise TypeError("argument 'input' must be Tensor, not numpy.ndarray")
+
+
+def test_a_function_of_torch_is_answered_by_its_name_here():
+    sentence = 'student must be "leaky_relu", as it is called here'
+    with pytest.raises(InvalidArgument, match=sentence):
+        replica.activation(LeakyReLU(), "student")

@@ -290,6 +290,8 @@ def test_digits():
     expected = np.interp(data["n"], theory["n"], theory["error"])
     assert np.all(np.abs(mean - expected) < 4 * stderr + 0.1 * mean)
     assert data["law"][0] < 0.02 < theory["error"][-1]
+    assert theory["noted"][0]
+    assert not theory["noted"][-1]
     drawn("digits", data)
 
 

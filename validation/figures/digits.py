@@ -16,7 +16,7 @@ from scipy.optimize import curve_fit
 import replica
 from replica.documents import plain
 from replica.errors import InvalidArgument, install
-from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_points, marks_of
+from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, draw_points, marks_of
 from solvers.results import Array
 
 from ..run import simulate
@@ -94,6 +94,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
             "n": curve.samples.values,
             "error": curve[ERROR].values,
             "stderr": curve[f"{ERROR}_stderr"].values,
+            "noted": curve.noted.values,
         }
         for name, curve in curves.items()
     }
@@ -111,6 +112,9 @@ def draw(data: dict[str, Any]) -> Figure:
         style = {"color": colour, "label": labels[name]} | marks_of(curve["error"])
         ax.plot(curve["n"], curve["error"], **style)
         draw_band(ax, curve["n"], curve["error"], curve["stderr"], color=colour)
+        noted = np.where(curve["noted"], curve["error"], np.nan)
+        draw_noted(ax, curve["n"], noted, color=colour)
+    draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
     label = f"theory, ±{BARS} s.e. over other rows"
     draw_band(ax, curve["n"], np.nan, np.nan, color="0.3", label=label)
     dense = np.geomspace(data["n"][0], data["rows"], 100)
