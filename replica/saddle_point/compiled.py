@@ -16,10 +16,13 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, partial
+from hashlib import sha256
+from io import BytesIO
 from math import exp, inf, isfinite, log, log1p, sqrt
+from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
@@ -96,8 +99,38 @@ def kernel() -> Any:
         namespace[function.__name__] = njit(error_model="numpy", **settings)(copy)  # 1 / 0 is inf
     entry = namespace["solve_task"]
     with suppress(AttributeError, OSError, RuntimeError):  # no folder, or no sources
-        entry.enable_caching()
+        cache_on_disk(entry)
     return entry if hasattr(entry, "py_func") else None  # else compilation is disabled
+
+
+def cache_on_disk(dispatcher: Any) -> None:
+    """Cache a compiled function on disk, each file with a digest at its end.
+
+    Loading a damaged file would end the process.  Such a file is not loaded, but compiled anew and
+    replaced.  Unpickling ignores the digest.
+    """
+    dispatcher.enable_caching()
+    file = dispatcher._cache._cache_file
+    write, index, load = file._open_for_write, file._load_index, file._load_data
+
+    def is_intact(path: str) -> bool:
+        content = Path(path).read_bytes() if Path(path).exists() else b""
+        return sha256(content[:-32]).digest() == content[-32:]
+
+    @contextmanager
+    def open_for_write(path: str) -> Iterator[BytesIO]:
+        content = BytesIO()
+        yield content
+        with write(path) as stream:
+            stream.write(content.getvalue() + sha256(content.getvalue()).digest())
+
+    def load_data(name: str) -> Any:
+        if not is_intact(file._data_path(name)):
+            raise OSError  # numba treats the file as missing
+        return load(name)
+
+    file._open_for_write, file._load_data = open_for_write, load_data
+    file._load_index = lambda: index() if is_intact(file._index_path) else {}
 
 
 def run(

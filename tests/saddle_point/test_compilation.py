@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
 import replica
+from replica.saddle_point.compiled import cache_on_disk
 from tests.places import ROOT
 from tests.saddle_point.test_one_group import MODELS
 
@@ -51,6 +53,62 @@ def test_without_numba():
 @pytest.mark.slow
 def test_where_numba_leaves_functions_as_they_are():
     assert outcome(NUMBA_DISABLE_JIT="1") == ("False", "True")
+
+
+def flip(content):
+    """One bit, in the middle."""
+    content[len(content) // 2] ^= 1
+
+
+def clear(content):
+    """200 bytes, in the middle."""
+    middle = len(content) // 2
+    content[middle : middle + 200] = bytes(200)
+
+
+def cut(content):
+    """Its second half."""
+    del content[len(content) // 2 :]
+
+
+def harm(folder, damage, kinds=("nbc", "nbi")):
+    """Damage what numba has kept in a folder; how many files that is."""
+    files = [file for kind in kinds for file in folder.rglob(f"*.{kind}")]
+    for file in files:
+        content = bytearray(file.read_bytes())
+        damage(content)
+        file.write_bytes(content)
+    return len(files)
+
+
+@pytest.mark.parametrize("kind", ["nbc", "nbi"])
+@pytest.mark.parametrize("damage", [flip, clear, cut, bytearray.clear])
+def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
+    numba = pytest.importorskip("numba")
+    (tmp_path / "kept.py").write_text("def twice(x):\n    return 2 * x\n")
+
+    def hits():
+        """Whether it is taken from the disk."""
+        spec = spec_from_file_location("kept", tmp_path / "kept.py")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        function = numba.njit(module.twice)
+        cache_on_disk(function)
+        assert function(21.0) == 42
+        return sum(function.stats.cache_hits.values())
+
+    assert (hits(), hits()) == (0, 1)
+    assert harm(tmp_path, damage, [kind]) == 1
+    assert (hits(), hits()) == (0, 1)
+
+
+@pytest.mark.slow  # compiles everything
+@pytest.mark.parametrize("damage", [flip, clear])
+def test_a_core_that_came_to_harm(damage, tmp_path):
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for _ in range(2):
+        assert outcome(**kept)[1] == "True"
+        assert harm(tmp_path, damage, ["nbc"]) == 1
 
 
 @pytest.mark.slow  # compiles everything
