@@ -16,7 +16,7 @@ from .readout import class_error, solve_readouts
 from .rows import loaded_rows
 from .tabulate import LoadedTable, table_at_dimension
 
-QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 2e-3, 1e-8
+DIMENSION_QUADRATURE_TOLERANCE, DIMENSION_RESIDUAL_TOLERANCE = 2e-3, 1e-8
 ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).
 # Share of the bulk's variance in the noise direction: errors are right up to .2, and 3.1 standard
@@ -42,7 +42,7 @@ def evaluate_at_dimension(
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
     """
-    found, tol = Evaluation(len(alpha)), QUADRATURE_TOLERANCE if tol is None else tol
+    found, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
     found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
@@ -75,7 +75,7 @@ def evaluate_at_dimension(
                 quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
                 iterations=at.passes,
                 nodes=np.full(len(rows), tables[0].weights.size),
-                converged=residual <= RESIDUAL_TOLERANCE,
+                converged=residual <= DIMENSION_RESIDUAL_TOLERANCE,
                 open=~(change <= tol),
             )
             found.overlaps.V1[rows, 0, 0], found.overlaps.V2[rows, 0] = at.V.T
@@ -97,7 +97,7 @@ def evaluate_at_dimension(
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             found.flag(found.open.copy(), status)
         solve_on_growing_tables(found, np.flatnonzero(found.open), tables_for, solve_on)
-    found.close(RESIDUAL_TOLERANCE)
+    found.close(DIMENSION_RESIDUAL_TOLERANCE)
     if noise_ratio > LARGEST_NOISE:
         test, train = np.abs(ratios[:2] - 1)
         far = train > np.maximum(FARTHEST * test, LEAST_SHIFT)

@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
     points: int
 
 
-LEVELS = Sizes(10, 7, 5, 2**12), Sizes(14, 9, 5, 2**13), Sizes(20, 13, 6, 2**15)
+TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(14, 9, 5, 2**13), Sizes(20, 13, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
@@ -81,8 +81,8 @@ class LoadedTable(Table):
 @lru_cache(maxsize=6)  # a table takes some 10 MB
 def table_at_dimension(model: Model, dimension: float, level: int) -> LoadedTable | None:
     """Table of a network, a ``model`` of the limit, at an input ``dimension`` or in the limit, of
-    one of ``LEVELS``; None past the last."""
-    return tabulate(model, dimension, LEVELS[level]) if level < len(LEVELS) else None
+    one of ``TABLE_SIZES``; None past the last."""
+    return tabulate(model, dimension, TABLE_SIZES[level]) if level < len(TABLE_SIZES) else None
 
 
 def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:

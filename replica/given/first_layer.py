@@ -32,7 +32,7 @@ from ..problem import (
     stacked,
 )
 from .layer import HermiteStrata, layer_strata
-from .nodes import LEVELS, Conditioned, Level, condition, leading_directions
+from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
 from .outputs import with_sums
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
 
@@ -234,10 +234,12 @@ class FirstLayer(Described):
         directions or more at the last, where they would be too many."""
         directions, first = self._ordered
         count = first if count is None else count
-        if level >= len(LEVELS) - (count > 3) or count > directions.shape[1]:
+        if level >= len(STRATA_LEVELS) - (count > 3) or count > directions.shape[1]:
             return None
         if (level, count, last) not in self._made:
-            self._made[level, count, last] = self.cut(LEVELS[level], directions[:, :count], last)
+            self._made[level, count, last] = self.cut(
+                STRATA_LEVELS[level], directions[:, :count], last
+            )
         return self._made[level, count, last]
 
     @cached_property
@@ -249,7 +251,9 @@ class FirstLayer(Described):
         of the inputs, which are N(0, I), is averaged."""
         (given,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
-        return layer_strata(given, self.student, rule, LEVELS[-1].k_max, LEVELS[-1].tol)
+        return layer_strata(
+            given, self.student, rule, STRATA_LEVELS[-1].k_max, STRATA_LEVELS[-1].tol
+        )
 
     def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are

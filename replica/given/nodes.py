@@ -47,7 +47,7 @@ class Level(NamedTuple):
     tol: float
 
 
-LEVELS = (
+STRATA_LEVELS = (
     Level((32, 20, 14, 8, 6), 8, 4, 1e-3),
     Level((64, 32, 22, 10, 7), 11, 6, 1e-4),
     Level((128, 48, 28, 12, 8), 14, 8, 1e-6),

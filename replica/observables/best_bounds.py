@@ -14,7 +14,7 @@ from ..errors import answering
 from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import RIDGE_QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
 
 
@@ -63,7 +63,7 @@ def best_bounds(
     eta: tuple[float, float] = ETA_RANGE,
     beta: float | None = None,
     theory: str | None = None,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    quadrature_tol: float = RIDGE_QUADRATURE_TOLERANCE,
     time_limit: float = TIME_LIMIT,
 ) -> BestBounds:
     """The smallest bounds over the learning rate, by a search over a range.  Eq. (8.3)

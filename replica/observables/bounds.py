@@ -35,7 +35,7 @@ from ..problem import (
 )
 from ..steps import model_of
 from .bound_fits import BoundFits, best_fits, linear_error
-from .evaluate import QUADRATURE_TOLERANCE
+from .evaluate import RIDGE_QUADRATURE_TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,7 +191,7 @@ def bounds(
     eta: ArrayLike | None = None,
     beta: float | None = None,
     theory: str | None = None,
-    quadrature_tol: float = QUADRATURE_TOLERANCE,
+    quadrature_tol: float = RIDGE_QUADRATURE_TOLERANCE,
     time_limit: float = TIME_LIMIT,
 ) -> Bounds | BoundsOverEta:
     """Lower and upper bound on the test error at the best penalty.  Eqs. (8.1)-(8.2)

@@ -50,8 +50,8 @@ from ..saddle_point import (
     unknown_overlaps,
 )
 
-QUADRATURE_TOLERANCE = 1e-10
-RESIDUAL_TOLERANCE = 1e-10
+RIDGE_QUADRATURE_TOLERANCE = 1e-10
+RIDGE_RESIDUAL_TOLERANCE = 1e-10
 CLASSIFICATION_TOLERANCE = 1e-8
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
@@ -197,7 +197,7 @@ def evaluate_at_bias(
     ``time_limit`` seconds a point."""
     square = is_ridge(model, loss)
     if tol is None:
-        tol = QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
+        tol = RIDGE_QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
     task = Task(model, loss, alpha, lam, tol)
     end = monotonic() + time_limit * len(alpha)
     try:
@@ -214,7 +214,7 @@ def evaluate_at_bias(
         shapes = len(first.classes), len(first.offsets), first.loadings.shape[1], len(first.g)
         found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *shapes)
         return found
-    found.close(RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
+    found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0)
     assert table is not None
     lost = _lost(table, found.test_error, found.train_error, table.noise if square else 0.0)

@@ -14,9 +14,9 @@ from ..problem import SpikedRandomFeatures
 from ..saddle_point import unknown_overlaps
 from .cavity import Cavity
 from .readout import Readout
-from .strata import LEVELS, SampleNodes, strata
+from .strata import SAMPLE_RULES, SampleNodes, strata
 
-QUADRATURE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-5, 1e-9
+REUSE_QUADRATURE_TOLERANCE, REUSE_RESIDUAL_TOLERANCE = 1e-5, 1e-9
 ACCEPTED = 1e-3  # on the finest rule, where no tolerance is asked for: large rates, few samples
 IN_DOUBT = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 
@@ -46,13 +46,13 @@ def evaluate_reused(
         raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
     found, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    tol, accepted = (QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
+    tol, accepted = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     found.overlaps, found.conjugates = unknown_overlaps(count, len(shares), len(shares))
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
-        if level >= len(LEVELS):
+        if level >= len(SAMPLE_RULES):
             return None
         return strata(rows.step, kinds, shares, level, rows.row_norms)
 
@@ -88,7 +88,7 @@ def evaluate_reused(
                 quadrature_error=change,
                 iterations=found.iterations[i] + last.iterations,
                 nodes=table.weights.size,
-                converged=errors.residual <= RESIDUAL_TOLERANCE,
+                converged=errors.residual <= REUSE_RESIDUAL_TOLERANCE,
                 open=change > tol,
             )
             last = last if found.converged[i] else None
@@ -99,7 +99,7 @@ def evaluate_reused(
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
         solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
     found.open &= found.quadrature_error > accepted
-    found.close(RESIDUAL_TOLERANCE)
+    found.close(REUSE_RESIDUAL_TOLERANCE)
     for part in found.overlaps:
         part[~found.converged] = np.nan
     return found

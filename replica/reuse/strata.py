@@ -69,7 +69,7 @@ Values = tuple[float, ...]  # one of each kind of neurons
 
 # numbers of nodes: along s, q, z and the label's noise, coarse to fine, and so that two levels tell
 # what either is off by, all of them more from one to the next
-LEVELS = (
+SAMPLE_RULES = (
     (24, 8, 48, 5),
     (36, 12, 64, 7),
     (54, 18, 96, 9),
@@ -179,7 +179,7 @@ def strata(
 ) -> SampleNodes:
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
-    along_s, along_q, along_z, along_noise = LEVELS[level]
+    along_s, along_q, along_z, along_noise = SAMPLE_RULES[level]
     most = NODES_IN_ALL / along_q / len(shares)
     inputs, y, weights = sample_nodes(step, along_s, along_noise, most)
     q, q_weights = gauss_hermite(along_q)

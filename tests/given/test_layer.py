@@ -7,7 +7,7 @@ import replica
 from replica.convex import loss
 from replica.given.layer import layer_strata
 from replica.given.moments import NodeMoments, hermite_moments
-from replica.given.nodes import LEVELS
+from replica.given.nodes import STRATA_LEVELS
 from replica.given.solve import solve_point
 from replica.problem import activation
 from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule, trapezoid
@@ -51,7 +51,7 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     found = replica.solve(layer, samples=200, lam=0.01, quadrature_tol=1e-4)
     assert found.converged
     # an independent rule: equal steps of a fiftieth of those on which the largest step varies
-    finest = LEVELS[-1]
+    finest = STRATA_LEVELS[-1]
     (given,) = layer._conditioned(layer.special)
     rule = trapezoid(2001)
     rule = type(rule)(rule.nodes[:, None], rule.weights)

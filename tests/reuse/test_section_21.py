@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, solve
-from replica.reuse.evaluate import RESIDUAL_TOLERANCE
+from replica.reuse.evaluate import REUSE_RESIDUAL_TOLERANCE
 from replica.reuse.readout import Readout
 from replica.reuse.strata import strata
 
@@ -151,12 +151,12 @@ def test_corrupted_unknowns_are_flagged(values):
     """Every response factor and element of the covariance, changed after the solution."""
     readout = readout_of("D", **values)
     cavity = readout.solve_cavity()
-    assert readout.errors(cavity).residual < RESIDUAL_TOLERANCE
+    assert readout.errors(cavity).residual < REUSE_RESIDUAL_TOLERANCE
     for b in range(len(cavity.g)):
         g = cavity.g.copy()
         g[b] *= 1 + 1e-6
-        assert readout.errors(cavity._replace(g=g)).residual > RESIDUAL_TOLERANCE
+        assert readout.errors(cavity._replace(g=g)).residual > REUSE_RESIDUAL_TOLERANCE
     for i, j in zip(*np.triu_indices(len(cavity.G)), strict=True):
         G = cavity.G.copy()
         G[i, j] = G[j, i] = G[i, j] + 1e-6 * np.abs(G).max()
-        assert readout.errors(cavity._replace(G=G)).residual > RESIDUAL_TOLERANCE
+        assert readout.errors(cavity._replace(G=G)).residual > REUSE_RESIDUAL_TOLERANCE
