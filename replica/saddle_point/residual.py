@@ -54,9 +54,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     error += responses.at_nodes(responses.pack(o.Q1 - psi_psi, o.q2))
     R2 = R * R
     square = R2 * error
-    X = responses.pack(
-        *sources(responses, square, alpha, conjugates.m, from_signal.X2)
-    )  # Eq. (4.8)
+    X1, X2 = sources(responses, square, alpha, conjugates.m, from_signal.X2)  # Eq. (4.8)
+    X = responses.pack(X1, X2)
     Q1, q2 = responses.unpack(responses.second_moments_at(V_hat, lam, X, V))  # Eq. (4.9)
     Q = responses.pack(Q1 + from_signal.Q1 + psi_psi, q2)
     # values, references and floors of relative changes, (P, k) each
