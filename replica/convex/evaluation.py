@@ -9,6 +9,7 @@ import numpy as np
 from solvers.resources import GivenUp
 from solvers.results import Array, Indices, Status
 
+from ..equivalence import tables
 from ..problem import Model
 from ..saddle_point import Conjugates, MeanSquaredErrors, Overlaps, ridge
 from .losses import Loss
@@ -30,6 +31,10 @@ class Task(NamedTuple):
     def select(self, rows: Indices) -> "Task":
         """Task with some of the points."""
         return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
+
+    def ridge(self) -> ridge.Points:
+        """Solutions of ridge regression at these points, on the first of its tables."""
+        return ridge.solve_points(next(tables(self.model)), self.alpha, self.lam)
 
 
 class Evaluation:

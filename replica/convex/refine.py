@@ -44,14 +44,12 @@ from ..equivalence import Table, tables, tabulate_at
 from ..problem import Model
 from ..saddle_point import (
     SMALLEST_ERROR,
-    Conjugates,
     Field,
     Overlaps,
     Scores,
     field_at_nodes,
     relative_change,
     ridge,
-    unknown_overlaps,
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
 from .evaluation import Evaluation, Task, solve_on_growing_tables
@@ -113,7 +111,7 @@ def _path_starts(task: Task, found: Evaluation, row: Indices) -> Iterator[tuple[
         yield task.select(nearest), found.overlaps_at(nearest)
     for lam in (0.1, 100.0, 0.01):
         easy_task = task.select(row)._replace(lam=np.array([lam]))
-        if (rough := _rough_solution(easy_task, _without_readout(task.model, 1)[0])) is not None:
+        if (rough := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
             yield easy_task, rough[0]
             return
 
@@ -171,7 +169,8 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
     """
     alpha, lam, panels = task.alpha, task.lam, has_panels(task.model)
     found, rows = Evaluation(len(alpha)), np.arange(len(alpha))
-    found.overlaps, found.conjugates = _without_readout(task.model, len(alpha))
+    start = task.ridge()
+    found.store(rows, overlaps=start.overlaps, conjugates=start.conjugates)
     _solve_on_shared_tables(task, found, rows)
     if panels:
         rows = np.flatnonzero(found.open & found.converged)
@@ -193,19 +192,6 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
         except GivenUp as given_up:
             found.flag(row, given_up.status)
     return found
-
-
-def _without_readout(model: Model, points: int) -> tuple[Overlaps, Conjugates]:
-    """Overlaps of a readout without a mean or a signal, where iterations start, and NaN
-    conjugates."""
-    table = next(tables(model))
-    directions = table.loadings.shape[1], len(table.g)
-    overlaps, conjugates = unknown_overlaps(points, len(table.c), len(table.offsets), *directions)
-    for part in overlaps:
-        part[...] = 0.0
-    for matrix, vector in ((overlaps.V1, overlaps.V2), (overlaps.Q1, overlaps.q2)):
-        matrix[...], vector[...] = np.diag(table.c * table.fractions), table.fractions
-    return overlaps, conjugates
 
 
 def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Indices) -> None:

@@ -105,7 +105,7 @@ def test_the_address_holds_the_state(opened):
     state = {"alpha0": "inf", "eta": "12", "target": "he1+he3/6", "at": "2"}
     page = opened(**state, view="spectrum")
     page.wait(shows(number(**state)))
-    assert page.run(f"{ALL}.some(e => e.alt == 'the spectrum')")
+    page.wait(f"{ALL}.some(e => e.alt == 'the spectrum')")  # drawn after the numbers
 
 
 def test_a_bad_value_is_a_sentence(opened):
