@@ -13,7 +13,7 @@ from solvers.results import Array
 from ..problem import Model
 from ..saddle_point import DELTA, TabulatedRows
 
-SMALL = 1e-6  # q c, where c_e has its slope at 0
+SMALL_PRODUCT = 1e-6  # q c, where c_e has its slope at 0
 # values of q over the inverse of the largest covariance, and the polynomial through C(q) there
 FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
 
@@ -94,7 +94,7 @@ class LoadedRows(TabulatedRows):
     def share_of_directions(self) -> float:
         """D / d, where D = 1 / E rho^2 is the number of directions that the bulk of the rows makes
         use of.  docs/network.md, "How large d must be" """
-        slope = self.c_e(np.array([SMALL / self.c]))[1][0]
+        slope = self.c_e(np.array([SMALL_PRODUCT / self.c]))[1][0]
         return float(self.c**2 / (self.c**2 - slope))
 
     @cached_property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
 IN_A_DECADE = 6  # numbers of samples in each
-TOO_LOW, SMALL = 1.2, 0.05  # factor by which SENSITIVE errors may be too low, unless small
+TOO_LOW, SMALL_ERROR = 1.2, 0.05  # factor by which SENSITIVE errors may be too low, unless small
 NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
 PER_FEATURE = 100.0  # features' number to which a layer is tried
 FAR = 100.0  # times the most, where an error that is not reached has levelled off
@@ -208,7 +208,7 @@ def samples_needed(
     notes = [beyond_note(model)] * past
     if sensitive:
         most_needed = needed_on(n, values * TOO_LOW, target)
-        told = target > SMALL and np.isfinite(most_needed)
+        told = target > SMALL_ERROR and np.isfinite(most_needed)
         some = f"up to {most_needed:.0f}" if told else "more"
         notes.append(f"{SENSITIVE}, and {some} samples may be needed")
     if lam == BEST and "lam" in str(known.at_edge.values[near]).split():

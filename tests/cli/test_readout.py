@@ -165,7 +165,7 @@ def test_the_best_penalty(capsys):
     unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
     assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
     reach = f"readout {FEATURES} --lam 1 --reach"
-    assert "--reach must be an error, more than 0 and less than 0.5" in refusal(
+    assert "--reach must be an error, more than 0 and less than 0.5, that of a guess" in refusal(
         capsys, f"{reach} -1"
     )
     told = refusal(capsys, f"{reach} .25 --quadrature-tol 1e-4")
