@@ -1,9 +1,8 @@
 """Figures of the papers and of the documentation, each by its name.
 
-A module has ``data(quick, progress, store=...)``, which computes plain values for JSON, and
-``draw(data)``, which makes the picture of them.  ``quick`` is a small version that takes
-seconds; finished cells of the simulations are kept in the folder ``store`` and read from there.
-Where a module has several figures, its ``data`` takes first which, by what follows the paper.
+A figure has a function (quick, progress, store=...), which computes plain values for JSON, and one
+that makes the picture of them.  ``quick`` is a small version that takes seconds; finished cells of
+the simulations are kept in the folder ``store`` and read from there.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,11 @@ from replica.errors import InvalidArgument
 @dataclass(frozen=True)
 class Entry:
     """Module of a figure, a line on its content, and the seconds of its quick version on two
-    ordinary cores, some times as many on busy ones."""
+    ordinary cores, some times as many on busy ones.
+
+    In the ``module`` "file:name" they are ``name_values`` and ``draw_name``; in "file" ``data``,
+    which takes first the figure, by what follows the paper, and ``draw``.
+    """
 
     module: str
     text: str
@@ -26,16 +29,20 @@ class Entry:
 
 
 FIGURES = {
-    "cui/1": Entry("learnable", "The function learned along the target, with and without step.", 7),
+    "cui/1": Entry(
+        "learnable:learned", "The function learned along the target, with and without step.", 7
+    ),
     "cui/2": Entry("curves", "Test error against alpha, at several alpha0.", 6),
-    "cui/3": Entry("learnable", "Bounds on the test error against the learning rate.", 4),
+    "cui/3": Entry("learnable:bounds", "Bounds on the test error against the learning rate.", 4),
     "cui/4": Entry("curves", "What the spike does: with it, without, by its length.", 4),
     "cui/5": Entry("curves", "Test error against alpha, at several widths.", 5),
     "cui/6": Entry("curves", "What variability of the first-step readout buys.", 12),
-    "cui/7": Entry("learnable", "The functions that attain the bounds.", 4),
-    "cui/8": Entry("spectra", "Eigenvalues of the features' covariance.", 12),
-    "dandi/sample-exponent": Entry("sample_exponent", "One giant step on n = d^x samples.", 6),
-    "dandi/staircase": Entry("staircase", "Which directions the neurons learn, step by step.", 6),
+    "cui/7": Entry("learnable:functions", "The functions that attain the bounds.", 4),
+    "cui/8": Entry("learnable:spectra", "Eigenvalues of the features' covariance.", 12),
+    "dandi/sample-exponent": Entry("directions:exponents", "One giant step on n = d^x samples.", 6),
+    "dandi/staircase": Entry(
+        "directions:staircase", "Which directions the neurons learn, step by step.", 6
+    ),
     "mixtures/1a": Entry("mixtures", "Network and Hermite model against the width.", 8),
     "mixtures/1b": Entry("mixtures", "The same against alpha_s, the split of the spread.", 8),
     "mixtures/1c": Entry("mixtures", "The same against beta_s, the spread of the data.", 9),
@@ -48,10 +55,10 @@ FIGURES = {
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
     "budget": Entry("reuse", "How to spend samples on the two layers.", 10),
     "classification": Entry("curves", "Logistic, hinge and square loss on labels.", 5),
-    "dimension": Entry("dimension", "Networks on the way to their limit, over 1/d.", 12),
-    "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
+    "dimension": Entry("dimension:approach", "Networks on the way to their limit, over 1/d.", 12),
+    "digits": Entry("digits:digits", "How many labels a linear probe of digits needs.", 6),
     "inputs": Entry("curves", "What structure in the inputs buys networks.", 5),
-    "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
+    "ladder": Entry("dimension:ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("curves", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("curves", "Several giant steps of the network itself.", 5),
     "network-students": Entry("curves", "relu networks beside their sRF.", 4),
@@ -84,7 +91,8 @@ def figure(name: str) -> Figure:
     """
     if name not in FIGURES:
         raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")
-    module = import_module(f"{__name__}.{FIGURES[name].module}")
-    several = [one.module for one in FIGURES.values()].count(FIGURES[name].module) > 1
-    number = name.rpartition("/")[2]
-    return Figure(partial(module.data, number) if several else module.data, module.draw)
+    file, _, own = FIGURES[name].module.partition(":")
+    module = import_module(f"{__name__}.{file}")
+    if own:
+        return Figure(getattr(module, f"{own}_values"), getattr(module, f"draw_{own}"))
+    return Figure(partial(module.data, name.rpartition("/")[2]), module.draw)

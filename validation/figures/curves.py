@@ -25,19 +25,13 @@ from solvers.results import Array
 from ..draws import trajectory
 from ..measure import spike
 from ..run import standard_error
-from .computing import Progress, stored
-from .panels import Curve, Panel, compute, draw_panels
+from .panels import Curve, Panel, Progress, compute, draw_panels, sized, stored
 
 Fields = dict[str, Any]
 FIT = {"lam": 0.1}
 SINE: Fields = {"student": "tanh", "target": "sin"}
 SINE_STEP = SINE | {"alpha0": 20, "eta": 3.0}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
-
-
-def sized(quick: bool, full: tuple[int, int], small: tuple[int, int] = (100, 2)) -> dict[str, int]:
-    """The dimension and the draws of a simulation, ``full`` or ``small``."""
-    return dict(zip(("dimension", "seeds"), small if quick else full, strict=True))
 
 
 def coloured(values: Sequence[Any]) -> Iterator[tuple[Any, str]]:

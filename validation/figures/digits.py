@@ -20,7 +20,7 @@ from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, d
 from solvers.results import Array
 
 from ..run import simulate
-from .computing import Progress, tracked
+from .panels import Progress, tracked
 
 LAM = 0.1
 IN_HAND = 300  # first rows, which the power law is taken from
@@ -66,7 +66,9 @@ def along(law: Any, samples: Any) -> Array:
     return np.asarray(_law(samples, *law))
 
 
-def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
+def digits_values(
+    quick: bool, progress: Progress = None, *, store: Path | None = None
+) -> dict[str, Any]:
     """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
     features, digits = rows_of_digits()
     if quick:
@@ -102,7 +104,7 @@ def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -
     return dict(plain(values | {"seeds": size["seeds"]}))
 
 
-def draw(data: dict[str, Any]) -> Figure:
+def draw_digits(data: dict[str, Any]) -> Figure:
     """Errors against the number of labels."""
     picture = Figure(figsize=(7.5, 4.6), layout="constrained")
     ax = picture.subplots()

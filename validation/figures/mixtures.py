@@ -37,8 +37,7 @@ from solvers.results import Array
 
 from .. import mixtures as models
 from ..run import standard_error
-from .computing import Progress, stored, tracked
-from .drawing import legend_below
+from .panels import Progress, legend_below, stored, tracked
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",

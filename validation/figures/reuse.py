@@ -24,8 +24,7 @@ from replica.plotting import (
 )
 
 from ..run import simulate
-from .computing import Progress, tracked
-from .drawing import add_legend_entry, legend_below
+from .panels import Progress, add_legend_entry, legend_below, tracked
 
 STEPS: list[dict[str, Any]] = [
     {"student": "tanh", "target": "sin", "eta": 1.0, "noise": 0.0},
