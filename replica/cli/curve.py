@@ -21,7 +21,7 @@ from ..observables import (
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, TimeLimit, command
-from .option_table import SRF_FIELDS
+from .option_table import BEST, COMMANDS_OF_BEST, SRF_FIELDS, Options, one_or_axis
 from .options import parse_request
 from .output import (
     NOTED,
@@ -37,7 +37,6 @@ from .output import (
     say,
     warn_of_failures,
 )
-from .values import BEST, COMMANDS_OF_BEST, Options, one_or_axis
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 

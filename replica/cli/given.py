@@ -16,9 +16,7 @@ from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
-from .mixture_file import ONE, TWO, read_mixture, read_numbers
-from .options import with_kinks
-from .values import (
+from .option_table import (
     BEST,
     LARGEST_DOCUMENT,
     Options,
@@ -27,6 +25,8 @@ from .values import (
     refuse_lists,
     single_number,
 )
+from .options import with_kinks
+from .problem_file import ONE, TWO, read_mixture, read_numbers
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",

@@ -20,11 +20,14 @@ from ..problem import (
     laws_by_name,
 )
 from ..steps import THEORIES, GradientStep, separated
-from .mixture_file import read_mixture
-from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
-from .values import (
+from .option_table import (
+    FIELDS,
     FOLLOWING,
+    GRIDS,
     LARGEST_DOCUMENT,
+    OF_PROBLEMS,
+    SRF_FIELDS,
+    STEP_FIELDS,
     Options,
     parse_grid,
     parse_law,
@@ -32,6 +35,7 @@ from .values import (
     refuse_lists,
     single_number,
 )
+from .problem_file import read_mixture
 
 
 @dataclass(frozen=True)

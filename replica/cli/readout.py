@@ -22,6 +22,7 @@ from ..observables import (
 from ..plotting import class_names, plot_curve
 from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
+from .option_table import BEST, Options
 from .output import (
     Output,
     answer,
@@ -32,7 +33,6 @@ from .output import (
     say,
     warn_of_failures,
 )
-from .values import BEST, Options
 
 Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")

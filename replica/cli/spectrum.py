@@ -12,9 +12,9 @@ from ..problem import describe
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from .common import TimeLimit, command
+from .option_table import LARGEST_DOCUMENT, Options, single_number
 from .options import parse_request
 from .output import Output, answer, rows_of, say
-from .values import LARGEST_DOCUMENT, Options, single_number
 
 
 @command(without=("lam", "loss", "reuse", "dimension"), tabular=False)

@@ -9,9 +9,9 @@ from ..plotting import plot_staircase
 from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
-from .mixture_file import read_mixture
+from .option_table import Options, parse_law
 from .output import Output, answer
-from .values import Options, parse_law
+from .problem_file import read_mixture
 
 
 @command(offered=("student", "bias", "target", "inputs"))

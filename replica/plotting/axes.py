@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .names import settings, visible, with_theory
-from .styles import COLOURS, current, hue
+from .names import COLOURS, current, hue, settings, visible, with_theory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

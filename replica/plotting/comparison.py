@@ -31,8 +31,7 @@ from .curve import (
     lines_of,
 )
 from .heat_map import with_all_axes
-from .names import error_drawn
-from .styles import COLUMN, current, hue
+from .names import COLUMN, current, error_drawn, hue
 
 if TYPE_CHECKING:
     import xarray

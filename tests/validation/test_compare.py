@@ -19,8 +19,8 @@ from replica import (
 from solvers.quadrature import QuadratureError
 from validation import compare, first_layer, ladder, simulate
 from validation.comparisons import compare_grid, theory_of
-from validation.comparisons.answers import checks_at, first_answer, with_others
 from validation.comparisons.checks import Check, differ, theory_at, verdict
+from validation.comparisons.comparing import checks_at, first_answer, with_others
 from validation.comparisons.theory import curves
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
