@@ -175,8 +175,8 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
-    dual = n * p + n**2 * (1 + (len(experiment.lam) > 1))
-    primal = 2.0 * p**2 if sizes[-1] >= p else 0.0
+    dual = n * p + 2 * n**2
+    primal = (2.0 + experiment.trained["intercept"]) * p**2 if sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sizes[-1])
         dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
