@@ -1,16 +1,15 @@
 """``replica-validate figure``: a figure of the documentation or of a paper."""
 
 import time
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from replica.cli import Output, answer, say, written
 from replica.errors import InvalidArgument
 
-from ..figures import FIGURES
+from ..figures import FIGURES, Run
 from ..figures import figure as find_figure
 from ..run import store as cells
 from .commands import watched
@@ -60,7 +59,7 @@ def figure(
     for option, value in family.items():
         if value and not name.startswith("mixtures/"):
             raise InvalidArgument(option, value, "left out: it is for figures of mixtures")
-    compute = partial(wanted.data, store=store, **{k: v for k, v in family.items() if v})
+    typed: dict[str, Any] = {option: value for option, value in family.items() if value}
     output = Output(out, plot)
     output.check((".json",))
     if store is not None:
@@ -69,7 +68,7 @@ def figure(
         say(f"{name}: about {FIGURES[name].seconds} s")
     start = time.monotonic()
     with watched("curves", store) as advance:
-        data = compute(quick=quick, progress=advance)
+        data = wanted.values(Run(quick, advance, store), **typed)
     output.write(data, lambda: None, figure=lambda: wanted.draw(data))
     say(f"{name}: took {time.monotonic() - start:.1f} s")
 

@@ -1,21 +1,76 @@
 """Figures of the papers and of the documentation, each by its name.
 
-A figure has a function (quick, progress, store=...), which computes plain values for JSON, and one
-that makes the picture of them.  ``quick`` is a small version that takes seconds; finished cells of
-the simulations are kept in the folder ``store`` and read from there.
+A figure has a function of a :class:`Run`, which computes plain values for JSON, and one that makes
+the picture of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+import replica
 from replica.errors import InvalidArgument
+from replica.problem import Problem
+from solvers.results import Array
+
+from ..run import simulate
+from ..run import store as cells
+
+FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
+Values = dict[str, Any]
+One = TypeVar("One")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Run:
+    """Computation of a figure: in a ``quick`` version, which takes seconds, or the full one;
+    ``progress`` is told what is done, of how much; and finished cells of the simulations are kept
+    in the folder ``store``, and read from there."""
+
+    quick: bool
+    progress: Callable[[int, int], None] | None = None
+    store: Path | None = None
+
+    def advance(self, done: int, total: int) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(done, total)
+
+    def tracked(
+        self, items: Sequence[One], before: int = 0, total: int | None = None
+    ) -> Iterator[One]:
+        """The items, one after the other; each is reported when it is done with: of a ``total``,
+        ``before`` of which were done before."""
+        for done, item in enumerate(items, start=before + 1):
+            yield item
+            self.advance(done, len(items) if total is None else total)
+
+    def simulated(self, problem: Problem, **how: Any) -> Array:
+        """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
+        found = simulate(problem, rng=0, store=self.store, **how)
+        return np.hstack([found.test_error, found.test_error_stderr])
+
+    def stored(self, cell: Values, compute: Callable[[], Array], shape: tuple[int, ...]) -> Array:
+        """The numbers of ``cell``, of ``shape``: read from the store, or computed and written
+        there; only computed without one."""
+        if self.store is None:
+            return compute()
+        cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
+        found = cells.read(self.store, {0: cell}, shape)
+        if not found:
+            self.store.mkdir(parents=True, exist_ok=True)
+            cells.check_writable(self.store, 1)
+            found[0] = compute()
+            cells.write(self.store, cell, found[0])
+        return found[0]
+
+
+class Entry(NamedTuple):
     """Module of a figure, a line on its content, and the seconds of its quick version on two
     ordinary cores, some times as many on busy ones.
 
@@ -68,12 +123,11 @@ FIGURES = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Functions that compute the values of a figure, and draw them."""
+class Figure(NamedTuple):
+    """Functions that compute the values of a figure, of a :class:`Run`, and draw them."""
 
-    data: Callable[..., dict[str, Any]]
-    draw: Callable[[dict[str, Any]], Any]
+    values: Callable[..., Values]
+    draw: Callable[[Values], Any]
 
 
 def figure(name: str) -> Figure:

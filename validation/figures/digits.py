@@ -5,7 +5,6 @@ readouts that are fitted on random parts of all rows; and the power law through 
 learning_curve of the first rows.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, d
 from solvers.results import Array
 
 from ..run import simulate
-from .panels import Progress, tracked
+from . import Run, Values
 
 LAM = 0.1
 IN_HAND = 300  # first rows, which the power law is taken from
@@ -66,26 +65,25 @@ def along(law: Any, samples: Any) -> Array:
     return np.asarray(_law(samples, *law))
 
 
-def digits_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def digits_values(run: Run) -> Values:
     """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
     features, digits = rows_of_digits()
-    if quick:
+    if run.quick:
         features, digits = features[:600], digits[:600]
     rows, width = features.shape
-    few = [40, 200, 500] if quick else [20, 50, 100, 200, 500, 1000, 1600]
+    few = [40, 200, 500] if run.quick else [20, 50, 100, 200, 500, 1000, 1600]
     samples, curves = {}, {}
     for name, count in {"all": rows, "first": IN_HAND}.items():
         samples[name] = replica.FeatureSample(
             features=features[:count], labels=digits[:count], intercept=True
         )
-        n = np.unique(np.geomspace(few[0], count, 4 if quick else 24).astype(int))
+        n = np.unique(np.geomspace(few[0], count, 4 if run.quick else 24).astype(int))
         curves[name] = replica.learning_curve(samples[name], samples=n, lam=LAM)
-    size: dict[str, Any] = {"seeds": 4 if quick else 40, "rng": 0, "workers": 1, "store": store}
+    seeds = 4 if run.quick else 40
+    how: dict[str, Any] = {"seeds": seeds, "rng": 0, "workers": 1, "store": run.store}
     fits = []
-    for count in tracked(few, progress):
-        found = simulate(samples["all"], samples=[count], lam=LAM, **size).columns
+    for count in run.tracked(few):
+        found = simulate(samples["all"], samples=[count], lam=LAM, **how).columns
         fits.append([found[name].item() for name in (ERROR, f"{ERROR}_stderr")])
     from sklearn.linear_model import RidgeClassifier
 
@@ -101,7 +99,7 @@ def digits_values(
         for name, curve in curves.items()
     }
     values = {"theory": theory, "n": few, "fits": fits, "law": law, "rows": rows}
-    return dict(plain(values | {"seeds": size["seeds"]}))
+    return dict(plain(values | {"seeds": seeds}))
 
 
 def draw_digits(data: dict[str, Any]) -> Figure:

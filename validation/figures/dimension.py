@@ -8,7 +8,6 @@ features and the conditional Gaussian model meet the theory in the limit; the ne
 of its own.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from replica import GaussianMixture, GradientStep, learning_curve, plotting
 from replica.documents import plain
 
 from ..comparisons import ladder
-from .panels import Progress, legend_below, simulated, tracked
+from . import Run, Values
+from .panels import legend_below
 
 MIXTURE = GaussianMixture(
     means=[[1, 0.5], [-1.5, 0.5]],
@@ -51,20 +51,18 @@ SETTINGS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def approach_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def approach_values(run: Run) -> Values:
     """Theory at every dimension and in the limit, and simulated means with standard errors."""
-    sizes, draws = ((100, 200), (4, 4)) if quick else ((200, 350, 600, 1000), (80, 40, 20, 12))
-    dimensions = np.geomspace(200, 14_000, 4 if quick else 24)
+    sizes, draws = ((100, 200), (4, 4)) if run.quick else ((200, 350, 600, 1000), (80, 40, 20, 12))
+    dimensions = np.geomspace(200, 14_000, 4 if run.quick else 24)
     panels: dict[str, Any] = {}
     for name, (_, options, at) in SETTINGS.items():
         step, place = GradientStep(**options), {**at}
         network = step.network(beta=place.pop("beta"))
         theory = learning_curve(network, **place, dimension=[*dimensions, np.inf])
         before, total = len(panels) * len(sizes), len(SETTINGS) * len(sizes)
-        pairs = tracked([*zip(sizes, draws, strict=True)], progress, before, total)
-        found = [simulated(step, dimension=d, seeds=n, store=store, **at) for d, n in pairs]
+        pairs = run.tracked([*zip(sizes, draws, strict=True)], before, total)
+        found = [run.simulated(step, dimension=d, seeds=n, **at) for d, n in pairs]
         mean, stderr = np.concatenate(found).T
         panels[name] = {"theory": theory.test_error.values, "mean": mean, "stderr": stderr, **at}
     shared = {"dimensions": dimensions, "sizes": sizes, "draws": draws}
@@ -110,22 +108,19 @@ DRAWN_MODELS = {  # label, marker, and the side to which points are nudged
 }
 
 
-def ladder_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def ladder_values(run: Run) -> Values:
     """Means and standard errors at every size, and the extrapolation, of each model."""
     alpha, lam = np.array([0.9, 2.3]), 0.1
-    sizes, seeds = ([40, 80], 4) if quick else ([100, 200, 400, 800], 12)
+    sizes, seeds = ([40, 80], 4) if run.quick else ([100, 200, 400, 800], 12)
     models: dict[str, Any] = {}
     for model in DRAWN_MODELS:
 
         def advance(done: int, total: int) -> None:
             """Report the progress of one model as progress of all."""
-            if progress is not None:
-                progress(len(models) * total + done, len(DRAWN_MODELS) * total)
+            run.advance(len(models) * total + done, len(DRAWN_MODELS) * total)
 
         at: dict[str, Any] = {"alpha": alpha, "lam": lam, "beta": 1.0, "simulated": model}
-        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": store}
+        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": run.store}
         result = ladder(GradientStep(**LADDER_STEP), progress=advance, **at, **size)
         line = result.lines["test_error"]
         models[model] = {

@@ -19,7 +19,6 @@ approaches d^2; left in, they keep it on the one direction of C_1.
 
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,8 @@ from solvers.results import Array
 
 from ..comparisons import first_step
 from ..measure import alignment, initial_layer, single_step
-from .panels import Progress, legend_below, stored, tracked
+from . import Run, Values
+from .panels import legend_below
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 BOTH_SIGNS = "\n$\\tilde a = \\pm 1$; theory: step 1"
@@ -46,19 +46,17 @@ STEP_COUNT = 6
 SHOWN_NEURONS = 20  # of either sign
 
 
-def staircase_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def staircase_values(run: Run) -> Values:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
-    dimension, width = (256, 128) if quick else (4096, 1024)
+    dimension, width = (256, 128) if run.quick else (4096, 1024)
     panels = []
-    for target, readout, pair, _ in tracked(TARGET_ROWS, progress):
+    for target, readout, pair, _ in run.tracked(TARGET_ROWS):
         schedule = [pair] * STEP_COUNT
         step = GradientStep(student="relu", target=target, readout=readout, steps=schedule)
         size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
         cell = {"cosines of": describe(step), **size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed = stored(store, cell, partial(_cosines, step, size), shape)
+        followed = run.stored(cell, partial(_cosines, step, size), shape)
         signs = followed[0, :, 0]
         either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
         shown = np.concatenate(either)
@@ -143,20 +141,18 @@ EXPONENTS = (1.0, 1.3, 1.65, 2.0)
 TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
 
 
-def exponents_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def exponents_values(run: Run) -> Values:
     """Test errors and alignments of several draws at every n, with and without the removal."""
-    d, test_samples = (64, 5000) if quick else (512, 100_000)
+    d, test_samples = (64, 5000) if run.quick else (512, 100_000)
     curves = []
-    for preprocess, x in tracked(list(product(TREATMENTS, EXPONENTS)), progress):
+    for preprocess, x in run.tracked(list(product(TREATMENTS, EXPONENTS))):
         draws = 4 if x < 2 else 2  # the last takes ten times as long
         how: dict[str, Any] = {"samples": int(d**x), "preprocess": preprocess}
         size = {"test_samples": test_samples}
         each = []
         for seed in range(draws):
             cell = {"single step": {"dimension": d} | how, **size, "seed": seed}
-            each.append(stored(store, cell, partial(_one_draw, d, seed, **size, **how), (4,)))
+            each.append(run.stored(cell, partial(_one_draw, d, seed, **size, **how), (4,)))
         error, honest, beyond, along = np.transpose(each)
         curves.append(
             {

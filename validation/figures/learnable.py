@@ -18,7 +18,6 @@ Settings that are open in the text: alpha and lam of 1, both alpha of 3, the rat
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,17 +31,8 @@ from solvers.results import Array
 
 from ..measure import eigenvalues, measured_function
 from ..run import standard_error
-from .panels import (
-    Progress,
-    draw_theories,
-    model_of,
-    panels_with_differences,
-    simulated,
-    sized,
-    stored,
-    theory_legend,
-    tracked,
-)
+from . import Run, Values
+from .panels import draw_theories, model_of, panels_with_differences, sized, theory_legend
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
@@ -59,20 +49,17 @@ PLACES = np.linspace(-2.5, 2.5, 11)
 
 
 def learned_values(
-    quick: bool,
-    progress: Progress = None,
-    *,
-    store: Path | None = None,
+    run: Run,
     problems: Sequence[Problem] = tuple(LEARNED.values()),
     fit: dict[str, Any] = READOUT,
-) -> dict[str, Any]:
+) -> Values:
     """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    size, learners = sized(quick, (500, 6), (150, 3)), []
-    for problem in tracked(problems, progress):
+    size, learners = sized(run.quick, (500, 6), (150, 3)), []
+    for problem in run.tracked(problems):
         options: dict[str, Any] = {**fit, **size}
         cell = {"learned": describe(problem), **options, "kappa": PLACES}
-        found = stored(store, cell, partial(measured, problem, options), (3, PLACES.size))
+        found = run.stored(cell, partial(measured, problem, options), (3, PLACES.size))
         learned = replica.learned_function(model_of("srf", problem), **fit)
         theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
         learners.append(dict(zip(("mean", "stderr", "spread"), found, strict=True)) | theory | fit)
@@ -91,19 +78,17 @@ def measured(problem: Problem, options: dict[str, Any]) -> Array:
     return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
 
-def bounds_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def bounds_values(run: Run) -> Values:
     """Bounds and best errors over the rate, and simulated networks at a few."""
-    size = sized(quick, (500, 6), (150, 3))
-    few = np.array([1.0, 10.0] if quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
-    rates = np.union1d(np.geomspace(0.3, 30, 7 if quick else 61), few)
+    size = sized(run.quick, (500, 6), (150, 3))
+    few = np.array([1.0, 10.0] if run.quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), few)
     bounds: list[dict[str, float]] = []
     lists = ("theory", "srf", "limit", "simulated")
     curves: list[dict[str, Any]] = [
         {"alpha": alpha} | {name: [] for name in lists} for alpha in ACHIEVED_ALPHAS
     ]
-    for rate in tracked(rates.tolist(), progress):
+    for rate in run.tracked(rates.tolist()):
         step = GradientStep(eta=rate, **SETTING)
         found = replica.bounds(step)
         bounds.append({"eta": rate, "lower": found.lower, "upper": found.upper})
@@ -119,7 +104,7 @@ def bounds_values(
             fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
             curve["theory"].append(solve(network, **fit).test_error)
             if rate in few:
-                curve["simulated"] += list(simulated(step, beta=1.0, store=store, **fit | size))
+                curve["simulated"] += list(run.simulated(step, beta=1.0, **fit | size))
     shared = {"x": rates, "simulated_at": few, "bounds": bounds, "linear": found.linear}
     return dict(plain({**size, **shared, "curves": curves}))
 
@@ -197,18 +182,16 @@ SPECTRA: tuple[tuple[GradientStep, float, float, str], ...] = (
 )  # fmt: skip
 
 
-def spectra_values(
-    quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def spectra_values(run: Run) -> Values:
     """Simulated eigenvalues of every panel."""
-    shared, histograms = sized(quick, (600, 4)), []
-    for step, beta, alpha, title in tracked(SPECTRA, progress):
+    shared, histograms = sized(run.quick, (600, 4)), []
+    for step, beta, alpha, title in run.tracked(SPECTRA):
         drawn, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
         size: dict[str, Any] = {"alpha": alpha, **shared}
         cell = {"eigenvalues of": describe(drawn), "beta": beta, **size}
         compute = partial(eigenvalues, drawn, beta=width, rng=0, **size)
         shape = shared["seeds"], round(beta * shared["dimension"])
-        histograms.append(stored(store, cell, compute, shape))
+        histograms.append(run.stored(cell, compute, shape))
     return dict(plain({"eigenvalues": histograms, **shared}))
 
 

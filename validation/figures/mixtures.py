@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,8 @@ from solvers.results import Array
 
 from .. import mixtures as models
 from ..run import standard_error
-from .panels import Progress, legend_below, stored, tracked
+from . import Run, Values
+from .panels import legend_below
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",
@@ -234,25 +234,17 @@ def order_of(data_spread: float) -> int:
         return models.needed_order(data_spread, largest=LARGEST_ORDER)
 
 
-def data(
-    panel: str,
-    quick: bool,
-    progress: Progress = None,
-    *,
-    store: Path | None = None,
-    draws: int | None = None,
-    images: str = "",
-) -> dict[str, Any]:
+def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") -> Values:
     """Plain values of a panel: means and standard errors over ``draws`` at every point, and the
-    theory; finished cells are kept in ``store``."""
+    theory."""
     if (panel == "3") != bool(images):
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
     plan = SWEEP_PANELS[panel]
-    draws = draws or (3 if quick else plan.draws)
-    values = plan.few if quick else plan.values
-    others = plan.others[:: plan.every if quick else 1]
-    base = replace(plan.setting, images=images, **(plan.small if quick else {}))
+    draws = draws or (3 if run.quick else plan.draws)
+    values = plan.few if run.quick else plan.values
+    others = plan.others[:: plan.every if run.quick else 1]
+    base = replace(plan.setting, images=images, **(plan.small if run.quick else {}))
     points: list[dict[str, Any]] = []
     total = len(others) * len(values) * draws
     for other in others:
@@ -261,7 +253,7 @@ def data(
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
             setting = replace(base, **changes)
-            seeds = tracked(range(draws), progress, len(points) * draws, total)
+            seeds = run.tracked(range(draws), len(points) * draws, total)
             what = {"mixtures": asdict(setting) | content}
             known = {
                 "other": other,
@@ -270,8 +262,8 @@ def data(
                 "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
             layers = plan.layers if width_of(setting) <= WIDEST else 0
-            counts = {"mean": draws, "theory": layers, "closed": 0 if quick else plan.tasks}
-            points.append(known | means(setting, task, what, seeds, counts, store))
+            counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else plan.tasks}
+            points.append(known | means(setting, task, what, seeds, counts, run))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
@@ -281,7 +273,7 @@ def means(
     what: dict[str, Any],
     seeds: Iterable[int],
     counts: dict[str, int],
-    store: Path | None,
+    run: Run,
 ) -> dict[str, Any]:
     """Means of the errors over the ``seeds``, of the theory given their first layers, and of the
     closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
@@ -297,7 +289,7 @@ def means(
         for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(stored(store, what | {"seed": seed} | mark, compute, shape))
+                each[name].append(run.stored(what | {"seed": seed} | mark, compute, shape))
     nothing = [np.full(shape, np.nan)]
     found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))

@@ -2,10 +2,10 @@
 lines with simulated points on them, and their relative differences below.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,26 +16,10 @@ from replica import GradientStep, plotting
 from replica.documents import plain
 from replica.observables import solve_grid
 from replica.plotting import COLOURS, ERROR_LABELS, LABELS, REFERENCE
-from replica.problem import Problem
 from solvers.results import Array
 
 from ..run import simulate
-from ..run import store as cells
-
-FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
-Progress = Callable[[int, int], None] | None
-One = TypeVar("One")
-
-
-def tracked(
-    items: Sequence[One], progress: Progress, before: int = 0, total: int | None = None
-) -> Iterator[One]:
-    """The items, one after the other; ``progress`` is told when each is done with: of a ``total``,
-    ``before`` of which were done before."""
-    for done, item in enumerate(items, start=before + 1):
-        yield item
-        if progress is not None:
-            progress(done, len(items) if total is None else total)
+from . import Run, Values
 
 
 def sized(quick: bool, full: tuple[int, int], small: tuple[int, int] = (100, 2)) -> dict[str, int]:
@@ -52,29 +36,6 @@ def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.i
         how: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
         model = of_step.get(kind, problem.network)(beta=beta, **how)
     return replace(model, dimension=np.inf if kind == "limit" else dimension)
-
-
-def simulated(problem: Problem, **how: Any) -> Array:
-    """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
-    found = simulate(problem, rng=0, **how)
-    return np.hstack([found.test_error, found.test_error_stderr])
-
-
-def stored(
-    store: Path | None, cell: dict[str, Any], compute: Callable[[], Array], shape: tuple[int, ...]
-) -> Array:
-    """The numbers of ``cell``, of ``shape``: read from the folder ``store``, or
-    computed and written there; only computed without a folder."""
-    if store is None:
-        return compute()
-    cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
-    found = cells.read(store, {0: cell}, shape)
-    if not found:
-        store.mkdir(parents=True, exist_ok=True)
-        cells.check_writable(store, 1)
-        found[0] = compute()
-        cells.write(store, cell, found[0])
-    return found[0]
 
 
 def panels_with_differences(picture: Any, count: int) -> Any:
@@ -217,18 +178,16 @@ class Panel:
     scales: dict[str, str] = field(default_factory=dict)
 
 
-def compute(
-    panels: Sequence[Panel], progress: Progress, store: Path | None, **also: Any
-) -> dict[str, Any]:
+def compute(panels: Sequence[Panel], run: Run) -> Values:
     """Plain values of all curves, panel by panel, with the settings of the figure."""
-    found: list[list[dict[str, Any]]] = [[] for _ in panels]
+    found: list[list[Values]] = [[] for _ in panels]
     every = [(i, curve) for i, panel in enumerate(panels) for curve in panel.curves]
-    for i, curve in tracked(every, progress):
-        found[i].append(_errors(panels[i], curve, store))
-    return dict(plain({**also, **panels[0].size, "panels": found}))
+    for i, curve in run.tracked(every):
+        found[i].append(_errors(panels[i], curve, run.store))
+    return dict(plain({**panels[0].size, "panels": found}))
 
 
-def _errors(panel: Panel, curve: Curve, store: Path | None) -> dict[str, Any]:
+def _errors(panel: Panel, curve: Curve, store: Path | None) -> Values:
     """Theories at ``x`` and simulated means and standard errors at ``few``, for every error."""
     few = np.array(panel.few)
     found: dict[str, Any] = {error: {} for error in panel.errors}

@@ -6,7 +6,6 @@ penalty.  Lines: theory; points: the network itself.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from replica.plotting import (
 )
 
 from ..run import simulate
-from .panels import Progress, add_legend_entry, legend_below, tracked
+from . import Run, Values
+from .panels import add_legend_entry, legend_below
 
 STEPS: list[dict[str, Any]] = [
     {"student": "tanh", "target": "sin", "eta": 1.0, "noise": 0.0},
@@ -42,15 +42,13 @@ USE_TITLES = ("all for both", "half for the readout, all for the step",
 SAMPLES = r"samples per dimension $N/d$"
 
 
-def data(
-    name: str, quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
+def data(name: str, run: Run) -> Values:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
-    dimension, seeds = (80, 3) if quick else (1000, 16)
+    dimension, seeds = (80, 3) if run.quick else (1000, 16)
     size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
-    size |= {"test_samples": TESTS * dimension, "store": store}
-    make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if quick else 2])
-    panels = [make(of, quick, size) for of in tracked(steps, progress)]
+    size |= {"test_samples": TESTS * dimension, "store": run.store}
+    make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if run.quick else 2])
+    panels = [make(of, run.quick, size) for of in run.tracked(steps)]
     return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
 
 
