@@ -38,8 +38,6 @@ from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
 
-PROBE_LOSSES = ("square", "logistic", "hinge")
-
 
 class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     """The errors that a linear readout has on new rows, at every training size and penalty, from
@@ -141,7 +139,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
-        choice("loss", self.loss, PROBE_LOSSES)
+        choice("loss", self.loss, ("square", "logistic", "hinge"))
         intercept = flag("fit_intercept", self.fit_intercept)
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:

@@ -35,7 +35,6 @@ OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
-MOST_COLUMNS = 400  # that a help is laid out for
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
@@ -215,7 +214,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail("standard output must be open: answers are written to it", 2)
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
     if os.environ.get("COLUMNS", "").isdecimal():
-        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), MOST_COLUMNS))
+        # a help is laid out for no more columns
+        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), 400))
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer

@@ -35,7 +35,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 ONE_THREAD = ThreadPoolExecutor(1)  # matplotlib opens fonts anew in every thread, and keeps them
 LINE_TIME = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
-MAP = 6.0  # times as long, for a map
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
@@ -80,7 +79,7 @@ def over_rates(
         with deadline(WAIT):  # all of them
             return learning_curve(model, eta=eta, **at)
 
-    return _in_time(np.array(rates), errors, MAP)
+    return _in_time(np.array(rates), errors, 6.0)  # times as long, for a map
 
 
 @lru_cache(maxsize=64)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-LARGE = 10 * BARS  # standard errors beyond which differences are drawn by their logarithm
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
@@ -136,7 +135,7 @@ def _draw_differences(
     ax.axhline(0, **REFERENCE)
     ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
-    if (reach := np.abs(ax.dataLim.intervaly).max()) > LARGE:
+    if (reach := np.abs(ax.dataLim.intervaly).max()) > 10 * BARS:
         ax.set_yscale("symlog", linthresh=BARS, linscale=np.log10(reach / BARS) / 2)
         far, (low, high) = float(f"{reach:.0e}"), ax.get_ylim()
         ax.set_yticks([z for z in (-far, -BARS, BARS, far) if low < z < high])

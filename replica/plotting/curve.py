@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-CROSSES = 0.04  # of the height between crosses of lines that did not converge
 MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
 STYLES = {"test_error": "-", "train_error": "--"}
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "none"}}
@@ -169,7 +168,7 @@ def mark_exceptions(
         if where.any():
             at = x[where.values]
             ax.plot(at, np.full(at.size, height), "x", color=colour, **on_axis)
-            height += CROSSES * (where is not shared)
+            height += 0.04 * (where is not shared)  # crosses of lines, one above another
     if unknown.any():
         ax.plot([], [], "x", color="0.3", label="not converged")
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out

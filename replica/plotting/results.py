@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SHADES = "Blues"  # of shares, from none to all
-ACROSS = 40  # characters of names side by side
 LARGEST = 9.0  # of shares, in points
 
 
@@ -54,9 +52,9 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     ax, shares = axes(ax), 100 * point.confusion
     names = class_names(point.model)
     ax.set_facecolor("0.85")
-    ax.imshow(shares, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
     places = range(len(names))
-    crowded = len(names) * max(map(len, names)) > ACROSS
+    crowded = len(names) * max(map(len, names)) > 40  # characters of names side by side
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
     ax.set_xticks(places, names, **turned)
     ax.set_yticks(places, names)

@@ -43,7 +43,6 @@ TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
     (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$; theory: all"),
 ]
 STEP_COUNT = 6
-SHOWN_NEURONS = 20  # of either sign
 
 
 def staircase_values(run: Run) -> Values:
@@ -58,7 +57,7 @@ def staircase_values(run: Run) -> Values:
         shape = (2 * STEP_COUNT + 1, width, 2)
         followed = run.stored(cell, partial(_cosines, step, size), shape)
         signs = followed[0, :, 0]
-        either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
+        either = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
         shown = np.concatenate(either)
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
@@ -134,10 +133,8 @@ def draw_staircase(data: dict[str, Any]) -> Figure:
     return picture
 
 
-TWO_TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
 PUBLISHED = {3326: (0.3360, 0.0063), 29532: (0.2068, 0.0059), 262144: (0.0774, 0.0021)}
-EXPONENTS = (1.0, 1.3, 1.65, 2.0)
 TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
 
 
@@ -145,7 +142,7 @@ def exponents_values(run: Run) -> Values:
     """Test errors and alignments of several draws at every n, with and without the removal."""
     d, test_samples = (64, 5000) if run.quick else (512, 100_000)
     curves = []
-    for preprocess, x in run.tracked(list(product(TREATMENTS, EXPONENTS))):
+    for preprocess, x in run.tracked(list(product(TREATMENTS, (1.0, 1.3, 1.65, 2.0)))):
         draws = 4 if x < 2 else 2  # the last takes ten times as long
         how: dict[str, Any] = {"samples": int(d**x), "preprocess": preprocess}
         size = {"test_samples": test_samples}
@@ -173,8 +170,9 @@ def _one_draw(d: int, seed: int, **how: Any) -> Array:
     """Test errors of one step, of A and B as estimated on test and on training samples, and mean
     squares of the neurons' cosines with (w1 - w2) / sqrt(2), which C_1 does not give, and with
     (w1 + w2) / sqrt(2)."""
-    of: dict[str, Any] = {"student": "relu", "target": TWO_TEACHERS}
-    one = single_step(*initial_layer(**of, dimension=d, width=2 * d, rng=0), rng=seed, **how)
+    teachers = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
+    layer = initial_layer(student="relu", target=teachers, dimension=d, width=2 * d, rng=0)
+    one = single_step(*layer, rng=seed, **how)
     beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
     return np.array([one.published_test_error, one.test_error, beyond, along])
 

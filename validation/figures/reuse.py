@@ -33,20 +33,17 @@ STEPS: list[dict[str, Any]] = [
 ]
 PENALTY = 0.1
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
-WIDTH = 1e-3  # of a line, in errors
-TESTS = 4  # test inputs over dimension
 BOTH_ERRORS = ("test_error", "train_error")
 USES = ("all for both", "part for the readout", "part for the step", "split")
 USE_TITLES = ("all for both", "half for the readout, all for the step",
           "half for the step, all for the readout", "the best split")  # fmt: skip
-SAMPLES = r"samples per dimension $N/d$"
 
 
 def data(name: str, run: Run) -> Values:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
     dimension, seeds = (80, 3) if run.quick else (1000, 16)
     size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
-    size |= {"test_samples": TESTS * dimension, "store": run.store}
+    size |= {"test_samples": 4 * dimension, "store": run.store}  # test inputs over dimension
     make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if run.quick else 2])
     panels = [make(of, run.quick, size) for of in run.tracked(steps)]
     return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
@@ -60,7 +57,9 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
     for reuse in READOUTS.values():
         step = GradientStep(**of, alpha0="alpha")
         model = step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
-        how: dict[str, Any] = {"quadrature_tol": WIDTH} if reuse else {}
+        how: dict[str, Any] = (
+            {"quadrature_tol": 1e-3} if reuse else {}
+        )  # less than the line is wide
         theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
         found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
         curves.append(
@@ -100,6 +99,7 @@ def draw(data: dict[str, Any]) -> Figure:
     reuse = data["name"] == "reuse"
     errors, labels = (BOTH_ERRORS, list(READOUTS)) if reuse else (BOTH_ERRORS[:1], list(USE_TITLES))
     columns = len(data["panels"])
+    abscissa = r"$\alpha = \alpha_0 = n/d$" if reuse else r"samples per dimension $N/d$"
     figure = Figure(
         figsize=(max(3.4 * columns + 0.8, 8.0), 2.6 * len(errors) + 1.6), layout="constrained"
     )
@@ -123,7 +123,7 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.xaxis.set_major_formatter("{x:g}")
             ax.set_ylim(bottom=0)
         axes[0, column].set_title(", ".join(settings(panel["step"])), fontsize="small")
-        axes[-1, column].set_xlabel(r"$\alpha = \alpha_0 = n/d$" if reuse else SAMPLES)
+        axes[-1, column].set_xlabel(abscissa)
     for row, error in enumerate(errors):
         axes[row, 0].set_ylabel(ERROR_LABELS[error])
     of = data["dimension"], data["seeds"]

@@ -265,7 +265,6 @@ def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
 
 
 DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
-BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
 
 
 def fit_readout(
@@ -323,8 +322,10 @@ def fit_readout(
         """The fit of one size and penalty at its best bias."""
         one = sizes[a : a + 1], lam[b : b + 1]
         fit = cache(lambda bias: fits_at(bias, *one))
+        scanned = scan[:, :, a, b].T
+        # to such a bias the objective is flat to 1e-12
         bias = lowest_minimum(
-            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scan[:, :, a, b].T, xtol=BOTTOM
+            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scanned, xtol=1e-6
         )
         found = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):

@@ -235,7 +235,6 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
     )
 
 
-LAYER_SECONDS = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
@@ -412,7 +411,7 @@ def solved_errors(
     """Errors in theory of students by models, whose m samples are said by ``at``."""
     errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
-        found = solve(models[i][j], lam=lam * m, time_limit=LAYER_SECONDS, **at)
+        found = solve(models[i][j], lam=lam * m, time_limit=600.0, **at)
         overlaps = found.overlaps  # of a limit
         squares = found.squared_norm if overlaps is None else overlaps.q2.sum()
         objective = found.train_error + lam * width * squares

@@ -156,17 +156,12 @@ def _fields_of_given(
     return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
 
 
-PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
-CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
-BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
-
-
 def work(experiment: Experiment) -> float:
     """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
     p, n = experiment.width, float(experiment.sizes.max())
     fits = len(experiment.sizes)
     if not experiment.loss.is_square:
-        fits *= CONVEX_STEPS * len(experiment.lam)
+        fits *= 20 * len(experiment.lam)  # about as many steps
     samples = 2 * n + experiment.test_samples
     return samples * experiment.dimension * p + fits * n * p * min(n, p)
 
@@ -190,9 +185,10 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     elif experiment.simulated is Fixed.features:
         layer = float(experiment.problem.features.size)
     kept = float(sizes[-1]) * (p + 1) if keep else 0.0
-    rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
+    # arrays of one block: inputs, fields, features, temporaries
+    rows = 12 * max(INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
-    return PROCESS_BYTES + 8 * numbers
+    return 200e6 + 8 * numbers  # the interpreter with what it imports, and LAPACK's buffers
 
 
 def check_memory(experiment: Experiment, memory: float) -> None:
@@ -209,7 +205,6 @@ def check_memory(experiment: Experiment, memory: float) -> None:
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
-POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
 @answering
@@ -345,7 +340,8 @@ def simulate(
             cell_store.check_writable(folder, missing)
     left = [int(index) for index in indices if index not in measured]
     if processes is None:
-        pays = device == "cpu" and len(left) * work(experiment) >= POOL_WORK
+        # multiplications, some 8 s of a core: for fewer starting a pool does not pay
+        pays = device == "cpu" and len(left) * work(experiment) >= 8e10
         processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
     fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
     processes = 1 if executor is not None else min(processes, fitting)
