@@ -57,9 +57,7 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
     for reuse in READOUTS.values():
         step = GradientStep(**of, alpha0="alpha")
         model = step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
-        how: dict[str, Any] = (
-            {"quadrature_tol": 1e-3} if reuse else {}
-        )  # a line is wider
+        how: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
         theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
         found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
         curves.append(

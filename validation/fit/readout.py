@@ -81,6 +81,7 @@ def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
 
 # features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
 Blocks = Callable[[], Iterable[tuple[Any, Any]]]
+BlocksAt = Callable[[float], Blocks]  # of a bias added to all neurons
 
 
 class Fits(NamedTuple):
@@ -227,7 +228,8 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
             readouts.append(solved)
     nothing = np.zeros((len(sizes), len(lam)))
     fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), nothing, nothing)
-    return fits._replace(train=_training_errors(blocks, sizes, fits))
+    train, _ = _sample_means(lambda bias: blocks, fits, sizes, _squares)
+    return fits._replace(train=train)
 
 
 def _solve(gram: Any, b: Any, lam: Array) -> Any:
@@ -254,21 +256,11 @@ def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
             return
 
 
-def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
-    """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
-    squares = np.zeros(fits.train.shape)
-    for done, (Phi, y) in _cut(blocks, sizes):
-        error = (y[:, None, None, :] - predict(Phi, fits)) ** 2
-        total = arrays.to_host(arrays.namespace(error).sum(error, axis=(0, 3)))
-        squares += np.where(sizes[:, None] >= done, total, 0.0)
-    return squares / sizes[:, None]
-
-
 DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
 
 
 def fit_readout(
-    features: Callable[[float], Blocks],
+    features: BlocksAt,
     sizes: Array,
     lam: Array,
     *,
@@ -339,28 +331,47 @@ def fit_readout(
     return Fits(joined, *(np.reshape(of, shape) for of in others))
 
 
-def mean_losses(
-    blocks: Callable[[float], Blocks], fits: Fits, sizes: Array, loss: Loss
-) -> tuple[Array, Array]:
+def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array:
     """Mean loss, the sum of all outputs, and share of wrong classes over the first ``sizes[a]``
-    samples, (A, L) each.
+    samples, (2, A, L).
 
     ``blocks``, of a bias, are as for :func:`fit_readout`; ``fits`` are at A
     sizes and L penalties.
     """
-    losses, wrong = np.zeros((2, *fits.bias.shape))
+    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misses(y, f)))
+
+
+def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, Array]:
+    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
+    (A, L) each.
+
+    ``blocks`` is as for :func:`mean_losses`.
+    """
+    mean, squares = _sample_means(blocks, fits, np.full(len(fits.bias), samples), _squares)
+    return mean, np.maximum(squares - mean**2, 0.0) / samples
+
+
+def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> Array:
+    """Means (2, A, L) of two quantities, ``measured`` of labels and outputs, over the first
+    ``sizes[a]`` samples; sums of all outputs."""
+    sums = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
         at_bias, start = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
             labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
-            prediction = arrays.to_host(predict(Phi, fits))
             rows = np.arange(start, start + len(labels))
             used = (rows[:, None] < sizes)[:, :, None] & at_bias
-            each = loss(labels, prediction).reshape(*used.shape, -1).sum(axis=3)
-            losses += np.where(used, each, 0.0).sum(axis=0)
-            wrong += np.where(used, _misses(labels, prediction), 0.0).sum(axis=0)
+            found = measured(labels, arrays.to_host(predict(Phi, fits)))
+            for total, each in zip(sums, found, strict=True):
+                total += np.where(used, each.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
             start += len(labels)
-    return losses / sizes[:, None], wrong / sizes[:, None]
+    return sums / sizes[:, None]
+
+
+def _squares(labels: Array, prediction: Array) -> tuple[Array, Array]:
+    """Squared error, the sum of all outputs, and its square."""
+    error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
+    return error, error**2
 
 
 def _misses(labels: Array, prediction: Array) -> Array:
@@ -371,24 +382,3 @@ def _misses(labels: Array, prediction: Array) -> Array:
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
     first = prediction == prediction.max(axis=3, keepdims=True)
     return np.asarray(1 - (first * labels).sum(axis=3) / first.sum(axis=3))
-
-
-def squared_errors(
-    blocks: Callable[[float], Blocks], fits: Fits, samples: int
-) -> tuple[Array, Array]:
-    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
-    (A, L) each.
-
-    ``blocks`` is as for :func:`mean_losses`.
-    """
-    total, squares = np.zeros((2, *fits.bias.shape))
-    for bias in np.unique(fits.bias):
-        at_bias = fits.bias == bias
-        for Phi, y in blocks(float(bias))():
-            error = (y[:, None, None, ...] - predict(Phi, fits)) ** 2
-            xp = arrays.namespace(error)
-            error = error if y.ndim == 1 else xp.sum(error, axis=3)
-            total += np.where(at_bias, arrays.to_host(xp.sum(error, axis=0)), 0.0)
-            squares += np.where(at_bias, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
-    mean = total / samples
-    return mean, np.maximum(squares / samples - mean**2, 0.0) / samples
