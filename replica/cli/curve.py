@@ -9,15 +9,7 @@ import typer
 
 from solvers.resources import TIME_LIMIT, deadline
 
-from ..observables import (
-    NOTED_SHIFT,
-    Grid,
-    at_best,
-    few_products_note,
-    headline_error,
-    price_note,
-    solve_grid,
-)
+from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from .common import DATASETS, TimeLimit, command
@@ -97,11 +89,11 @@ def answer_curve(
     with progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = at_best(problem, searched, at, on_axes, **known, **limits)
-            assert isinstance(grid, Grid)
+            grid = observables.at_best(problem, searched, at, on_axes, **known, **limits)
+            assert isinstance(grid, observables.Grid)
         else:
             known = {"loss": request.loss, "progress": advance}
-            grid = solve_grid(problem, **at, grids=on_axes, **known, **limits)
+            grid = observables.solve_grid(problem, **at, grids=on_axes, **known, **limits)
             grid = grid.with_changes(**limits) if notes else grid
     document, swept = curve_document(grid), [*_swept(grid), *searched]
 
@@ -112,7 +104,7 @@ def answer_curve(
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
         shift = shifts[farthest(shifts)]
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
-        return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
+        return grid.dataset().assign_attrs(far if abs(shift) > observables.NOTED_SHIFT else {})
 
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
@@ -120,7 +112,7 @@ def answer_curve(
     output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
     if noted and any(grid.columns["converged"]):
         least = 0.0 if notes or least is None else least
-        note_farthest(document["points"], swept, headline_error(grid.models[0]), least)
+        note_farthest(document["points"], swept, observables.headline_error(grid.models[0]), least)
     for sentence in _size_notes(grid) if notes else []:
         say(f"note: {sentence}")
     note_edges(grid.columns.get("at_edge", ()))
@@ -129,20 +121,20 @@ def answer_curve(
     return grid.converged
 
 
-def _size_notes(grid: Grid) -> list[str]:
+def _size_notes(grid: observables.Grid) -> list[str]:
     """Notes on what the theory at d = 1000, or at the models' own dimensions, lacks."""
-    prices = {price_note(model, loss) for model in grid.models for loss in grid.losses}
+    prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
-        few = few_products_note(grid.models, grid.axes["alpha"])
+        few = observables.few_products_note(grid.models, grid.axes["alpha"])
     return sorted({few, *prices} - {""})
 
 
-def _swept(grid: Grid) -> list[str]:
+def _swept(grid: observables.Grid) -> list[str]:
     """Axes to show: alpha, lam, and model fields with more than one value."""
     return [name for name, axis in grid.axes.items() if name in ("alpha", "lam") or axis.size > 1]
 
 
-def curve_document(grid: Grid) -> dict[str, Any]:
+def curve_document(grid: observables.Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
     columns: dict[str, Any] = dict(grid.columns)
     srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}

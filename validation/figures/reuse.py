@@ -11,16 +11,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from replica import GradientStep, learning_curve, sample_allocation
+from replica import GradientStep, learning_curve, plotting, sample_allocation
 from replica.documents import plain
-from replica.plotting import (
-    COLOURS,
-    ERROR_LABELS,
-    draw_points,
-    letter_panels,
-    nudged,
-    settings,
-)
 
 from ..run import simulate
 from . import Run, Values
@@ -107,28 +99,28 @@ def draw(data: dict[str, Any]) -> Figure:
         for row, error in enumerate(errors):
             ax = axes[row, column]
             for i, curve in enumerate(panel["curves"]):
-                style: dict[str, Any] = {"color": COLOURS[i]}
+                style: dict[str, Any] = {"color": plotting.COLOURS[i]}
                 line = ax.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
                 mean, stderr = np.array(curve[f"{error}_simulated"]).T
                 style["marker"] = "os^D"[i]
                 places = i - (len(labels) - 1) / 2
-                at = nudged(np.array(panel["simulated_at"]), places, len(labels))
-                draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
+                at = plotting.nudged(np.array(panel["simulated_at"]), places, len(labels))
+                plotting.draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
                 if not (row or column):
                     line[0].set_label(f"theory, {labels[i]}" if reuse else labels[i])
                     handles += line
             ax.set_xscale("log", base=2)
             ax.xaxis.set_major_formatter("{x:g}")
             ax.set_ylim(bottom=0)
-        axes[0, column].set_title(", ".join(settings(panel["step"])), fontsize="small")
+        axes[0, column].set_title(", ".join(plotting.settings(panel["step"])), fontsize="small")
         axes[-1, column].set_xlabel(abscissa)
     for row, error in enumerate(errors):
-        axes[row, 0].set_ylabel(ERROR_LABELS[error])
+        axes[row, 0].set_ylabel(plotting.ERROR_LABELS[error])
     of = data["dimension"], data["seeds"]
     handles.append(add_legend_entry(axes[0, 0], *of, markerfacecolor="white"))
     legend_below(figure, handles, ncols=len(handles) if columns > 2 else 2)
     shared = {"beta": 1.0} | ({"lam": PENALTY} if reuse else {})
     best = "" if reuse else r", $\lambda$ the best of each"
-    figure.suptitle(", ".join(settings(shared)) + best, fontsize="small")
-    letter_panels(axes.ravel())
+    figure.suptitle(", ".join(plotting.settings(shared)) + best, fontsize="small")
+    plotting.letter_panels(axes.ravel())
     return figure
