@@ -14,5 +14,5 @@ from .option_table import (
     single_number,
 )
 from .options import Request, parse_request
-from .output import Output, answer, note_worse_than_zero, progress, say
+from .printing import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import spectrum_document, warn_unless_converged

@@ -28,7 +28,7 @@ from .. import __version__
 from ..array_files import file_and_name
 from ..errors import ELSEWHERE, InvalidArgument, shorten
 from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS, Options
-from .output import PICTURES, Output, answers_only, say
+from .printing import PICTURES, Output, answers_only, say
 from .problem_file import as_typed, read_config
 
 OUTPUT_PANEL = "Files and output"  # a panel of the help

@@ -12,23 +12,11 @@ from solvers.resources import TIME_LIMIT, deadline
 from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
+from . import printing
 from .common import DATASETS, TimeLimit, command
 from .option_table import BEST, COMMANDS_OF_BEST, SRF_FIELDS, Options, one_or_axis
 from .options import parse_request
-from .output import (
-    NOTED,
-    Notes,
-    Output,
-    errors_first,
-    farthest,
-    note_edges,
-    note_farthest,
-    note_worse_than_zero,
-    progress,
-    rows_of,
-    say,
-    warn_of_failures,
-)
+from .printing import Notes, Output
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
@@ -85,8 +73,8 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*NOTED] if notes else ["finite_size_shift"] if least is not None else []
-    with progress("points") as advance:
+    noted = [*printing.NOTED] if notes else ["finite_size_shift"] if least is not None else []
+    with printing.progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
             grid = observables.at_best(problem, searched, at, on_axes, **known, **limits)
@@ -98,11 +86,11 @@ def answer_curve(
     document, swept = curve_document(grid), [*_swept(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*swept, *errors_first(grid.columns)])
+        output.table(document["points"], [*swept, *printing.errors_first(grid.columns)])
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
-        shift = shifts[farthest(shifts)]
+        shift = shifts[printing.farthest(shifts)]
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(far if abs(shift) > observables.NOTED_SHIFT else {})
 
@@ -112,12 +100,14 @@ def answer_curve(
     output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
     if noted and any(grid.columns["converged"]):
         least = 0.0 if notes or least is None else least
-        note_farthest(document["points"], swept, observables.headline_error(grid.models[0]), least)
+        printing.note_farthest(
+            document["points"], swept, observables.headline_error(grid.models[0]), least
+        )
     for sentence in _size_notes(grid) if notes else []:
-        say(f"note: {sentence}")
-    note_edges(grid.columns.get("at_edge", ()))
-    note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
-    warn_of_failures(document["points"])
+        printing.say(f"note: {sentence}")
+    printing.note_edges(grid.columns.get("at_edge", ()))
+    printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
+    printing.warn_of_failures(document["points"])
     return grid.converged
 
 
@@ -153,7 +143,7 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
+        "points": printing.rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
     }
     step = grid.problem.step
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:

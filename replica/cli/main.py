@@ -13,7 +13,7 @@ from .curve import curve
 from .explore import explore
 from .optimum import bounds, optimum, plan
 from .option_table import TABLE
-from .output import save
+from .printing import save
 from .readout import readout
 from .spectrum import spectrum
 from .staircase import staircase

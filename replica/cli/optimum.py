@@ -35,7 +35,7 @@ from .option_table import (
     single_number,
 )
 from .options import parse_request
-from .output import Notes, Output, answer, note_edges, say
+from .printing import Notes, Output, answer, note_edges, say
 from .readout import answer_readout
 
 POINT = ("alpha", "samples", "lam")  # of coordinates, what a search takes

@@ -12,19 +12,11 @@ from .. import observables
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..plotting import class_names, plot_curve
+from . import printing
 from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
 from .option_table import BEST, Options
-from .output import (
-    Output,
-    answer,
-    errors_first,
-    note_edges,
-    progress,
-    rows_of,
-    say,
-    warn_of_failures,
-)
+from .printing import Output, progress
 
 Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
@@ -127,7 +119,10 @@ def answer_readout(
         )
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
-    document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
+    document: dict[str, Any] = {
+        "problem": dict(dataset.attrs),
+        "points": printing.rows_of(axes, columns),
+    }
     point: Any = None
     if confusion and dataset.converged.all():
         at = {name: dataset[name].values.item() for name in points}
@@ -138,7 +133,7 @@ def answer_readout(
             document["confusion"] = dict(zip(names, answers, strict=True))
 
     def show() -> None:
-        columns = errors_first(dataset)
+        columns = printing.errors_first(dataset)
         if loss.kind == "margin":  # outputs are not fitted to the labels
             columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
         output.table(document["points"], [*points, *columns], tested_on(model))
@@ -147,7 +142,7 @@ def answer_readout(
             for name, row in document.get("confusion", {}).items()
         ]
         if rows:
-            answer("\nAnswers in percent, a row for each class:")
+            printing.answer("\nAnswers in percent, a row for each class:")
             output.table(rows, [*rows[0]])
 
     def drawn() -> Any:
@@ -155,13 +150,13 @@ def answer_readout(
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
-        say(f"note: classes {model.of_two}")
+        printing.say(f"note: classes {model.of_two}")
     scaled = isinstance(model, FeatureSample) and model.strata is None
     if scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
         lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        say(f"note: {_scale(model, lam, loss)}")
-    note_edges(dataset.get("at_edge", ()))
-    warn_of_failures(document["points"])
+        printing.say(f"note: {_scale(model, lam, loss)}")
+    printing.note_edges(dataset.get("at_edge", ()))
+    printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
 
@@ -206,12 +201,12 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
 
     def show() -> None:
         if np.isnan(needed.samples):
-            answer(said)
+            printing.answer(said)
         else:
             output.table(document["points"], list(row), tested_on(model))
 
     output.write(document, show, figure=lambda: needed.plot().figure)
     if needed.note:
         note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
-        say(f"note: {note}")
+        printing.say(f"note: {note}")
     return bool(np.isfinite(needed.samples))

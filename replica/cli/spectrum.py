@@ -14,7 +14,7 @@ from ..spectra import spectrum as spectrum_of
 from .common import TimeLimit, command
 from .option_table import LARGEST_DOCUMENT, Options, single_number
 from .options import parse_request
-from .output import Output, answer, rows_of, say
+from .printing import Output, answer, rows_of, say
 
 
 @command(without=("lam", "loss", "reuse", "dimension"), tabular=False)

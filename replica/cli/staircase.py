@@ -10,7 +10,7 @@ from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .common import command
 from .option_table import Options, parse_law
-from .output import Output, answer
+from .printing import Output, answer
 from .problem_file import read_mixture
 
 

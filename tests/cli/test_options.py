@@ -15,7 +15,7 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import output, parse_request, progress
+from replica.cli import parse_request, printing, progress
 from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
@@ -151,7 +151,7 @@ def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
     """Of 20 000 rows a grid takes a minute: every point is told."""
     told = []
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(output, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
+    monkeypatch.setattr(printing, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     np.save("F.npy", rng.standard_normal((120, 4)) + np.arange(120)[:, None] % 2)
