@@ -9,17 +9,8 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
+from .. import observables
 from ..errors import InvalidArgument
-from ..observables import (
-    NOTED_SHIFT,
-    SECONDS,
-    models_on_grid,
-    optimal_eta,
-    optimal_lambda,
-    refuse_limit_options,
-    sample_allocation,
-)
-from ..observables import bounds as bounds_of
 from ..plotting import plot_bounds, plot_functions, plot_optima
 from ..problem import describe
 from .common import DATASETS, TimeLimit, command
@@ -68,14 +59,19 @@ def optimum(
     """
     if asks_for_given(options):
         _refuse_penalty(options, "left out: it is what is searched")
-        refuse_limit_options(workers=workers, notes=notes)
+        observables.refuse_limit_options(workers=workers, notes=notes)
         how: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
         return answer_readout(options | {"lam": BEST}, output, **how)
     of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
     if not of_rates:
         _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
     best = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
-    how = {"figure": _figure, "notes": notes, "least": NOTED_SHIFT, "time_limit": time_limit}
+    how = {
+        "figure": _figure,
+        "notes": notes,
+        "least": observables.NOTED_SHIFT,
+        "time_limit": time_limit,
+    }
     return answer_curve(best, output, workers=workers, **how)
 
 
@@ -89,7 +85,7 @@ def _figure(model: Any, dataset: Any) -> Any:
     """The best values along an axis or, at a single point, the error around them."""
     if dataset.test_error.size > 1 or not dataset.converged.all():
         return plot_optima(dataset)
-    search = optimal_eta if "eta" in dataset.data_vars else optimal_lambda
+    search = observables.optimal_eta if "eta" in dataset.data_vars else observables.optimal_lambda
     at = {name: x.item() for name, x in dataset.coords.items() if name in POINT}
     return search(model, **at).plot()
 
@@ -110,15 +106,15 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     """
     request = parse_request(options, required=())
     request.refuse_grids(allowed=("eta",))
-    models = models_on_grid(request.problem, request.grids)
+    models = observables.models_on_grid(request.problem, request.grids)
     rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
-    of_each = [bounds_of(model, time_limit=time_limit) for model in models]
+    of_each = [observables.bounds(model, time_limit=time_limit) for model in models]
     points = []
     for rate, model, limits in zip(rates, models, of_each, strict=True):
         names = ("lower", "upper", "converged")
         point = {"eta": rate} | {name: getattr(limits, name) for name in names}
         for alpha in request.alpha:
-            best = optimal_lambda(model, alpha=alpha, time_limit=time_limit)
+            best = observables.optimal_lambda(model, alpha=alpha, time_limit=time_limit)
             point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
         points.append(point)
     linear, described = of_each[0].linear, describe(request.problem)
@@ -155,7 +151,7 @@ def plan(
     parts: Annotated[
         str, typer.Option(help="Shares of them that are tried for a layer: 0.25,0.5,0.75.")
     ] = "0.5",
-    time_limit: TimeLimit = SECONDS,
+    time_limit: TimeLimit = observables.SECONDS,
 ) -> bool:
     """The best use of N samples: all for both layers, or some for each.
 
@@ -185,7 +181,7 @@ def plan(
         raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
     if model.reuse:
         raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
-    found = sample_allocation(
+    found = observables.sample_allocation(
         model,
         budget=single_number("budget", parse_grid("budget", budget)),
         beta=model.beta,

@@ -116,7 +116,7 @@ def test_tab_completion_in_a_shell(program):
                                      "staircase", "compare", "simulate"])  # fmt: skip
 def test_the_help_names_the_same_in_python(command):
     simulated = command in ("compare", "simulate")
-    program, module = ("validation", "commands") if simulated else ("replica", command)
+    program, module = ("validation", "commands") if simulated else ("replica", "main")
     about = getattr(import_module(f"{program}.cli.{module}"), command).__doc__
     (line,) = re.findall(r"In Python: (.*?)\n\n", about, re.DOTALL)
     names = re.findall(rf"\b{program}\.(\w+)", line)
