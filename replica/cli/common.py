@@ -27,9 +27,17 @@ from solvers.results import ConvergenceError
 from .. import __version__
 from ..array_files import file_and_name
 from ..errors import ELSEWHERE, InvalidArgument, shorten
-from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS, Options
+from .option_table import (
+    FLAGS,
+    GIVEN_FILES,
+    HELP,
+    OF_PROBLEMS,
+    PANELS,
+    Options,
+    as_typed,
+    read_config,
+)
 from .printing import PICTURES, Output, answers_only, say
-from .problem_file import as_typed, read_config
 
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:

@@ -19,14 +19,17 @@ from ..problem import check_points, positive
 from .option_table import (
     BEST,
     LARGEST_DOCUMENT,
+    ONE,
+    TWO,
     Options,
     parse_grid,
     parse_law,
+    read_mixture,
+    read_numbers,
     refuse_lists,
     single_number,
 )
 from .options import with_kinks
-from .problem_file import ONE, TWO, read_mixture, read_numbers
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",

@@ -9,14 +9,12 @@ import typer
 from ..documents import check_writable
 from ..errors import InvalidArgument
 from .common import application, file_name, run
-from .curve import curve
+from .curve import bounds, curve, optimum, plan
 from .explore import explore
-from .optimum import bounds, optimum, plan
 from .option_table import TABLE
 from .printing import save
 from .readout import readout
-from .spectrum import spectrum
-from .staircase import staircase
+from .spectrum import spectrum, staircase
 
 
 def init(

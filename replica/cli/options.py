@@ -32,10 +32,10 @@ from .option_table import (
     parse_grid,
     parse_law,
     parse_steps,
+    read_mixture,
     refuse_lists,
     single_number,
 )
-from .problem_file import read_mixture
 
 
 @dataclass(frozen=True)

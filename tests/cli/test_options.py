@@ -16,8 +16,7 @@ import pytest
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.cli import parse_request, printing, progress
-from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
-from replica.cli.problem_file import read_config
+from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS, read_config
 from tests.cli.commands import document, refusal, theory, validate
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
