@@ -138,7 +138,7 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
 def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     """Those of replica; the simulations of replica-validate take their time."""
     monkeypatch.chdir(tmp_path)
-    about = getdoc(getattr(import_module(f"replica.cli.{name}"), name))  # without its indentation
+    about = getdoc(getattr(import_module("replica.cli.main"), name))  # without its indentation
     lines = about.partition("Examples\n--------\n")[2].split("\n\n")
     assert len(lines) == 2
     for line in lines:
