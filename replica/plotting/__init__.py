@@ -1,7 +1,21 @@
 """Figures of results: functions that draw into a matplotlib Axes, a new one unless given, and
 return it."""
 
-from .axes import (
+from .comparison import LIMIT, plot_comparison
+from .curve import AT_END, abscissa_of, in_words, plot_curve, plot_optima
+from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
+from .names import (
+    COLOURS,
+    ERROR_LABELS,
+    LABELS,
+    class_names,
+    error_drawn,
+    setting,
+    settings,
+    style,
+    symbol,
+)
+from .parts import (
     BARS,
     REFERENCE,
     add_legend,
@@ -17,20 +31,6 @@ from .axes import (
     nudged,
     picture,
     spaced,
-)
-from .comparison import LIMIT, plot_comparison
-from .curve import AT_END, abscissa_of, in_words, plot_curve, plot_optima
-from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
-from .names import (
-    COLOURS,
-    ERROR_LABELS,
-    LABELS,
-    class_names,
-    error_drawn,
-    setting,
-    settings,
-    style,
-    symbol,
 )
 from .results import (
     drawn_kappa,
