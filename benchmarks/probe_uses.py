@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier, RidgeCV
 
 import replica
 from validation import simulate
-from validation.figures.digits import DRAWN_SPLITS, along, power_law
+from validation.figures.samples import DRAWN_SPLITS, along, power_law
 
 from .pages import file_of, kept, mean_and_error, paragraphs, table
 

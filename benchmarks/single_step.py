@@ -14,7 +14,7 @@ import numpy as np
 
 from replica.problem.targets import target
 from validation.draws import seed_sequence
-from validation.measure.published_step import PUBLISHED_RATE, initial_layer, single_step
+from validation.measure import PUBLISHED_RATE, initial_layer, single_step
 
 TEACHERS = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
 DIMENSION, NEURONS, TEST_SAMPLES = 512, 1024, 100_000  # as published

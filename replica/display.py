@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,18 +61,7 @@ class Described:
 
 
 class Displayed:
-    """A result with a display of its ``settings``, ``_facts`` and ``_rows``.
-
-    Attributes that have a new name, ``_renamed``, are answered by it for one version.
-    """
-
-    _renamed: ClassVar[Mapping[str, str]] = {}
-
-    if not TYPE_CHECKING:  # which takes any name for known where there is a __getattr__
-
-        def __getattr__(self, name: str) -> Any:
-            now = f": it is now {self._renamed[name]}" if name in self._renamed else ""
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{now}")
+    """A result with a display of its ``settings``, ``_facts`` and ``_rows``."""
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -24,21 +24,11 @@ except ImportError:
 
 from solvers.results import ConvergenceError
 
+from . import observables
 from .given import FEWEST_OF_STRATUM, FeatureSample
-from .observables import (
-    UNCENTRED,
-    SamplesNeeded,
-    has_classes,
-    layer_curve,
-    notes_on,
-    samples_needed,
-    solve_layer,
-)
 from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
-
-PROBE_LOSSES = ("square", "logistic", "hinge")
 
 
 class ProbeCurve(BaseEstimator):  # type: ignore[misc]
@@ -141,7 +131,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
-        choice("loss", self.loss, PROBE_LOSSES)
+        choice("loss", self.loss, ("square", "logistic", "hinge"))
         intercept = flag("fit_intercept", self.fit_intercept)
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:
@@ -154,7 +144,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
-        grid = layer_curve(sample, None, **at, loss=self.loss)  # notes are warnings below
+        grid = observables.layer_curve(
+            sample, None, **at, loss=self.loss
+        )  # notes are warnings below
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
@@ -189,14 +181,14 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return float(self.estimator_.score(X, y))
 
-    def samples_needed(self, error: float, most: float | None = None) -> SamplesNeeded:
+    def samples_needed(self, error: float, most: float | None = None) -> observables.SamplesNeeded:
         """Number of training rows for an ``error``, of classes the classification error, at
         ``best_alpha_``: see :func:`replica.samples_needed`."""
         self._check_readout()
-        name = "classification_error" if has_classes(self.sample_) else "test_error"
+        name = "classification_error" if observables.has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
         most = self.sample_.most_by_rows if most is None else most
-        needed = samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
+        needed = observables.samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
         return replace(needed, alpha=self.best_alpha_)
 
     def _check_readout(self) -> None:
@@ -209,7 +201,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     def _fit_best(self, X: Any, y: Any, most: float) -> None:
         """The errors of readouts trained on ``most`` rows, and the one trained on all."""
         alpha, lam = self.best_alpha_, self.best_alpha_ / X.shape[1]
-        point, _ = solve_layer(self.sample_, samples=most, lam=lam, loss=self.loss)
+        point, _ = observables.solve_layer(self.sample_, samples=most, lam=lam, loss=self.loss)
         self.test_error_ = point.test_error
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":
@@ -219,12 +211,12 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         elif self.loss == "hinge":
             self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)
         else:
-            kind = RidgeClassifier if has_classes(self.sample_) else Ridge
+            kind = RidgeClassifier if observables.has_classes(self.sample_) else Ridge
             self.estimator_ = kind(alpha=alpha, **same)
         several = bool(self.sample_.classes)
         named = np.array(self.sample_.classes)
         self.estimator_.fit(X, named[self.sample_.labels.argmax(axis=1)] if several else y)
-        if has_classes(self.sample_):
+        if observables.has_classes(self.sample_):
             self.classification_error_ = point.classification_error
             self.classes_ = named if several else self.estimator_.classes_
             self.confusion_ = point.confusion
@@ -281,6 +273,6 @@ def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
         words = unknown.format(f"{failed.sum()} of {failed.size}")
         reasons = "; ".join(dict.fromkeys(best.status.values[failed]))
         warnings.warn(f"{words}: {reasons}", ConvergenceWarning, stacklevel=3)
-    for note in notes_on(sample, best):
-        if UNCENTRED not in note:  # fit_intercept=False is meant
+    for note in observables.notes_on(sample, best):
+        if observables.UNCENTRED not in note:  # fit_intercept=False is meant
             warnings.warn(f"{of}{note}", UserWarning, stacklevel=3)

@@ -4,8 +4,15 @@ from .common import DATASETS, Interrupted, TimeLimit, application, command, opti
 from .explore import ALONE, OPEN, Guard
 from .given import asks_for_given, parse_given
 from .main import main
-from .option_table import HELP, SRF_FIELDS
+from .option_table import (
+    HELP,
+    SRF_FIELDS,
+    Options,
+    parse_grid,
+    parse_law,
+    parse_steps,
+    single_number,
+)
 from .options import Request, parse_request
-from .output import Output, answer, note_worse_than_zero, progress, say
+from .printing import Output, answer, note_worse_than_zero, progress, say
 from .spectrum import spectrum_document, warn_unless_converged
-from .values import Options, parse_grid, parse_law, parse_steps, single_number

@@ -27,16 +27,22 @@ from solvers.results import ConvergenceError
 from .. import __version__
 from ..array_files import file_and_name
 from ..errors import ELSEWHERE, InvalidArgument, shorten
-from .option_table import FLAGS, GIVEN_FILES, HELP, OF_PROBLEMS, PANELS
-from .output import PICTURES, Output, answers_only, say
-from .problem_file import as_typed, read_config
-from .values import Options
+from .option_table import (
+    FLAGS,
+    GIVEN_FILES,
+    HELP,
+    OF_PROBLEMS,
+    PANELS,
+    Options,
+    as_typed,
+    read_config,
+)
+from .printing import PICTURES, Output, answers_only, say
 
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
 SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
-MOST_COLUMNS = 400  # that a help is laid out for
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
@@ -216,7 +222,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail("standard output must be open: answers are written to it", 2)
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
     if os.environ.get("COLUMNS", "").isdecimal():
-        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), MOST_COLUMNS))
+        # a help is laid out for no more columns
+        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), 400))
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer

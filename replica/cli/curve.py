@@ -1,4 +1,8 @@
-"""``replica curve``: test and training errors on a grid."""
+"""``replica curve``: test and training errors on a grid; and the commands of what is best:
+``replica optimum``, the best ridge penalty, learning rate, or both; ``replica bounds``, on the
+error at the best penalty, at each learning rate; ``replica plan``, how to spend samples on the two
+layers.
+"""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -9,35 +13,27 @@ import typer
 
 from solvers.resources import TIME_LIMIT, deadline
 
-from ..observables import (
-    NOTED_SHIFT,
-    Grid,
-    at_best,
-    few_products_note,
-    headline_error,
-    price_note,
-    solve_grid,
-)
-from ..plotting import plot_curve
+from .. import observables
+from ..errors import InvalidArgument
+from ..plotting import plot_bounds, plot_curve, plot_functions, plot_optima
+from ..problem import describe
 from ..steps import after_each_step
+from . import printing
 from .common import DATASETS, TimeLimit, command
-from .option_table import SRF_FIELDS
-from .options import parse_request
-from .output import (
-    NOTED,
-    Notes,
-    Output,
-    errors_first,
-    farthest,
-    note_edges,
-    note_farthest,
-    note_worse_than_zero,
-    progress,
-    rows_of,
-    say,
-    warn_of_failures,
+from .given import asks_for_given
+from .option_table import (
+    BEST,
+    COMMANDS_OF_BEST,
+    HELP,
+    SRF_FIELDS,
+    Options,
+    one_or_axis,
+    parse_grid,
+    single_number,
 )
-from .values import BEST, COMMANDS_OF_BEST, Options, one_or_axis
+from .options import parse_request
+from .printing import Notes, Output, answer, note_edges, say
+from .readout import answer_readout
 
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
@@ -94,26 +90,26 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*NOTED] if notes else ["finite_size_shift"] if least is not None else []
-    with progress("points") as advance:
+    noted = [*printing.NOTED] if notes else ["finite_size_shift"] if least is not None else []
+    with printing.progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = at_best(problem, searched, at, on_axes, **known, **limits)
-            assert isinstance(grid, Grid)
+            grid = observables.at_best(problem, searched, at, on_axes, **known, **limits)
+            assert isinstance(grid, observables.Grid)
         else:
             known = {"loss": request.loss, "progress": advance}
-            grid = solve_grid(problem, **at, grids=on_axes, **known, **limits)
+            grid = observables.solve_grid(problem, **at, grids=on_axes, **known, **limits)
             grid = grid.with_changes(**limits) if notes else grid
     document, swept = curve_document(grid), [*_swept(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*swept, *errors_first(grid.columns)])
+        output.table(document["points"], [*swept, *printing.errors_first(grid.columns)])
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
-        shift = shifts[farthest(shifts)]
+        shift = shifts[printing.farthest(shifts)]
         far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
-        return grid.dataset().assign_attrs(far if abs(shift) > NOTED_SHIFT else {})
+        return grid.dataset().assign_attrs(far if abs(shift) > observables.NOTED_SHIFT else {})
 
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
@@ -121,29 +117,31 @@ def answer_curve(
     output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
     if noted and any(grid.columns["converged"]):
         least = 0.0 if notes or least is None else least
-        note_farthest(document["points"], swept, headline_error(grid.models[0]), least)
+        printing.note_farthest(
+            document["points"], swept, observables.headline_error(grid.models[0]), least
+        )
     for sentence in _size_notes(grid) if notes else []:
-        say(f"note: {sentence}")
-    note_edges(grid.columns.get("at_edge", ()))
-    note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
-    warn_of_failures(document["points"])
+        printing.say(f"note: {sentence}")
+    printing.note_edges(grid.columns.get("at_edge", ()))
+    printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
+    printing.warn_of_failures(document["points"])
     return grid.converged
 
 
-def _size_notes(grid: Grid) -> list[str]:
+def _size_notes(grid: observables.Grid) -> list[str]:
     """Notes on what the theory at d = 1000, or at the models' own dimensions, lacks."""
-    prices = {price_note(model, loss) for model in grid.models for loss in grid.losses}
+    prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
-        few = few_products_note(grid.models, grid.axes["alpha"])
+        few = observables.few_products_note(grid.models, grid.axes["alpha"])
     return sorted({few, *prices} - {""})
 
 
-def _swept(grid: Grid) -> list[str]:
+def _swept(grid: observables.Grid) -> list[str]:
     """Axes to show: alpha, lam, and model fields with more than one value."""
     return [name for name, axis in grid.axes.items() if name in ("alpha", "lam") or axis.size > 1]
 
 
-def curve_document(grid: Grid) -> dict[str, Any]:
+def curve_document(grid: observables.Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
     columns: dict[str, Any] = dict(grid.columns)
     srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}
@@ -162,9 +160,184 @@ def curve_document(grid: Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
+        "points": printing.rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
     }
     step = grid.problem.step
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:
         document["steps"] = [asdict(after) for after in after_each_step(step)]
     return document
+
+
+POINT = ("alpha", "samples", "lam")  # of coordinates, what a search takes
+
+
+@command(offered=tuple(HELP), files=DATASETS)
+def optimum(
+    options: Options,
+    output: Output,
+    *,
+    workers: Workers = 1,
+    time_limit: TimeLimit = TIME_LIMIT,
+    notes: Notes = False,
+) -> bool:
+    """The parameters of the smallest test error: lam, and eta too where it is not given.
+
+    Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
+    noted.  --eta holds eta; --lam, without --eta, holds lam.  All else may be grids, but for the
+    loss, which is the square.  It is replica curve, or replica readout, with --lam best and --eta
+    best, and draws these.
+
+    In Python: replica.learning_curve with lam="best", eta="best"; at one point replica.optimal_eta
+    and replica.optimal_lambda, which tell all minima and take other ranges.
+
+    Examples
+    --------
+    replica optimum --student tanh --target sin --alpha0 5,20 --alpha 1,2
+
+    replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
+    """
+    if asks_for_given(options):
+        _refuse_penalty(options, "left out: it is what is searched")
+        observables.refuse_limit_options(workers=workers, notes=notes)
+        how: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
+        return answer_readout(options | {"lam": BEST}, output, **how)
+    of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
+    if not of_rates:
+        _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
+    best = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
+    how = {
+        "figure": _figure,
+        "notes": notes,
+        "least": observables.NOTED_SHIFT,
+        "time_limit": time_limit,
+    }
+    return answer_curve(best, output, workers=workers, **how)
+
+
+def _refuse_penalty(options: Options, allowed: str) -> None:
+    """Refuse a penalty that is given where only the best one is asked for."""
+    if options.get("lam", BEST) != BEST:
+        raise InvalidArgument("lam", options["lam"], allowed)
+
+
+def _figure(model: Any, dataset: Any) -> Any:
+    """The best values along an axis or, at a single point, the error around them."""
+    if dataset.test_error.size > 1 or not dataset.converged.all():
+        return plot_optima(dataset)
+    search = observables.optimal_eta if "eta" in dataset.data_vars else observables.optimal_lambda
+    at = {name: x.item() for name, x in dataset.coords.items() if name in POINT}
+    return search(model, **at).plot()
+
+
+@command(without=("lam", "loss", "reuse", "dimension"))
+def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> bool:
+    """Bounds on the test error at the best penalty; with --alpha, that error itself.
+
+    lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
+    lam_1.  All are limits d -> inf: at small steps (eta below about 1) networks of ordinary size
+    are far above them, see the note of replica curve.  In Python: replica.bounds.
+
+    Examples
+    --------
+    replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:30:40:log --plot bounds.png
+
+    replica bounds --student relu --target "z1 + z1*z2" --alpha0 5 --eta 2 --alpha 1,4
+    """
+    request = parse_request(options, required=())
+    request.refuse_grids(allowed=("eta",))
+    models = observables.models_on_grid(request.problem, request.grids)
+    rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
+    of_each = [observables.bounds(model, time_limit=time_limit) for model in models]
+    points = []
+    for rate, model, limits in zip(rates, models, of_each, strict=True):
+        names = ("lower", "upper", "converged")
+        point = {"eta": rate} | {name: getattr(limits, name) for name in names}
+        for alpha in request.alpha:
+            best = observables.optimal_lambda(model, alpha=alpha, time_limit=time_limit)
+            point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
+        points.append(point)
+    linear, described = of_each[0].linear, describe(request.problem)
+    if len(points) > 1:
+        described["eta"] = request.grids["eta"].tolist()
+    document: dict[str, Any] = {"problem": described, "bounds": points, "linear": linear}
+
+    def figure() -> Any:
+        if len(points) > 1:
+            return plot_bounds(points, linear, request.alpha, described=described).figure
+        return plot_functions(of_each[0]).figure
+
+    def show() -> None:
+        output.table(points, [name for name in points[0] if points[0][name] is not None])
+        answer(f"best linear predictor: {linear:.7g}")
+
+    output.write(document, show, figure=figure, rows=points)
+    return all(limits.converged for limits in of_each)
+
+
+UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
+# by the theory of reused samples
+NOT_COVERED = (
+    "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",
+)  # fmt: skip
+
+
+@command(without=(*UNUSED, *NOT_COVERED))
+def plan(
+    options: Options,
+    output: Output,
+    *,
+    budget: Annotated[str, typer.Option(help="All samples over the input dimension, N/d.")],
+    parts: Annotated[
+        str, typer.Option(help="Shares of them that are tried for a layer: 0.25,0.5,0.75.")
+    ] = "0.5",
+    time_limit: TimeLimit = observables.SECONDS,
+) -> bool:
+    """The best use of N samples: all for both layers, or some for each.
+
+    A row for every use: alpha0 samples over dimension for the step, alpha for the readout, of which
+    a share reuse are the step's; errors at its best penalty, unless --lam is given, and with
+    --eta best at its best learning rate.  Of splits the best is searched.  It is the theory of the
+    network itself.
+
+    In Python: replica.sample_allocation.
+
+    Examples
+    --------
+    replica plan --student tanh --target sin --eta 3 --budget 4
+
+    replica plan --student relu --target relu --eta 1 --noise 0.3 --budget 4 --parts 0.25,0.5,0.75
+    --plot plan.png
+    """
+    options = {"lam": BEST} | options
+    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
+    required = ("rate" if "rate" in options else "eta", "lam")
+    # a step has samples of its own also where their number is asked for: any will do
+    request = parse_request({"theory": "network"} | options | {"alpha0": 1.0}, required, searched)
+    model = request.single_model()
+    if not request.loss.is_square:
+        raise InvalidArgument("loss", request.loss.name, "the square, of which plans are")
+    if request.theory != "network":
+        raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
+    if model.reuse:
+        raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
+    found = observables.sample_allocation(
+        model,
+        budget=single_number("budget", parse_grid("budget", budget)),
+        beta=model.beta,
+        lam=BEST if "lam" in searched else single_number("lam", request.lam),
+        eta=BEST if "eta" in searched else None,
+        parts=parse_grid("parts", parts).tolist(),
+        time_limit=time_limit,
+    )
+    document = found.document()
+    rows = document["points"]
+
+    def show() -> None:
+        output.table(rows, [name for name in rows[0] if name != "at_edge"])
+        answer(f"Best: {found.best.use}.")
+
+    output.write(document, show, figure=lambda: found.plot().figure, rows=rows)
+    note_edges([one.at_edge for one in found.plans])
+    for note in found.notes:
+        say(f"note: {note}")
+    return found.converged

@@ -98,8 +98,6 @@ def explore(
     try:
         import marimo
         import uvicorn
-
-        from .connections import Connection
     except ModuleNotFoundError:
         extra = f"installed with its extra: {install('explore')}"
         raise InvalidArgument("the explorer", None, extra) from None
@@ -121,9 +119,7 @@ def explore(
     page = pages.with_app(path="/", root=notebook).build()
     guarded = Guard(page, {f"{name}:{port}" for name in ("127.0.0.1", "localhost")})
     # open pages get a second when the command ends
-    settings = uvicorn.Config(
-        guarded, http=Connection, log_level="critical", timeout_graceful_shutdown=1
-    )
+    settings = uvicorn.Config(guarded, log_level="critical", timeout_graceful_shutdown=1)
     with suppress(KeyboardInterrupt):  # which is how it ends
         uvicorn.Server(settings).run(sockets=[listening])
     OPEN.clear()  # which ends a simulation

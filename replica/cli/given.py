@@ -16,17 +16,20 @@ from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
-from .mixture_file import ONE, TWO, read_mixture, read_numbers
-from .options import with_kinks
-from .values import (
+from .option_table import (
     BEST,
     LARGEST_DOCUMENT,
+    ONE,
+    TWO,
     Options,
     parse_grid,
     parse_law,
+    read_mixture,
+    read_numbers,
     refuse_lists,
     single_number,
 )
+from .options import with_kinks
 
 OF_LAYERS = (
     "weights", "bias", "student", "target", "kinks", "directions", "inputs", "noise", "label_noise",

@@ -1,17 +1,38 @@
-"""The ``replica`` command."""
+"""The ``replica`` command, and ``replica init``: a commented problem file to begin with."""
 
 import sys
+from pathlib import Path
+from typing import Annotated
 
-from .bounds import bounds
-from .common import application, run
-from .curve import curve
+import typer
+
+from ..documents import check_writable
+from ..errors import InvalidArgument
+from .common import application, file_name, run
+from .curve import bounds, curve, optimum, plan
 from .explore import explore
-from .init import init
-from .optimum import optimum
-from .plan import plan
+from .option_table import TABLE
+from .printing import save
 from .readout import readout
-from .spectrum import spectrum
-from .staircase import staircase
+from .spectrum import spectrum, staircase
+
+
+def init(
+    path: Annotated[Path, typer.Argument(parser=file_name, metavar="PATH", help="The new file.")],
+) -> None:
+    """Write a commented problem file, problem.toml say, to be changed and read by --config.
+
+    Examples
+    --------
+    replica init problem.toml
+
+    replica curve --config problem.toml --plot curve.png
+    """
+    check_writable("the new file", path, (".toml",))
+    if path.exists():
+        raise InvalidArgument("the new file", str(path), "one that is not there yet")
+    save(path, TABLE.encode())
+
 
 app = application(
     "replica",

@@ -1,17 +1,136 @@
-"""The options that describe a problem, as the commented file ``problem.toml`` has them.
+"""The options that describe a problem, as the commented file ``problem.toml`` has them; the numbers
+and lists that are typed; and TOML files of them.
 
-The help of the commands and problem files read it; which values a field may have is for the problem
-classes to say.
+The help of the commands and problem files read the table; which values a field may have is for the
+problem classes to say.  Problem files have the options' names as keys, a table [inputs] for the law
+of the inputs, which may have a file of its own, and a table [groups] for an sRF of several groups
+or spikes, whose r, c and gamma are arrays.
 """
 
+import json
 import re
+import tomllib
 from dataclasses import Field, fields
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from ..problem import ACTIVATIONS, READOUT_LAWS, SpikedRandomFeatures
+import numpy as np
+
+from solvers.results import Array
+
+from ..array_files import Wanted, read_array
+from ..documents import open_regular
+from ..errors import ELSEWHERE, InvalidArgument, shorten
+from ..observables import BEST
+from ..problem import (
+    ACTIVATIONS,
+    FINITE,
+    READOUT_LAWS,
+    Code,
+    GaussianMixture,
+    SpikedRandomFeatures,
+    axis,
+    check_points,
+    is_import_path,
+)
 from ..steps import GradientStep
-from .values import GRID_FORMS
+
+# By name, what was given: text as typed, or a value of a problem file.
+Options = dict[str, Any]
+
+GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
+LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
+# Parameters that take BEST in the place of a number, and in which commands.
+COMMANDS_OF_BEST = {
+    "lam": "replica curve, optimum, plan and readout take",
+    "eta": "replica curve, optimum and plan take",
+}
+FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
+
+
+def single_number(name: str, grid: Array) -> float:
+    """The only value of a grid; one of several is refused."""
+    if grid.size != 1:
+        allowed = "a single number here (run the command once for each)"
+        raise InvalidArgument(name, grid.tolist(), allowed)
+    return float(grid[0])
+
+
+def refuse_lists(options: Options) -> None:
+    """Refuse lists of names where a command takes one and ``learning_curve`` a list."""
+    for name in ("student", "theory", "loss"):
+        text = options.get(name)
+        each = [one.strip() for one in text.split(",")] if isinstance(text, str) else text
+        if isinstance(each, list) and len(each) > 1:
+            in_python = f"in Python learning_curve(..., {name}={each})"
+            allowed = f"a single name here: run the command once for each, or {in_python}"
+            raise InvalidArgument(name, text, allowed)
+
+
+def one_or_axis(values: Array) -> Any:
+    """Number of an array of one value, as Python would be given it; the array of several."""
+    return values.item() if values.size == 1 else values
+
+
+def parse_grid(name: str, text: Any) -> Array:
+    """Numbers meant by ``text``: one of GRID_FORMS, or numbers from a file.
+
+    >>> parse_grid("lam", "1e-2:1:3:log").round(12).tolist()
+    [0.01, 0.1, 1.0]
+    """
+    if not isinstance(text, str):
+        return axis(name, text)
+    if text == BEST:
+        taken = "a number here"
+        if name in COMMANDS_OF_BEST:
+            taken += f": {COMMANDS_OF_BEST[name]} the best, of ridge regression"
+        raise InvalidArgument(name, text, taken)
+    try:
+        if ":" not in text:
+            return np.array([float(part) for part in text.split(",")])
+        start, stop, count, *log = text.split(":")
+        ends, n = (float(start), float(stop)), int(count)
+        if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
+            raise ValueError
+    except ValueError:
+        or_best = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
+        raise InvalidArgument(name, text, GRID_FORMS + or_best) from None
+    if log and min(ends) <= 0:
+        positive = "between positive numbers where it is start:stop:count:log"
+        raise InvalidArgument(name, text, positive)
+    check_points(name, [n], LARGEST_DOCUMENT, text)
+    return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
+
+
+def parse_law(text: Any) -> Any:
+    """Law as typed: numbers or names, separated by commas, as a list.
+
+    Anything else is returned as it is, for the constructor to check.
+    """
+    if not isinstance(text, str):
+        return text
+    parts = text.split(",")
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return text if len(parts) == 1 else [part.strip() for part in parts]
+
+
+def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
+    """Pairs (alpha0, eta) as typed, "2:1,2:1", or from a file.
+
+    >>> parse_steps("2:1,inf:.5")
+    [[2.0, 1.0], [inf, 0.5]]
+    """
+    if not isinstance(text, str):
+        return text
+    try:
+        pairs = [pair.split(":") for pair in text.split(",")]
+        return [[float(alpha0), float(eta)] for alpha0, eta in pairs]
+    except ValueError:
+        raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
+
 
 # The file that ``replica init`` writes: of every option its meaning and an example of its value.
 TABLE = (
@@ -47,3 +166,141 @@ GRIDS = (
 # Options of arrays given in files, in the place of a problem.
 GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
 OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
+
+
+LARGEST = 2**20  # bytes: a thousand times a long problem file, read in seconds
+# Of every array what it may be, once read as float64.
+ONE, TWO = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
+MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
+
+
+def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
+    """Gaussian mixture of a TOML file, of a table of one, or of an inline table as typed.
+
+    Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
+    """
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        given = parse_toml("inputs", given, f"inputs = {given}".encode())["inputs"]
+    path = Path(given) if isinstance(given, str) else Path("[inputs]")
+    content = read_toml("inputs", path) if isinstance(given, str) else given
+    for name in content:
+        if name not in MIXTURE:
+            allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
+            raise InvalidArgument("inputs", str(path), allowed)
+    if "means" not in content:
+        raise InvalidArgument("inputs", str(path), "a file with means")
+    try:
+        arrays = {
+            name: read_array(name, path.parent / value, MIXTURE[name])
+            if isinstance(value, str)
+            else read_numbers(name, value)
+            for name, value in content.items()
+        }
+        return GaussianMixture(**arrays)
+    except InvalidArgument as error:
+        allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
+        raise InvalidArgument("inputs", str(path), allowed) from None
+
+
+def read_numbers(name: str, value: Any) -> Array:
+    """A number, or nested lists of them, as an array."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(name, value, "numbers, or a file of them") from None
+
+
+def read_toml(name: str, path: Path) -> dict[str, Any]:
+    """Content of the TOML file that the option ``name`` names, of a reasonable size."""
+    try:
+        with open_regular(path) as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None
+    return parse_toml(name, str(path), content)
+
+
+def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
+    """Values of the TOML that the option ``name`` means by a ``source``."""
+    # a key of many parts, a.b.c..., takes the reader a time of their square
+    deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
+    try:
+        text = content.decode()
+        if len(content) > LARGEST or re.search(deep_key, text):
+            raise ValueError(f"larger than {LARGEST} bytes, or keys of 20 parts and more")
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        allowed = f"a readable TOML file, with 0.5 for .5 and text in quotes ({error})"
+        raise InvalidArgument(name, source, allowed) from None
+
+
+GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
+
+
+def read_config(path: Path, *, allow_import: bool = False) -> Options:
+    """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
+    one that names code to import, unless that is allowed."""
+    content = read_toml("config", path)
+    mistakes = {name: _mistake(name, value, allow_import) for name, value in content.items()}
+    listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
+    if listed:
+        raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
+    return as_typed(content) if allow_import else content
+
+
+def as_typed(options: Options) -> Options:
+    """The options, with text that names code as ``Code``, which may be imported."""
+    return {
+        name: Code(value) if is_import_path(value) else value for name, value in options.items()
+    }
+
+
+def _mistake(name: str, value: Any, allow_import: bool) -> str:
+    """Mistake in the value of a key, in words; empty if there is none."""
+    if name not in KEYS:
+        hint = ELSEWHERE.get(name)
+        return "there is no such key" + (f": it is {hint}" if hint in KEYS else "")
+    forms, allowed = KEYS[name]
+    try:
+        if _form(value) in forms:
+            word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
+            if name in (*GRIDS, "reuse") and not word:
+                parse_grid(name, value)
+            code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
+            if code and not allow_import:
+                return f"imports and runs code ({value}): --allow-import lets a file do so"
+            return ""
+    except InvalidArgument as error:
+        allowed = error.allowed
+    return f"must be {allowed}, got {shorten(json.dumps(value, default=str), 60)}"
+
+
+def _form(value: Any, depth: int = 0) -> str:
+    """Kind of a value, as ``KEYS`` names it; a bool is no number."""
+    if isinstance(value, list) and depth < 2:
+        forms = {_form(one, depth + 1) for one in value}
+        return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
+    if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
+        return "groups"
+    if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE.keys():
+        return "mixture"
+    return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
+
+
+AXIS = ("text", "number", "list of number")
+# Of every key the forms of its value, and these in words.
+KEYS: dict[str, tuple[tuple[str, ...], str]] = (
+    dict.fromkeys(HELP, (("text",), "text in quotes"))
+    | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
+    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (AXIS, f"{GRID_FORMS}, or a list of numbers"))
+    | dict.fromkeys(FLAGS, (("flag",), "true or false"))
+    | dict.fromkeys(
+        ("readout", "bias"),
+        ((*AXIS, "list of text", "list of list of number"), "a name, a number, or a list of these"),
+    )
+    | {
+        "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+        "inputs": (("text", "mixture"), f"a file's name, or a table of {', '.join(MIXTURE)}"),
+        "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
+    }
+)

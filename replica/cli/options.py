@@ -20,15 +20,19 @@ from ..problem import (
     laws_by_name,
 )
 from ..steps import THEORIES, GradientStep, separated
-from .mixture_file import read_mixture
-from .option_table import FIELDS, GRIDS, OF_PROBLEMS, SRF_FIELDS, STEP_FIELDS
-from .values import (
+from .option_table import (
+    FIELDS,
     FOLLOWING,
+    GRIDS,
     LARGEST_DOCUMENT,
+    OF_PROBLEMS,
+    SRF_FIELDS,
+    STEP_FIELDS,
     Options,
     parse_grid,
     parse_law,
     parse_steps,
+    read_mixture,
     refuse_lists,
     single_number,
 )

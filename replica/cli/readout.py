@@ -8,31 +8,15 @@ import typer
 
 from solvers.resources import TIME_LIMIT
 
+from .. import observables
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
-from ..observables import (
-    beyond,
-    classes_of,
-    has_classes,
-    learning_curve,
-    samples_needed,
-    solve_layer,
-    wanted_error,
-)
 from ..plotting import class_names, plot_curve
+from . import printing
 from .common import DATASETS, TimeLimit, command
 from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
-from .output import (
-    Output,
-    answer,
-    errors_first,
-    note_edges,
-    progress,
-    rows_of,
-    say,
-    warn_of_failures,
-)
-from .values import BEST, Options
+from .option_table import BEST, Options
+from .printing import Output, progress
 
 Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
@@ -123,28 +107,33 @@ def answer_readout(
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
     of_one = all(np.size(values) == 1 for values in points.values())
-    if confusion and not (has_classes(model) and of_one):
+    if confusion and not (observables.has_classes(model) and of_one):
         allowed = "of labels that are classes, or -1 and 1, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed)
     # of ridge regression the best penalty is searched to an accuracy of its own
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
     accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
     with progress("points") as advance:
-        dataset = learning_curve(model, **points, loss=loss, **accuracy, progress=advance)
+        dataset = observables.learning_curve(
+            model, **points, loss=loss, **accuracy, progress=advance
+        )
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
-    document: dict[str, Any] = {"problem": dict(dataset.attrs), "points": rows_of(axes, columns)}
+    document: dict[str, Any] = {
+        "problem": dict(dataset.attrs),
+        "points": printing.rows_of(axes, columns),
+    }
     point: Any = None
     if confusion and dataset.converged.all():
         at = {name: dataset[name].values.item() for name in points}
-        point, _ = solve_layer(model, **at, loss=loss, **accuracy)
+        point, _ = observables.solve_layer(model, **at, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
             names = class_names(point.model)
             answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
             document["confusion"] = dict(zip(names, answers, strict=True))
 
     def show() -> None:
-        columns = errors_first(dataset)
+        columns = printing.errors_first(dataset)
         if loss.kind == "margin":  # outputs are not fitted to the labels
             columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
         output.table(document["points"], [*points, *columns], tested_on(model))
@@ -153,7 +142,7 @@ def answer_readout(
             for name, row in document.get("confusion", {}).items()
         ]
         if rows:
-            answer("\nAnswers in percent, a row for each class:")
+            printing.answer("\nAnswers in percent, a row for each class:")
             output.table(rows, [*rows[0]])
 
     def drawn() -> Any:
@@ -161,13 +150,13 @@ def answer_readout(
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
-        say(f"note: classes {model.of_two}")
+        printing.say(f"note: classes {model.of_two}")
     scaled = isinstance(model, FeatureSample) and model.strata is None
-    if scaled and "samples" in points and np.any(beyond(model, points["samples"])):
+    if scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
         lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        say(f"note: {_scale(model, lam, loss)}")
-    note_edges(dataset.get("at_edge", ()))
-    warn_of_failures(document["points"])
+        printing.say(f"note: {_scale(model, lam, loss)}")
+    printing.note_edges(dataset.get("at_edge", ()))
+    printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
 
@@ -175,7 +164,9 @@ def _scale(model: Any, lam: float, loss: Any) -> str:
     """Sentence on how Gaussian classes change the classification error at the largest number of
     samples with a theory row by row."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
-    points = (solve_layer(one, **at)[0] for one in (model, classes_of(model)))
+    points = (
+        observables.solve_layer(one, **at)[0] for one in (model, observables.classes_of(model))
+    )
     rows, gaussian = (point.classification_error for point in points)
     changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
     return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"
@@ -192,13 +183,13 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
-    of_classes = has_classes(model)
+    of_classes = observables.has_classes(model)
     error = "classification_error" if of_classes else "test_error"
-    wanted_error("reach", reach, model if of_classes else None)
+    observables.wanted_error("reach", reach, model if of_classes else None)
     at: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
     with progress("numbers of samples") as advance:
         how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
-        needed = samples_needed(model, loss=loss, most=most, **at, **how)
+        needed = observables.samples_needed(model, loss=loss, most=most, **at, **how)
     # a first layer, and strata, have no standard errors
     band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
     names = ["samples", *band, "beyond_rows"]
@@ -210,12 +201,12 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
 
     def show() -> None:
         if np.isnan(needed.samples):
-            answer(said)
+            printing.answer(said)
         else:
             output.table(document["points"], list(row), tested_on(model))
 
     output.write(document, show, figure=lambda: needed.plot().figure)
     if needed.note:
         note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
-        say(f"note: {note}")
+        printing.say(f"note: {note}")
     return bool(np.isfinite(needed.samples))

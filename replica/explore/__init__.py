@@ -4,7 +4,6 @@
 what a state of its controls means, and ``views`` what is shown of it.
 """
 
-from .computed import in_turn, point
-from .simulation import SimulatedCurve, simulate, simulation_command
+from .computed import SimulatedCurve, in_turn, point, simulate, simulation_command
 from .texts import DEFAULTS, State
 from .views import REFUSALS, VIEWS, curve_view, picture

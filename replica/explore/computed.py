@@ -1,33 +1,40 @@
-"""Computations of the explorer, cached by their arguments.
-
-A slider that changes none of them costs a drawing.
+"""Computations of the explorer, cached by their arguments, so that a slider that changes none of
+them costs a drawing; and simulated networks.
 """
 
+import json
+import shlex
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from time import thread_time
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+import pandas
 import xarray as xr
 
 from solvers.resources import deadline
 from solvers.results import Array, ConvergenceError
 
+from ..cli import ALONE, OPEN, parse_grid
 from ..convex import Loss
+from ..errors import InvalidArgument
 from ..observables import Bounds, BoundsOverEta, Solution, learning_curve, solve
 from ..observables import bounds as bounds_of
 from ..problem import Problem, SpikedRandomFeatures
 from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
-from .texts import State, number_of, request_of
+from .texts import State, command, number_of, options_of, request_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 ONE_THREAD = ThreadPoolExecutor(1)  # matplotlib opens fonts anew in every thread, and keeps them
 LINE_TIME = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
-MAP = 6.0  # times as long, for a map
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
@@ -72,7 +79,7 @@ def over_rates(
         with deadline(WAIT):  # all of them
             return learning_curve(model, eta=eta, **at)
 
-    return _in_time(np.array(rates), errors, MAP)
+    return _in_time(np.array(rates), errors, 6.0)  # times as long, for a map
 
 
 @lru_cache(maxsize=64)
@@ -125,3 +132,63 @@ def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) ->
         if count <= size:
             break
     return results
+
+
+SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
+PATIENCE = 120.0  # seconds
+
+
+class SimulatedCurve(NamedTuple):
+    """Errors of simulated networks over alpha, and the command that gives them."""
+
+    points: xr.Dataset
+    command: str
+
+
+def simulate(state: State, session: str | None = None) -> SimulatedCurve:
+    """Simulate a few small networks, by the command that is shown for it.
+
+    One simulation runs at a time, and ends when the page of its ``session`` is closed.
+
+    Raises
+    ------
+    InvalidArgument
+        Where the command refuses, in its words, takes too long, or another is running.
+    """
+    request_of(state)
+    typed = simulation_command(state)
+    if not ALONE.acquire(blocking=False):
+        raise InvalidArgument("the simulation", None, "alone: another page's is running")
+    try:
+        known = session if OPEN else None
+        done = finished([*shlex.split(typed)[1:], "--json", "--workers", "1"], known)
+    finally:
+        ALONE.release()
+    if done.returncode:
+        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise InvalidArgument("the simulation", messages[-1], "possible")
+    points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
+    return SimulatedCurve(points.set_index(["alpha", "lam"]).to_xarray(), typed)
+
+
+def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:
+    """A command of ``validation`` in a process of its own, killed when it takes too long, or when
+    its page is closed: an InvalidArgument."""
+    program, end = [sys.executable, "-m", "validation", *arguments], time.monotonic() + PATIENCE
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **pipes) as process:
+        try:
+            while time.monotonic() < end and (session is None or session in OPEN):
+                with suppress(subprocess.TimeoutExpired):
+                    output = process.communicate(timeout=0.2)
+                    return subprocess.CompletedProcess(program, process.returncode, *output)
+        finally:
+            process.kill()
+    raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")
+
+
+def simulation_command(state: State) -> str:
+    """The command of the Monte Carlo: five points of the curve, small networks."""
+    few = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), 5))}
+    options = options_of(state, without=("theory",)) | few | SIMULATION
+    return command("replica-validate simulate", options)

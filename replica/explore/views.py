@@ -14,34 +14,13 @@ from numpy.typing import NDArray
 from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
+from .. import plotting
 from ..cli import parse_grid
 from ..errors import InvalidArgument
 from ..observables import LearnedFunction
-from ..plotting import (
-    add_legend,
-    marks_of,
-    plot_bounds,
-    plot_comparison,
-    plot_curve,
-    plot_functions,
-    plot_learned,
-    plot_spectrum,
-)
-from ..plotting import picture as picture_of
-from .computed import bounds, bounds_over, curve, in_turn, over_rates, point, spectrum
-from .simulation import SIMULATION, SimulatedCurve
-from .texts import (
-    State,
-    coarse,
-    command,
-    grid_code,
-    loss_code,
-    number_of,
-    options_of,
-    point_code,
-    python,
-    request_of,
-)
+from . import computed, texts
+from .computed import SIMULATION, SimulatedCurve, in_turn
+from .texts import State, number_of, options_of, request_of
 
 # Errors in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
@@ -50,7 +29,7 @@ SIDE = 24  # values of a map along each axis
 
 def picture(figure: Any, kind: str) -> bytes:
     """A figure as a file, drawn in turn."""
-    return in_turn(picture_of, figure, kind)
+    return in_turn(plotting.picture, figure, kind)
 
 
 class View(NamedTuple):
@@ -70,33 +49,33 @@ def curve_view(
     """Errors over alpha, with simulated ones, over the curve of an ``earlier`` state."""
     found = _curve(state)
     request, lam = request_of(state), number_of(state, "lam")
-    typed = command("replica curve", options_of(state))
+    typed = texts.command("replica curve", options_of(state))
     if simulated is None:
-        ax = plot_curve(found)
+        ax = plotting.plot_curve(found)
     else:
         dots = simulated.points.assign_attrs(found.attrs)
         size = f"networks, d = {SIMULATION['dimension']}"
-        ax = plot_comparison(dots, {"theory": found}, simulated=size)
+        ax = plotting.plot_comparison(dots, {"theory": found}, simulated=size)
         typed += f"\n{simulated.command}"
     refusal = "" if earlier is None else _draw_earlier(ax, state, earlier, found)
     _mark(ax, number_of(state, "at"))
-    grid = grid_code(state["alpha"])
+    grid = texts.grid_code(state["alpha"])
     lines = [
-        *point_code(state),
-        f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{loss_code(state)})",
+        *texts.point_code(state),
+        f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{texts.loss_code(state)})",
         "print(curve.test_error.values)",
     ]
     converged = found.converged.values
     note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
     note = "; ".join(filter(None, [note, refusal]))
-    program = python(state, lines, "curve", "curve")
+    program = texts.python(state, lines, "curve", "curve")
     return View(ax.figure, program, typed, note, partial(_csv, found))
 
 
 def _curve(state: State) -> xr.Dataset:
     """The errors of a state over its alpha."""
     request, lam = request_of(state), number_of(state, "lam")
-    return curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
+    return computed.curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
 
 
 def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> str:
@@ -108,50 +87,54 @@ def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> st
     label = f"kept: {', '.join(changes)}" if changes else "kept"
     shown = "classification_error" if "classification_error" in found else "test_error"
     style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
-    style |= marks_of(found[shown])
+    style |= plotting.marks_of(found[shown])
     ax.plot(found.alpha, found[shown], label=label.replace("$", r"\$"), **style)
-    add_legend(ax, ax.figure.axes[1:])
+    plotting.add_legend(ax, ax.figure.axes[1:])
     return ""
 
 
 def map_view(state: State) -> View:
     """The error over rates of the step and samples of the readout: a phase diagram."""
     request, lam = request_of(state), number_of(state, "lam")
-    spans = {"eta": f"0.1:20:{SIDE}:log", "alpha": coarse(state["alpha"], SIDE)}
+    spans = {"eta": f"0.1:20:{SIDE}:log", "alpha": texts.coarse(state["alpha"], SIDE)}
     rates, grid = (tuple(parse_grid(name, text).tolist()) for name, text in spans.items())
-    found = over_rates(request.single_model(), rates, grid, lam, request.loss)
-    eta, alpha = (grid_code(text) for text in spans.values())
-    over = f"eta={eta}, alpha={alpha}, lam={lam}{loss_code(state)}"
+    found = computed.over_rates(request.single_model(), rates, grid, lam, request.loss)
+    eta, alpha = (texts.grid_code(text) for text in spans.values())
+    over = f"eta={eta}, alpha={alpha}, lam={lam}{texts.loss_code(state)}"
     lines = [
         f"curve = replica.learning_curve(model, {over})",
         "print(curve.test_error.values)",
     ]
-    typed = command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
-    figure = plot_curve(found).figure  # a single rate, of what takes long, is a line
+    typed = texts.command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
+    figure = plotting.plot_curve(found).figure  # a single rate, of what takes long, is a line
     note = _left_out(found.converged.values, found.eta.size, len(rates), "learning rates")
-    return View(figure, python(state, lines, "curve", "map"), typed, note, partial(_csv, found))
+    return View(
+        figure, texts.python(state, lines, "curve", "map"), typed, note, partial(_csv, found)
+    )
 
 
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
     span = "0.3:30:19:log"  # from hardly a step to one that saturates most students
-    here, rates = bounds(request_of(state).problem), parse_grid("eta", span)
+    here, rates = computed.bounds(request_of(state).problem), parse_grid("eta", span)
     # over the rate they depend on neither that of the state nor the width
     fixed = request_of({**state, "eta": "1", "beta": "1"})
-    found = bounds_over(fixed.problem, tuple(rates.tolist()))
+    found = computed.bounds_over(fixed.problem, tuple(rates.tolist()))
     left, right = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
-    plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
+    plotting.plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
     _mark(left, number_of(state, "eta"))
-    plot_functions(here, ax=right)
+    plotting.plot_functions(here, ax=right)
     figure.set_layout_engine("constrained")  # which takes long: once
     lines = [
-        f"found = replica.bounds(model, eta={grid_code(span)})",
+        f"found = replica.bounds(model, eta={texts.grid_code(span)})",
         "print(found.lower, found.upper)",
     ]
     options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
-    typed = command("replica bounds", options)
+    typed = texts.command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
-    return View(figure, python(state, lines, "found", "bounds"), typed, note, partial(_csv, found))
+    return View(
+        figure, texts.python(state, lines, "found", "bounds"), typed, note, partial(_csv, found)
+    )
 
 
 def spectrum_view(state: State) -> View:
@@ -160,8 +143,8 @@ def spectrum_view(state: State) -> View:
     options = options_of(state, without=("lam", "loss")) | {"alpha": state["at"]}
     figure, note, more_time, table = None, "", "", None
     try:
-        found = spectrum(model, at)
-        figure, table = plot_spectrum(found).figure, partial(_csv, found)
+        found = computed.spectrum(model, at)
+        figure, table = plotting.plot_spectrum(found).figure, partial(_csv, found)
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
@@ -172,8 +155,8 @@ def spectrum_view(state: State) -> View:
         f"found = replica.spectrum(model, alpha={at}{more_time})",
         "print(found.edges, found.outliers)",
     ]
-    program = python(state, lines, "found", "spectrum")
-    return View(figure, program, command("replica spectrum", options), note, table)
+    program = texts.python(state, lines, "found", "spectrum")
+    return View(figure, program, texts.command("replica spectrum", options), note, table)
 
 
 def learned_view(state: State) -> View:
@@ -186,17 +169,17 @@ def learned_view(state: State) -> View:
         raise InvalidArgument("loss", request.loss.name, "square for the learned function")
     at, lam = number_of(state, "at"), number_of(state, "lam")
     request.single_model().refuse_channel()
-    learned = LearnedFunction(found := point(state))
+    learned = LearnedFunction(found := computed.point(state))
     if not found.converged:
         raise ConvergenceError(f"no learned function: {found.status.value}", found)
     lines = [
-        *point_code(state),
+        *texts.point_code(state),
         f"learned = replica.learned_function(model, alpha={at}, lam={lam})",
         "print(learned.mean([-1.0, 0.0, 1.0]))",
     ]
     options = options_of(state) | {"alpha": state["at"]}
-    figure, typed = plot_learned(learned).figure, command("replica curve", options)
-    program = python(state, lines, "learned", "learned")
+    figure, typed = plotting.plot_learned(learned).figure, texts.command("replica curve", options)
+    program = texts.python(state, lines, "learned", "learned")
     x = np.linspace(-3, 3, 121)
     values = {"mean": learned.mean(x), "variance": learned.variance(x)}
     table = partial(_csv, xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))

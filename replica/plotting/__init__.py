@@ -1,8 +1,21 @@
 """Figures of results: functions that draw into a matplotlib Axes, a new one unless given, and
 return it."""
 
-from .allocation import plot_allocation
-from .axes import (
+from .comparison import LIMIT, plot_comparison
+from .curve import AT_END, abscissa_of, in_words, plot_curve, plot_optima
+from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
+from .names import (
+    COLOURS,
+    ERROR_LABELS,
+    LABELS,
+    class_names,
+    error_drawn,
+    setting,
+    settings,
+    style,
+    symbol,
+)
+from .parts import (
     BARS,
     REFERENCE,
     add_legend,
@@ -19,14 +32,17 @@ from .axes import (
     picture,
     spaced,
 )
-from .bounds import drawn_kappa, plot_bounds, plot_family, plot_functions, plot_learned
-from .comparison import LIMIT, plot_comparison
-from .curve import abscissa_of, in_words, plot_curve
-from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
-from .names import ERROR_LABELS, LABELS, class_names, error_drawn, setting, settings, symbol
-from .optima import AT_END, plot_optima
-from .results import plot_confusion, plot_spectrum, plot_staircase
-from .styles import COLOURS, style
+from .results import (
+    drawn_kappa,
+    plot_allocation,
+    plot_bounds,
+    plot_confusion,
+    plot_family,
+    plot_functions,
+    plot_learned,
+    plot_spectrum,
+    plot_staircase,
+)
 
 # Functions for users; others are shared with packages above.
 __all__ = [

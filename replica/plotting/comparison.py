@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import (
-    BARS,
-    REFERENCE,
-    axes,
-    draw_points,
-    from_zero,
-    panels_below,
-    set_scale,
-)
+from . import parts
 from .curve import (
     MARKERS,
     STYLES,
@@ -31,15 +23,13 @@ from .curve import (
     lines_of,
 )
 from .heat_map import with_all_axes
-from .names import error_drawn
-from .styles import COLUMN, current, hue
+from .names import COLUMN, current, error_drawn, hue
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-LARGE = 10 * BARS  # standard errors beyond which differences are drawn by their logarithm
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
@@ -83,7 +73,7 @@ def plot_comparison(
     >>> theory = learning_curve(model, alpha=[0.3, 0.5, 1, 2, 3], lam=0.1)
     >>> ax = plot_comparison(report.dataset(), {"theory": theory})
     """
-    ax = axes(ax)
+    ax = parts.axes(ax)
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     points = with_all_axes(points)
     compared = "source" in points.dims
@@ -93,7 +83,7 @@ def plot_comparison(
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
-    below = panels_below(ax, 0.25) if compared else []
+    below = parts.panels_below(ax, 0.25) if compared else []
     # other theories than the first: thin, and of another colour where colours tell nothing else
     thin: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
     styles = {label: PALE if label == LIMIT else thin for label in [*theories][1:]}
@@ -109,9 +99,9 @@ def plot_comparison(
             x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
             label_shown = line.label if kind == name and not theories else ""  # else of a line
             style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
-            draw_points(ax, x, mean, stderr, **style)
-    set_scale(ax, points[abscissa].values)
-    from_zero(ax)
+            parts.draw_points(ax, x, mean, stderr, **style)
+    parts.set_scale(ax, points[abscissa].values)
+    parts.from_zero(ax)
     for panel in below:
         _draw_differences(panel, points, abscissa, lines, kinds)
     if theories:
@@ -120,8 +110,8 @@ def plot_comparison(
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
     for kind in kinds[:1] if theories else kinds:  # other points are beside their lines
-        label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{BARS} s.e.)"
-        draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
+        label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{parts.BARS} s.e.)"
+        parts.draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
     return finish_lines(ax, points, lines, abscissa, kinds, below)
 
 
@@ -133,13 +123,13 @@ def _draw_differences(
     for line, kind in product(lines, kinds):
         at = points.sel(line.at)
         style = {"color": line.colour} | MARKERS.get(kind, {})
-        draw_points(ax, at[abscissa], at[f"{kind}_z"], np.nan, **style)
-    ax.axhline(0, **REFERENCE)
-    ax.axhspan(-BARS, BARS, color="0.93", zorder=0, linewidth=0)
+        parts.draw_points(ax, at[abscissa], at[f"{kind}_z"], np.nan, **style)
+    ax.axhline(0, **parts.REFERENCE)
+    ax.axhspan(-parts.BARS, parts.BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
-    if (reach := np.abs(ax.dataLim.intervaly).max()) > LARGE:
-        ax.set_yscale("symlog", linthresh=BARS, linscale=np.log10(reach / BARS) / 2)
+    if (reach := np.abs(ax.dataLim.intervaly).max()) > 10 * parts.BARS:
+        ax.set_yscale("symlog", linthresh=parts.BARS, linscale=np.log10(reach / parts.BARS) / 2)
         far, (low, high) = float(f"{reach:.0e}"), ax.get_ylim()
-        ax.set_yticks([z for z in (-far, -BARS, BARS, far) if low < z < high])
+        ax.set_yticks([z for z in (-far, -parts.BARS, parts.BARS, far) if low < z < high])
         ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

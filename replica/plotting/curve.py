@@ -1,4 +1,6 @@
-"""The figure of errors along a parameter: a line for every combination of the others."""
+"""Figures along a parameter, a line for every combination of the others: errors, and optima, the
+smallest error above panels of the best penalty and learning rate.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -10,41 +12,17 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import (
-    BARS,
-    COLOUR_MAP,
-    axes,
-    colours,
-    draw_band,
-    draw_noted,
-    draw_points,
-    finish,
-    from_zero,
-    is_empty,
-    is_logarithmic,
-    marks_of,
-    set_scale,
-)
+from . import names, parts
 from .heat_map import is_map, plot_heat_map, with_all_axes
-from .names import (
-    BEST_OF,
-    DRAWN,
-    ERROR_LABELS,
-    LABELS,
-    at_best,
-    error_drawn,
-    setting,
-    shared_settings,
-    symbol,
-)
-from .styles import COLOURS, hue
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-CROSSES = 0.04  # of the height between crosses of lines that did not converge
-MOST_COLOURS = len(COLOURS)  # lines told apart by their colour and a legend; of more, a colour bar
+
+MOST_COLOURS = len(
+    names.COLOURS
+)  # lines told apart by their colour and a legend; of more, a colour bar
 STYLES = {"test_error": "-", "train_error": "--"}
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "none"}}
 
@@ -102,12 +80,12 @@ def plot_curve(
     >>> ax = plot_curve(curve, points=mine)
     """
     curve = with_all_axes(curve)
-    name = error_drawn(curve.data_vars, error)
+    name = names.error_drawn(curve.data_vars, error)
     if is_map(curve, name):
         if points is not None:
             raise InvalidArgument("points", type(points).__name__, "left out of a map")
         return plot_heat_map(curve, ax, error=name)
-    ax = axes(ax)
+    ax = parts.axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
@@ -118,18 +96,20 @@ def plot_curve(
             draw_line(ax, curve, abscissa, line, kind, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
-            draw_band(ax, x, middle, stderr, color=line.colour)
+            parts.draw_band(ax, x, middle, stderr, color=line.colour)
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
-        draw_band(ax, x, np.nan, np.nan, color=shade, label=f"±{BARS} s.e. over other rows")
+        parts.draw_band(
+            ax, x, np.nan, np.nan, color=shade, label=f"±{parts.BARS} s.e. over other rows"
+        )
     mark_exceptions(ax, curve, abscissa, lines, name)
     if points is not None:
         _draw_measured(ax, points, abscissa, kinds, lines)
-    set_scale(ax, x)
-    if name in BEST_OF:
-        set_scale(ax, curve[name].values.ravel(), "y")
+    parts.set_scale(ax, x)
+    if name in names.BEST_OF:
+        parts.set_scale(ax, curve[name].values.ravel(), "y")
     else:
-        from_zero(ax)
+        parts.from_zero(ax)
     if len(kinds) > 1:
         # it may then lie below the training error
         noisy = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
@@ -143,7 +123,7 @@ def draw_line(
 ) -> None:
     """Draw a line of a figure: an error of one ``kind``."""
     values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
-    looks = {"linestyle": dashes, "color": line.colour, **marks_of(values), **style}
+    looks = {"linestyle": dashes, "color": line.colour, **parts.marks_of(values), **style}
     ax.plot(curve[abscissa].values, values, **looks)
 
 
@@ -163,7 +143,7 @@ def mark_exceptions(
         if where.any():
             at = x[where.values]
             ax.plot(at, np.full(at.size, height), "x", color=colour, **on_axis)
-            height += CROSSES * (where is not shared)
+            height += 0.04 * (where is not shared)  # crosses of lines, one above another
     if unknown.any():
         ax.plot([], [], "x", color="0.3", label="not converged")
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
@@ -171,8 +151,8 @@ def mark_exceptions(
         return
     for line in lines:
         known = curve[name].where(noted).sel(line.at)
-        draw_noted(ax, curve[abscissa], known, color=line.colour)
-    draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
+        parts.draw_noted(ax, curve[abscissa], known, color=line.colour)
+    parts.draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
 
 
 def _draw_measured(
@@ -215,9 +195,9 @@ def _draw_measured(
             if kind in columns:
                 stderr = numbers.get(f"{kind}_stderr", no_bars)[on_line]
                 style = {"color": line.colour} | MARKERS.get(kind, {})
-                draw_points(ax, x[on_line], numbers[kind][on_line], stderr, **style)
-    bars = f" (±{BARS} s.e.)" if stderrs else ""
-    draw_points(ax, [], [], [], color="0.3", label=f"measured{bars}")
+                parts.draw_points(ax, x[on_line], numbers[kind][on_line], stderr, **style)
+    bars = f" (±{parts.BARS} s.e.)" if stderrs else ""
+    parts.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars}")
     if not drawn.all():
         where = ", ".join(f"{dim} {columns[dim][~drawn].tolist()[0]}" for dim in dims)
         raise InvalidArgument("points", where, "on the lines that the curve has")
@@ -254,19 +234,19 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
             f"of at most {MOST_COLOURS} lines, or of lines over one parameter beside the abscissa",
         )
-    labels = [", ".join(setting(dim, at[dim]) for dim in varying) for at in places]
-    shades: Sequence[Any] = [hue(place) for place in range(count)]
+    labels = [", ".join(names.setting(dim, at[dim]) for dim in varying) for at in places]
+    shades: Sequence[Any] = [names.hue(place) for place in range(count)]
     if count > MOST_COLOURS:
         values, labels = curve[varying[0]].values, [""] * count
         shades = _shades(values).to_rgba(values)
     elif len(varying) == 1:
-        shades = colours([at[varying[0]] for at in places])
+        shades = parts.colours([at[varying[0]] for at in places])
     return [Line(*line) for line in zip(places, labels, shades, strict=True)]
 
 
 def in_words(kind: str) -> str:
     """The label of an error without its symbol."""
-    return ERROR_LABELS[kind].partition(" $")[0]
+    return names.ERROR_LABELS[kind].partition(" $")[0]
 
 
 def label_kinds(
@@ -298,16 +278,16 @@ def finish_lines(
     """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
     panels ``below`` too."""
     # a bar beside all panels: these stay of one width
-    if len(lines) > MOST_COLOURS and not is_empty(ax):
+    if len(lines) > MOST_COLOURS and not parts.is_empty(ax):
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
-        shades, label = _shades(curve[varying].values), LABELS.get(varying, varying)
+        shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(kinds) > 1 else DRAWN[kinds[0]]
-    if kinds[0] not in BEST_OF and not below:  # panels below show what is best
-        ordinate += at_best(curve)
-    described = shared_settings(curve, [abscissa])
-    label = LABELS.get(abscissa, symbol(abscissa))
-    return finish(ax, label, ordinate, described, below=below)
+    ordinate = "mean squared error" if len(kinds) > 1 else names.DRAWN[kinds[0]]
+    if kinds[0] not in names.BEST_OF and not below:  # panels below show what is best
+        ordinate += names.at_best(curve)
+    described = names.shared_settings(curve, [abscissa])
+    label = names.LABELS.get(abscissa, names.symbol(abscissa))
+    return parts.finish(ax, label, ordinate, described, below=below)
 
 
 def _shades(values: Array) -> Any:
@@ -315,5 +295,68 @@ def _shades(values: Array) -> Any:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
-    norm = LogNorm if is_logarithmic(values) else Normalize
-    return ScalarMappable(norm(values.min(), values.max()), COLOUR_MAP)
+    norm = LogNorm if parts.is_logarithmic(values) else Normalize
+    return ScalarMappable(norm(values.min(), values.max()), parts.COLOUR_MAP)
+
+
+AT_END = "at an end of the range searched"
+
+
+def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
+    """The smallest error along the longest dimension; in panels cut off below, the best lam and the
+    best eta.  Over two long dimensions, a heat map of the error.
+
+    Parameters
+    ----------
+    curve : xarray.Dataset
+        As returned by :func:`replica.learning_curve` with ``lam="best"``, ``eta="best"`` or both.
+        The marker of a best value that is at an end of the range searched is open.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+
+    Raises
+    ------
+    InvalidArgument
+        If there are more than eight lines of several parameters.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, learning_curve
+    >>> from replica.plotting import plot_optima
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_optima(learning_curve(step, beta=[0.5, 1], alpha=[0.5, 1, 2], lam="best"))
+    """
+    curve = with_all_axes(curve)
+    name = names.error_drawn(curve.data_vars)
+    if is_map(curve, name):
+        return plot_heat_map(curve, ax, error=name)
+    searched = [one for one in names.BEST_OF if one in curve.data_vars]
+    if not searched:
+        allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
+        raise InvalidArgument("curve", None, allowed)
+    ax, abscissa = parts.axes(ax), abscissa_of(curve, name)
+    lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
+    below = parts.panels_below(ax, *[0.3] * len(searched))
+    for line in lines:
+        draw_line(ax, curve, abscissa, line, name, label=line.label)
+    mark_exceptions(ax, curve, abscissa, lines, name)
+    at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
+    at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
+    for one, panel in zip(searched, below, strict=True):
+        ends = curve[one].where(at_edge.str.contains(rf"\b{one}\b"))
+        for line in lines:
+            draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
+            panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
+        if ends.notnull().any():
+            panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
+        panel.set_ylabel(f"best {names.symbol(one)}")
+        panel.margins(y=0.2)
+        parts.set_scale(panel, curve[one].values.ravel(), "y")
+        low, high = panel.get_ylim()
+        if high < 1.05 * low:  # it hardly varies, and digits that are not known would be drawn
+            panel.set_ylim(0.95 * low, 1.05 * high)
+        if box := parts.add_legend(panel).get_legend():
+            box.set_frame_on(True)  # its circle looks like a point
+    parts.set_scale(ax, x)
+    parts.from_zero(ax)
+    return finish_lines(ax, curve, lines, abscissa, [name], below)

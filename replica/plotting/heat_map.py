@@ -7,17 +7,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
-from .names import (
-    BEST_OF,
-    DRAWN,
-    LABELS,
-    at_best,
-    error_drawn,
-    number_text,
-    setting,
-    shared_settings,
-)
+from . import names
+from .parts import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
 
 if TYPE_CHECKING:
     import xarray
@@ -62,7 +53,7 @@ def plot_heat_map(
     >>> ax = plot_heat_map(grid)
     """
     curve = with_all_axes(curve)
-    name = error_drawn(curve.data_vars, error)
+    name = names.error_drawn(curve.data_vars, error)
     grid = curve[name]
     long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
     if len(long) != 2:
@@ -73,14 +64,16 @@ def plot_heat_map(
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
     values = grid.squeeze().transpose(y_name, x_name).values
-    draw_heat_map(ax, x, y, values, DRAWN[name] + at_best(curve) * (name not in BEST_OF))
-    if np.isfinite(values).any() and name not in BEST_OF:
+    draw_heat_map(
+        ax, x, y, values, names.DRAWN[name] + names.at_best(curve) * (name not in names.BEST_OF)
+    )
+    if np.isfinite(values).any() and name not in names.BEST_OF:
         j, i = np.unravel_index(np.nanargmin(values), values.shape)
         at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
         note = ", at the edge" if at_edge else ""
         mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]}, note)
-    x_label, y_label = LABELS.get(x_name, x_name), LABELS.get(y_name, y_name)
-    return finish(ax, x_label, y_label, shared_settings(curve))
+    x_label, y_label = names.LABELS.get(x_name, x_name), names.LABELS.get(y_name, y_name)
+    return finish(ax, x_label, y_label, names.shared_settings(curve))
 
 
 def with_all_axes(curve: "xarray.Dataset") -> "xarray.Dataset":
@@ -116,7 +109,7 @@ def draw_heat_map(
         of = values if contours is None else contours
         drawn = ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7)
         bar.add_lines(drawn)
-        texts = [f"${number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
+        texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         bar.set_ticks(levels, labels=texts)
         _label_contours(ax, drawn, dict(zip(levels, texts, strict=True)))
         bar.minorticks_off()
@@ -162,9 +155,9 @@ def contour_levels(low: float, high: float) -> list[float]:
 def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = "") -> None:
     """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
     label ends with the ``note``."""
-    places = " and ".join(setting(name, value) for name, value in at.items())
+    places = " and ".join(names.setting(name, value) for name, value in at.items())
     x, y = [*at.values(), error][:2]
-    mark_place(ax, x, y, f"smallest ${number_text(error)}$ at {places}{note}")
+    mark_place(ax, x, y, f"smallest ${names.number_text(error)}$ at {places}{note}")
 
 
 def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:

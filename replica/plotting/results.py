@@ -1,5 +1,8 @@
-"""Figures of single results: a confusion matrix, a spectrum, a staircase."""
+"""Figures of single results: a confusion matrix, a spectrum, a staircase, uses of N samples, bounds
+with the functions that attain them, the learned function.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,15 +10,13 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .axes import SMALL, axes, finish, from_zero
-from .names import class_names
-from .styles import hue
+from .names import BEST_OF, ERROR_LABELS, LABELS, best_label, class_names, hue, number_text, setting
+from .parts import REFERENCE, SMALL, axes, colours, finish, from_zero, marks_of, set_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHADES = "Blues"  # of shares, from none to all
-ACROSS = 40  # characters of names side by side
+
 LARGEST = 9.0  # of shares, in points
 
 
@@ -51,9 +52,9 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     ax, shares = axes(ax), 100 * point.confusion
     names = class_names(point.model)
     ax.set_facecolor("0.85")
-    ax.imshow(shares, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
     places = range(len(names))
-    crowded = len(names) * max(map(len, names)) > ACROSS
+    crowded = len(names) * max(map(len, names)) > 40  # characters of names side by side
     turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
     ax.set_xticks(places, names, **turned)
     ax.set_yticks(places, names)
@@ -196,3 +197,205 @@ def _sum_of_coordinates(direction: Array) -> str:
         return f"$z_{np.abs(direction).argmax() + 1}$"
     parts = [f"{x:+.2f}\\,z_{i}" for i, x in enumerate(direction, 1) if abs(x) > 5e-3]
     return f"${' '.join(parts)}$".replace("$+", "$", 1)
+
+
+BOTH = "all for both"
+# Of every use: the field that varies, the label of its points, and their mark.
+MARKS = {
+    BOTH: ("alpha0", BOTH, "*"),
+    "split": ("alpha0", "share for the step, the rest for the readout", "o"),
+    "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
+    "part for the readout": ("alpha", "share for the readout, all for the step", "^"),
+}
+
+
+def plot_allocation(
+    plans: Sequence[Mapping[str, Any]],
+    ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
+) -> "Axes":
+    """The test error against the share of N samples that a layer is trained on.
+
+    Parameters
+    ----------
+    plans : sequence of mappings
+        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error"; "lam" and
+        "eta", which the label of the error calls the best where they vary.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    described : mapping, optional
+        Settings to state in a title.
+
+    Examples
+    --------
+    >>> from replica.plotting import plot_allocation
+    >>> both = dict(use="all for both", alpha0=2.0, alpha=2.0, test_error=0.1)
+    >>> half = dict(use="split", alpha0=1.0, alpha=1.0, test_error=0.2)
+    >>> ax = plot_allocation([both, half])
+    """
+    ax = axes(ax)
+    both = next(plan for plan in plans if plan["use"] == BOTH)
+    for i, (use, (field, label, mark)) in enumerate(MARKS.items()):
+        own = [plan for plan in plans if plan["use"] == use]
+        if own:
+            shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
+            style: dict[str, Any] = {"color": hue(i), "markersize": 10 if use == BOTH else 6}
+            ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
+    ax.set_xlim(0, 1.04)
+    ax.margins(y=0.1)
+    abscissa = rf"one layer's share of the $N = {number_text(both['alpha0'])}\,d$ samples"
+    solved = [plan for plan in plans if np.isfinite(plan["test_error"])]
+    searched = [name for name in BEST_OF if len({plan.get(name) for plan in solved}) > 1]
+    return finish(ax, abscissa, ERROR_LABELS["test_error"] + best_label(searched), described)
+
+
+MEAN_LABEL = "conditional mean of the output"
+
+
+def plot_bounds(
+    points: Sequence[Mapping[str, Any]],
+    linear: float,
+    alpha: Array | Sequence[float] = (),
+    ax: "Axes | None" = None,
+    *,
+    described: Mapping[str, Any] | None = None,
+) -> "Axes":
+    """Bounds against the learning rate, and the error at the best penalty between them.
+
+    Parameters
+    ----------
+    points : sequence of mappings
+        "eta", "lower", "upper" and, for every value of alpha, "achieved_<alpha>".
+    linear : float
+        Error of the best linear predictor.
+    alpha : sequence of float
+        Readout samples over dimension, of the errors at the best penalty.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    described : mapping, optional
+        Settings to state in a title, but for eta.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_bounds
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> over = bounds(step, eta=[0.5, 1, 2, 4])
+    >>> points = [dict(eta=e, lower=b.lower, upper=b.upper) for e, b in zip(over.eta, over.each)]
+    >>> ax = plot_bounds(points, over.linear)  # as over.plot()
+    """
+    ax = axes(ax)
+    eta = np.array([point["eta"] for point in points], dtype=float)
+    lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
+    ax.fill_between(eta, lower, upper, color=hue(0), alpha=0.12, linewidth=0)
+    label = r"upper bound $U$, $\lambda\to\infty$"
+    ax.plot(eta, upper, color=hue(0), label=label, **marks_of(upper))
+    ax.plot(eta, lower, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lower))
+    for i, ratio in enumerate(alpha, start=1):
+        achieved = np.array([point[f"achieved_{ratio:g}"] for point in points], dtype=float)
+        label = rf"best $\lambda$ at {setting('alpha', ratio)}"
+        ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
+    ax.axhline(linear, **REFERENCE, label="best linear predictor")
+    set_scale(ax, eta)
+    from_zero(ax)
+    fixed = {name: value for name, value in (described or {}).items() if name != "eta"}
+    return finish(ax, LABELS["eta"], ERROR_LABELS["test_error"], fixed)
+
+
+def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
+    """The functions of kappa that attain both bounds, beside the target's mean.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        Of a model with one spike.
+    ax : matplotlib Axes, optional
+        Where to draw; those of a new figure unless given.
+    reach : float
+        Largest modulus of kappa shown.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_functions
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_functions(bounds(step))
+    """
+    ax, kappa = axes(ax), drawn_kappa(reach)
+    _draw_target(ax, kappa, bounds.target_function)
+    lower = rf"lower bound, $L = {bounds.lower:.3g}$"
+    upper = rf"upper bound, $U = {bounds.upper:.3g}$"
+    ax.plot(kappa, bounds.lower_function(kappa), "--", color=hue(0), label=lower)
+    ax.plot(kappa, bounds.upper_function(kappa), color=hue(0), label=upper)
+    return finish(ax, LABELS["kappa"], MEAN_LABEL, bounds.settings)
+
+
+def plot_family(
+    each: Sequence[Any], eta: Array, ax: "Axes | None" = None, *, reach: float = 3.0
+) -> "Axes":
+    """The functions that attain the upper bound, a line for each learning rate.
+
+    Parameters
+    ----------
+    each : sequence of Bounds
+        Of models with one spike.
+    eta : (n,)
+        Their learning rates.
+    ax, reach
+        As in :func:`plot_functions`.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, bounds
+    >>> from replica.plotting import plot_family
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> over = bounds(step, eta=[0.5, 1, 2, 4])
+    >>> ax = plot_family(over.each, over.eta)
+    """
+    ax, kappa = axes(ax), drawn_kappa(reach)
+    for rate, bounds, shade in zip(eta, each, colours(eta.tolist()), strict=True):
+        label = setting("eta", rate)
+        ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
+    _draw_target(ax, kappa, each[-1].target_function)
+    return finish(ax, LABELS["kappa"], MEAN_LABEL)
+
+
+def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
+    """Mean output of the trained network given kappa, with a band of one standard deviation.
+
+    Parameters
+    ----------
+    learned : LearnedFunction
+        Of a model with one spike, or along a direction.
+    ax, reach
+        As in :func:`plot_functions`.
+
+    Examples
+    --------
+    >>> from replica import GradientStep, learned_function
+    >>> from replica.plotting import plot_learned
+    >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    >>> ax = plot_learned(learned_function(step.srf(beta=1.0), alpha=1.0, lam=0.1))
+    """
+    ax, kappa = axes(ax), drawn_kappa(reach)
+    mean, variance = learned.moments(kappa)
+    spread = np.sqrt(variance)
+    label = "± one standard deviation, theory"
+    low, high = mean - spread, mean + spread
+    ax.fill_between(kappa, low, high, color=hue(0), alpha=0.2, linewidth=0, label=label)
+    ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
+    _draw_target(ax, kappa, learned.target_mean)
+    known = learned.settings
+    along = r"projection $\kappa$ on the direction" if "direction" in known else LABELS["kappa"]
+    return finish(ax, along, "output of the network", known)
+
+
+def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> None:
+    """The conditional ``mean`` of the target, dotted."""
+    ax.plot(kappa, mean(kappa), "k:", label=r"target, $h(\kappa)$")
+
+
+def drawn_kappa(reach: float = 3.0) -> Array:
+    """Values of kappa to draw a function at."""
+    return np.linspace(-reach, reach, 301)

@@ -15,9 +15,8 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import output, parse_request, progress
-from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
-from replica.cli.problem_file import read_config
+from replica.cli import parse_request, printing, progress
+from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS, read_config
 from tests.cli.commands import document, refusal, theory, validate
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
@@ -116,7 +115,7 @@ def test_tab_completion_in_a_shell(program):
                                      "staircase", "compare", "simulate"])  # fmt: skip
 def test_the_help_names_the_same_in_python(command):
     simulated = command in ("compare", "simulate")
-    program, module = ("validation", "commands") if simulated else ("replica", command)
+    program, module = ("validation", "commands") if simulated else ("replica", "main")
     about = getattr(import_module(f"{program}.cli.{module}"), command).__doc__
     (line,) = re.findall(r"In Python: (.*?)\n\n", about, re.DOTALL)
     names = re.findall(rf"\b{program}\.(\w+)", line)
@@ -139,7 +138,7 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
 def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     """Those of replica; the simulations of replica-validate take their time."""
     monkeypatch.chdir(tmp_path)
-    about = getdoc(getattr(import_module(f"replica.cli.{name}"), name))  # without its indentation
+    about = getdoc(getattr(import_module("replica.cli.main"), name))  # without its indentation
     lines = about.partition("Examples\n--------\n")[2].split("\n\n")
     assert len(lines) == 2
     for line in lines:
@@ -151,7 +150,7 @@ def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
     """Of 20 000 rows a grid takes a minute: every point is told."""
     told = []
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(output, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
+    monkeypatch.setattr(printing, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     np.save("F.npy", rng.standard_normal((120, 4)) + np.arange(120)[:, None] % 2)

@@ -28,7 +28,6 @@ FLOORS = [
 # What is imported inside a function, so that `import replica` stays light, and by whom.
 LAZY = {
     "replica.explore": {"replica.explore"},  # the cells of a marimo notebook are functions
-    "replica.cli.connections": {"replica.cli"},  # it needs uvicorn, of the extra [explore]
 }
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from replica import InvalidArgument
 from tests.idx import idx
-from validation.figures import mixtures
+from validation.figures import Run, mixtures
 from validation.mixtures import images
 
 PIXELS = np.random.default_rng(0).integers(0, 256, size=(20, 3, 3), dtype=np.uint8)
@@ -206,6 +206,6 @@ def test_replaced_images_are_computed_again(tmp_path, monkeypatch):
     found = []
     for i in (0, 1, 0):
         np.savez(path, images=sets[i], labels=labels)
-        found.append(mixtures.data("3", True, store=cells, images=str(path))["points"])
+        found.append(mixtures.data("3", Run(True, store=cells), images=str(path))["points"])
     assert found[0] == found[2] != found[1]
     assert len(list(cells.glob("*.json"))) == 2 * 4 * 3 * 2  # sets, columns, draws, theory

@@ -11,7 +11,7 @@ import pytest
 import replica
 from replica import GradientStep, solve
 from tests.cli.commands import validate
-from validation.figures import figure
+from validation.figures import Run, figure
 from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
@@ -20,7 +20,7 @@ BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a co
 
 def values(name):
     """The quick data of a figure, as JSON has them."""
-    return json.loads(json.dumps(figure(name).data(True)))
+    return json.loads(json.dumps(figure(name).values(Run(True))))
 
 
 def drawn(name, data):

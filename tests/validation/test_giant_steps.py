@@ -16,9 +16,8 @@ from tests.problems import THREE
 from validation import compare, draw, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
 from validation.draws import INPUT_BLOCK, gradient_step
-from validation.figures.sample_exponent import PUBLISHED
-from validation.measure import alignment, initial_layer, single_step, spike
-from validation.measure.published_step import linear_part
+from validation.figures.directions import PUBLISHED
+from validation.measure import alignment, initial_layer, linear_part, single_step, spike
 
 # Several steps
 

@@ -1,14 +1,91 @@
-"""The ``replica-validate`` command: finite-size experiments, alone or beside the theory.
+"""The ``replica-validate`` command: finite-size experiments, alone or beside the theory; and
+``replica-validate figure``, a figure of the documentation or of a paper.
 
 Exit status as for ``replica``; 1 also where a comparison failed.
 """
 
 import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
 
-from replica.cli import application, run
+import typer
 
-from .commands import alignment, compare, simulate, spectrum
-from .figure import figure
+from replica.cli import Output, answer, application, run, say, written
+from replica.errors import InvalidArgument
+
+from ..figures import FIGURES, Run
+from ..figures import figure as find_figure
+from ..run import store as cells
+from .commands import alignment, compare, simulate, spectrum, watched
+
+PAPERS = {  # by what stands before the slash
+    "cui": "Cui et al., Asymptotics of feature learning in two-layer networks (arXiv:2402.04980)",
+    "dandi": "Dandi et al., How two-layer neural networks learn (arXiv:2305.18270)",
+    "mixtures": "Demir and Doğan, inputs from Gaussian mixtures (arXiv:2503.00856)",
+    "": "Of this library's documentation",
+}
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="One of those that --list names.")] = "",
+    plot: Annotated[Path | None, written("The picture: .png, .pdf, .svg or .eps.")] = None,
+    out: Annotated[Path | None, written("Its data: .json.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small and fast: 30 seconds at most.")
+    ] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps what is simulated: the same line goes on from there."),
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=2, help="For mixtures: of each point, 20 unless given.")
+    ] = None,
+    images: Annotated[
+        str, typer.Option(help="For mixtures/3: a folder of IDX files, or an NPZ file.")
+    ] = "",
+    known: Annotated[bool, typer.Option("--list", help="What there is, a line each.")] = False,
+) -> None:
+    """A figure of a paper (cui, dandi, mixtures) or of the documentation.
+
+    Examples
+    --------
+    replica-validate figure --list
+
+    replica-validate figure cui/2 --quick --plot cui-2.png
+    """
+    if known:
+        answer(by_paper())
+        return
+    wanted = find_figure(name)
+    if plot is None:
+        raise InvalidArgument("plot", None, "given: the file of the picture")
+    family = {"images": images, "draws": draws}
+    for option, value in family.items():
+        if value and not name.startswith("mixtures/"):
+            raise InvalidArgument(option, value, "left out: it is for figures of mixtures")
+    typed: dict[str, Any] = {option: value for option, value in family.items() if value}
+    output = Output(out, plot)
+    output.check((".json",))
+    if store is not None:
+        cells.open_folder(store)
+    if quick:
+        say(f"{name}: about {FIGURES[name].seconds} s")
+    start = time.monotonic()
+    with watched("curves", store) as advance:
+        data = wanted.values(Run(quick, advance, store), **typed)
+    output.write(data, lambda: None, figure=lambda: wanted.draw(data))
+    say(f"{name}: took {time.monotonic() - start:.1f} s")
+
+
+def by_paper() -> str:
+    """A line for every figure, under the paper it belongs to."""
+    lines = []
+    for paper, title in PAPERS.items():
+        names = [name for name in FIGURES if name.rpartition("/")[0] == paper]
+        lines += [f"{title}:", *(f"  {name:22} {FIGURES[name].text}" for name in names)]
+    return "\n".join(lines)
+
 
 app = application(
     "replica-validate",

@@ -2,6 +2,5 @@
 
 from .checks import Extrapolation, extrapolate
 from .comparing import compare, compare_grid, ladder
-from .comparison import Comparison
-from .neurons import AlignmentComparison, compare_alignment, first_step
+from .comparison import AlignmentComparison, Comparison, compare_alignment, first_step
 from .theory import Theory, theory_of

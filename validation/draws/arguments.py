@@ -12,7 +12,6 @@ from replica.errors import InvalidArgument
 from replica.problem import check_bytes, number
 
 HUGE = 10**12  # samples or neurons: more than any memory or patience has room for
-MOST_SEEDS = 10**6  # draws: standard errors of a thousandth; each has a root of random numbers
 
 
 def whole_number(name: str, value: Any, low: int, meaning: str, high: int = HUGE) -> int:
@@ -38,7 +37,8 @@ def whole_number(name: str, value: Any, low: int, meaning: str, high: int = HUGE
 def seed_count(seeds: Any, least: int = 1) -> int:
     """Number of independent draws, from ``least``, 1 or 2, to a million, or InvalidArgument."""
     meaning = "independent draws" if least == 1 else "a standard error needs two draws"
-    return whole_number("seeds", seeds, least, meaning, MOST_SEEDS)
+    # a million: standard errors of a thousandth; each draw has a root of random numbers
+    return whole_number("seeds", seeds, least, meaning, 10**6)
 
 
 def size(name: str, ratio: float, dimension: int) -> int:

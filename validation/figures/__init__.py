@@ -1,24 +1,82 @@
 """Figures of the papers and of the documentation, each by its name.
 
-A module has ``data(quick, progress, store=...)``, which computes plain values for JSON, and
-``draw(data)``, which makes the picture of them.  ``quick`` is a small version that takes
-seconds; finished cells of the simulations are kept in the folder ``store`` and read from there.
-Where a module has several figures, its ``data`` takes first which, by what follows the paper.
+A figure has a function of a :class:`Run`, which computes plain values for JSON, and one that makes
+the picture of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+import replica
 from replica.errors import InvalidArgument
+from replica.problem import Problem
+from solvers.results import Array
+
+from ..run import simulate
+from ..run import store as cells
+
+FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
+Values = dict[str, Any]
+One = TypeVar("One")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Run:
+    """Computation of a figure: in a ``quick`` version, which takes seconds, or the full one;
+    ``progress`` is told what is done, of how much; and finished cells of the simulations are kept
+    in the folder ``store``, and read from there."""
+
+    quick: bool
+    progress: Callable[[int, int], None] | None = None
+    store: Path | None = None
+
+    def advance(self, done: int, total: int) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(done, total)
+
+    def tracked(
+        self, items: Sequence[One], before: int = 0, total: int | None = None
+    ) -> Iterator[One]:
+        """The items, one after the other; each is reported when it is done with: of a ``total``,
+        ``before`` of which were done before."""
+        for done, item in enumerate(items, start=before + 1):
+            yield item
+            self.advance(done, len(items) if total is None else total)
+
+    def simulated(self, problem: Problem, **how: Any) -> Array:
+        """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
+        found = simulate(problem, rng=0, store=self.store, **how)
+        return np.hstack([found.test_error, found.test_error_stderr])
+
+    def stored(self, cell: Values, compute: Callable[[], Array], shape: tuple[int, ...]) -> Array:
+        """The numbers of ``cell``, of ``shape``: read from the store, or computed and written
+        there; only computed without one."""
+        if self.store is None:
+            return compute()
+        cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
+        found = cells.read(self.store, {0: cell}, shape)
+        if not found:
+            self.store.mkdir(parents=True, exist_ok=True)
+            cells.check_writable(self.store, 1)
+            found[0] = compute()
+            cells.write(self.store, cell, found[0])
+        return found[0]
+
+
+class Entry(NamedTuple):
     """Module of a figure, a line on its content, and the seconds of its quick version on two
-    ordinary cores, some times as many on busy ones."""
+    ordinary cores, some times as many on busy ones.
+
+    In the ``module`` "file:name" they are ``name_values`` and ``draw_name``; in "file" ``data``,
+    which takes first the figure, by what follows the paper, and ``draw``.
+    """
 
     module: str
     text: str
@@ -26,16 +84,20 @@ class Entry:
 
 
 FIGURES = {
-    "cui/1": Entry("learnable", "The function learned along the target, with and without step.", 7),
+    "cui/1": Entry(
+        "learnable:learned", "The function learned along the target, with and without step.", 7
+    ),
     "cui/2": Entry("curves", "Test error against alpha, at several alpha0.", 6),
-    "cui/3": Entry("learnable", "Bounds on the test error against the learning rate.", 4),
+    "cui/3": Entry("learnable:bounds", "Bounds on the test error against the learning rate.", 4),
     "cui/4": Entry("curves", "What the spike does: with it, without, by its length.", 4),
     "cui/5": Entry("curves", "Test error against alpha, at several widths.", 5),
     "cui/6": Entry("curves", "What variability of the first-step readout buys.", 12),
-    "cui/7": Entry("learnable", "The functions that attain the bounds.", 4),
-    "cui/8": Entry("spectra", "Eigenvalues of the features' covariance.", 12),
-    "dandi/sample-exponent": Entry("sample_exponent", "One giant step on n = d^x samples.", 6),
-    "dandi/staircase": Entry("staircase", "Which directions the neurons learn, step by step.", 6),
+    "cui/7": Entry("learnable:functions", "The functions that attain the bounds.", 4),
+    "cui/8": Entry("learnable:spectra", "Eigenvalues of the features' covariance.", 12),
+    "dandi/sample-exponent": Entry("directions:exponents", "One giant step on n = d^x samples.", 6),
+    "dandi/staircase": Entry(
+        "directions:staircase", "Which directions the neurons learn, step by step.", 6
+    ),
     "mixtures/1a": Entry("mixtures", "Network and Hermite model against the width.", 8),
     "mixtures/1b": Entry("mixtures", "The same against alpha_s, the split of the spread.", 8),
     "mixtures/1c": Entry("mixtures", "The same against beta_s, the spread of the data.", 9),
@@ -46,27 +108,26 @@ FIGURES = {
     "mixtures/4": Entry("mixtures", "Generalisation error over alpha_s and beta_s.", 1),
     "mixtures/5": Entry("mixtures", "Slices of that heat map, with three activations.", 14),
     "mixtures/6": Entry("mixtures", "Training errors against the width.", 8),
-    "budget": Entry("reuse", "How to spend samples on the two layers.", 10),
+    "budget": Entry("samples", "How to spend samples on the two layers.", 10),
     "classification": Entry("curves", "Logistic, hinge and square loss on labels.", 5),
-    "dimension": Entry("dimension", "Networks on the way to their limit, over 1/d.", 12),
-    "digits": Entry("digits", "How many labels a linear probe of digits needs.", 6),
+    "dimension": Entry("dimension:approach", "Networks on the way to their limit, over 1/d.", 12),
+    "digits": Entry("samples:digits", "How many labels a linear probe of digits needs.", 6),
     "inputs": Entry("curves", "What structure in the inputs buys networks.", 5),
-    "ladder": Entry("ladder", "How simulations approach the theory as they grow.", 3),
+    "ladder": Entry("dimension:ladder", "How simulations approach the theory as they grow.", 3),
     "network": Entry("curves", "The network itself beside the sRF, over the rate.", 4),
     "network-steps": Entry("curves", "Several giant steps of the network itself.", 5),
     "network-students": Entry("curves", "relu networks beside their sRF.", 4),
-    "reuse": Entry("reuse", "Both layers on the same samples, and on fresh ones.", 20),
+    "reuse": Entry("samples", "Both layers on the same samples, and on fresh ones.", 20),
     "robust-losses": Entry("curves", "Ridge, Huber and absolute loss, wild labels.", 3),
     "steps": Entry("curves", "Several giant steps: test error, and the spike.", 3),
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Functions that compute the values of a figure, and draw them."""
+class Figure(NamedTuple):
+    """Functions that compute the values of a figure, of a :class:`Run`, and draw them."""
 
-    data: Callable[..., dict[str, Any]]
-    draw: Callable[[dict[str, Any]], Any]
+    values: Callable[..., Values]
+    draw: Callable[[Values], Any]
 
 
 def figure(name: str) -> Figure:
@@ -84,7 +145,8 @@ def figure(name: str) -> Figure:
     """
     if name not in FIGURES:
         raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")
-    module = import_module(f"{__name__}.{FIGURES[name].module}")
-    several = [one.module for one in FIGURES.values()].count(FIGURES[name].module) > 1
-    number = name.rpartition("/")[2]
-    return Figure(partial(module.data, number) if several else module.data, module.draw)
+    file, _, own = FIGURES[name].module.partition(":")
+    module = import_module(f"{__name__}.{file}")
+    if own:
+        return Figure(getattr(module, f"{own}_values"), getattr(module, f"draw_{own}"))
+    return Figure(partial(module.data, name.rpartition("/")[2]), module.draw)

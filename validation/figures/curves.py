@@ -9,7 +9,6 @@ figure 6 alpha0, eta~, lam and the hard target.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,19 +24,14 @@ from solvers.results import Array
 from ..draws import trajectory
 from ..measure import spike
 from ..run import standard_error
-from .computing import Progress, stored
-from .panels import Curve, Panel, compute, draw_panels
+from . import Run
+from .panels import Curve, Panel, compute, draw_panels, sized
 
 Fields = dict[str, Any]
 FIT = {"lam": 0.1}
 SINE: Fields = {"student": "tanh", "target": "sin"}
 SINE_STEP = SINE | {"alpha0": 20, "eta": 3.0}
 ALPHAS = (0.5, 1.0, 2.0, 3.0)  # simulated
-
-
-def sized(quick: bool, full: tuple[int, int], small: tuple[int, int] = (100, 2)) -> dict[str, int]:
-    """The dimension and the draws of a simulation, ``full`` or ``small``."""
-    return dict(zip(("dimension", "seeds"), small if quick else full, strict=True))
 
 
 def coloured(values: Sequence[Any]) -> Iterator[tuple[Any, str]]:
@@ -423,7 +417,7 @@ def steps(quick: bool) -> list[Panel]:
     return [Panel(curves, alpha, ALPHAS, size)]
 
 
-def spikes(dimension: int, seeds: int, store: Path | None) -> Fields:
+def spikes(dimension: int, seeds: int, run: Run) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
     problem = repeated(6)
@@ -435,7 +429,7 @@ def spikes(dimension: int, seeds: int, store: Path | None) -> Fields:
 
     cell = {"spike of": describe(problem), "dimension": dimension}
     measured: Array = np.array([
-        stored(store, cell | {"seed": seed}, partial(measure, seed), (6, 3))
+        run.stored(cell | {"seed": seed}, partial(measure, seed), (6, 3))
         for seed in range(seeds)
     ])  # fmt: skip
     means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}
@@ -482,15 +476,15 @@ TITLES = {
 BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (1, 1))}
 
 
-def data(name: str, quick: bool, progress: Progress = None, *, store: Path | None = None) -> Fields:
+def data(name: str, run: Run) -> Fields:
     """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
     spike that steps build."""
-    found = compute(FIGURE_PANELS[name][0](quick), progress, store)
+    found = compute(FIGURE_PANELS[name][0](run.quick), run)
     also: Fields = {"figure": name}
     if name == "classification":
         also |= calibrated()
     elif name == "steps":
-        also |= spikes(found["dimension"], found["seeds"], store)
+        also |= spikes(found["dimension"], found["seeds"], run)
     return found | also
 
 

@@ -1,10 +1,13 @@
-"""Networks on the way to their limit: test errors against 1/d, in theory and simulated.
+"""Test errors against 1/d: networks on the way to their limit, and simulations to the theory.
 
-Four settings whose networks are far from the limit at ordinary sizes, and not all to one side of
-it.  docs/theory.md 23
+Networks: four settings that are far from the limit at ordinary sizes, and not all to one side of
+it, in theory and simulated.  docs/theory.md 23
+
+Simulations, the ladder: the published setting at two sizes of the training set.  Spiked random
+features and the conditional Gaussian model meet the theory in the limit; the network has a theory
+of its own.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,86 +16,152 @@ from matplotlib.figure import Figure
 from replica import GaussianMixture, GradientStep, learning_curve, plotting
 from replica.documents import plain
 
-from ..run import simulate
-from .computing import Progress
+from ..comparisons import ladder
+from . import Run, Values
+from .panels import legend_below
 
-CORRELATED = GaussianMixture(means=np.zeros((1, 2)), covariances=[[[1, 0.8], [0.8, 1]]])
 MIXTURE = GaussianMixture(
     means=[[1, 0.5], [-1.5, 0.5]],
     covariances=[[[2, 0.7], [0.7, 1]], [[0.5, 0], [0, 3]]],
     fractions=[0.3, 0.7],
 )
-# Of each panel: the title, the step, then beta, alpha and lam.
-SETTINGS: dict[str, tuple[str, dict[str, Any], tuple[float, float, float]]] = {
+CORRELATED = GaussianMixture(means=np.zeros((1, 2)), covariances=[[[1, 0.8], [0.8, 1]]])
+# Of each panel: the title, the step, and where it is solved.
+SETTINGS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "steps": (
         "gelu, $z_1z_2$, two steps",
         dict(student="gelu", target="z1*z2", inputs=CORRELATED, steps=[(2, 1), (2, 1)]),
-        (1, 2, 0.1),
+        dict(beta=1, alpha=2, lam=0.1),
     ),
     "mixture": (
         "cos, $z_1+z_2^2/2$ on a mixture",
-        dict(
-            student="cos", target="z1 + z2**2/2", inputs=MIXTURE, alpha0=2, eta=2, noise=0.2
-        ),
-        (1.5, 2, 0.05),
+        dict(student="cos", target="z1 + z2**2/2", inputs=MIXTURE, alpha0=2, eta=2, noise=0.2),
+        dict(beta=1.5, alpha=2, lam=0.05),
     ),
-    "even": ("abs, $He_2$", dict(student="abs", target="he2", alpha0=2, eta=1), (1, 2, 0.1)),
+    "even": (
+        "abs, $He_2$",
+        dict(student="abs", target="he2", alpha0=2, eta=1),
+        dict(beta=1, alpha=2, lam=0.1),
+    ),
     "few": (
         r"relu, sin, $\alpha_0=0.1$, $\tilde\eta=10$",
         dict(student="relu", target="sin", alpha0=0.1, eta=10),
-        (1, 2, 1.0),
+        dict(beta=1, alpha=2, lam=1.0),
     ),
-}  # fmt: skip
-SIZES, DRAWS = (200, 350, 600, 1000), (80, 40, 20, 12)
+}
 
 
-def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
+def approach_values(run: Run) -> Values:
     """Theory at every dimension and in the limit, and simulated means with standard errors."""
-    sizes, draws = ((100, 200), (4, 4)) if quick else (SIZES, DRAWS)
-    dimensions = np.geomspace(200, 14_000, 4 if quick else 24)
-    panels, done = {}, 0
-    for name, (_, options, (beta, alpha, lam)) in SETTINGS.items():
-        step = GradientStep(**options)
-        at: dict[str, Any] = {"alpha": alpha, "lam": lam}
-        theory = learning_curve(step.network(beta=beta), **at, dimension=[*dimensions, np.inf])
-        found = []
-        for d, seeds in zip(sizes, draws, strict=True):
-            how: dict[str, Any] = {"seeds": seeds, "rng": 0, "store": store}
-            found.append(simulate(step, **at, beta=beta, dimension=d, **how))
-            done += 1
-            if progress is not None:
-                progress(done, len(SETTINGS) * len(sizes))
-        panels[name] = {
-            "theory": theory.test_error.values,
-            "mean": [one.test_error.item() for one in found],
-            "stderr": [one.test_error_stderr.item() for one in found],
-            "beta": beta,
-            **at,
-        }
+    sizes, draws = ((100, 200), (4, 4)) if run.quick else ((200, 350, 600, 1000), (80, 40, 20, 12))
+    dimensions = np.geomspace(200, 14_000, 4 if run.quick else 24)
+    panels: dict[str, Any] = {}
+    for name, (_, options, at) in SETTINGS.items():
+        step, place = GradientStep(**options), {**at}
+        network = step.network(beta=place.pop("beta"))
+        theory = learning_curve(network, **place, dimension=[*dimensions, np.inf])
+        before, total = len(panels) * len(sizes), len(SETTINGS) * len(sizes)
+        pairs = run.tracked([*zip(sizes, draws, strict=True)], before, total)
+        found = [run.simulated(step, dimension=d, seeds=n, **at) for d, n in pairs]
+        mean, stderr = np.concatenate(found).T
+        panels[name] = {"theory": theory.test_error.values, "mean": mean, "stderr": stderr, **at}
     shared = {"dimensions": dimensions, "sizes": sizes, "draws": draws}
     return dict(plain({**shared, "panels": panels}))
 
 
-def draw(data: dict[str, Any]) -> Figure:
+def draw_approach(data: dict[str, Any]) -> Figure:
     """A panel for each setting: a line of the theory, a star at its limit, and points."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
-    axes = figure.subplots(1, len(data["panels"]), squeeze=False)[0]
-    theory, simulated = plotting.colours(["network", "simulation"])
-    x = 1 / np.array(data["sizes"])
+    axes, x = over_sizes(figure, data["panels"], data["sizes"])
+    theory, of_networks = plotting.colours(["network", "simulation"])
     for (name, one), ax in zip(data["panels"].items(), axes, strict=True):
-        errors = np.array([np.nan if e is None else e for e in one["theory"]])
+        errors = np.array(one["theory"], dtype=float)
         ax.plot(1 / np.array(data["dimensions"]), errors[:-1], color=theory, label="theory at $d$")
         star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none"}
         ax.plot(0, errors[-1], color=theory, label=r"limit, $d\to\infty$", clip_on=False, **star)
-        bars = np.array(one["mean"]), np.array(one["stderr"])
         label = f"networks, ±{plotting.BARS} s.e."
-        plotting.draw_points(ax, x, *bars, label=label, color=simulated)
-        ax.set_xticks([0, *x], [r"0", *(f"1/{d}" for d in data["sizes"])])
-        ax.tick_params(axis="x", labelrotation=45)
-        ax.set_xlabel("$1/d$")
+        plotting.draw_points(ax, x, one["mean"], one["stderr"], label=label, color=of_networks)
         setting = ", ".join(plotting.settings({k: one[k] for k in ("beta", "alpha", "lam")}))
         ax.set_title(f"{SETTINGS[name][0]}\n{setting}", fontsize="small")
     plotting.letter_panels(axes)
-    axes[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
     plotting.add_legend(axes[0])
+    return figure
+
+
+def over_sizes(figure: Figure, panels: Any, sizes: list[int]) -> tuple[Any, Any]:
+    """A row of axes of test errors over 1/d, one for each of the ``panels``, and the abscissae of
+    the ``sizes``."""
+    axes, x = figure.subplots(1, len(panels), squeeze=False)[0], 1 / np.array(sizes)
+    for ax in axes:
+        ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in sizes)])
+        ax.tick_params(axis="x", labelrotation=45)
+        ax.set_xlabel("$1/d$")
+    axes[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
+    return axes, x
+
+
+LADDER_STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
+DRAWN_MODELS = {  # label, marker, and the side to which points are nudged
+    "srf": ("spiked random features", "o", -1),
+    "gaussian": ("conditional Gaussian model", "s", 0),
+    "network": ("the network itself", "^", 1),
+}
+
+
+def ladder_values(run: Run) -> Values:
+    """Means and standard errors at every size, and the extrapolation, of each model."""
+    alpha, lam = np.array([0.9, 2.3]), 0.1
+    sizes, seeds = ([40, 80], 4) if run.quick else ([100, 200, 400, 800], 12)
+    models: dict[str, Any] = {}
+    for model in DRAWN_MODELS:
+
+        def advance(done: int, total: int) -> None:
+            """Report the progress of one model as progress of all."""
+            run.advance(len(models) * total + done, len(DRAWN_MODELS) * total)
+
+        at: dict[str, Any] = {"alpha": alpha, "lam": lam, "beta": 1.0, "simulated": model}
+        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": run.store}
+        result = ladder(GradientStep(**LADDER_STEP), progress=advance, **at, **size)
+        line = result.lines["test_error"]
+        models[model] = {
+            "mean": [one.test_error[:, 0] for one in result.simulations],
+            "stderr": [one.test_error_stderr[:, 0] for one in result.simulations],
+            "limit": line.limit[:, 0],
+            "limit_stderr": line.stderr[:, 0],
+            "slope": line.slope[:, 0],
+            "theory": result.checks["test_error"].theory[:, 0],
+        }
+    shared = {"step": LADDER_STEP, "lam": lam, "alpha": alpha, "sizes": sizes, "seeds": seeds}
+    return dict(plain({**shared, "models": models}))
+
+
+def draw_ladder(data: dict[str, Any]) -> Figure:
+    """A panel for each alpha: points with two standard errors, their lines, the theory."""
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    panels, x = over_sizes(figure, data["alpha"], data["sizes"])
+    shades = plotting.colours(list(DRAWN_MODELS))
+    nudge = 0.012 * x.max()  # keeps error bars of different models apart
+    theories = {"srf": "theory of the sRF", "network": "theory of the network"}
+    for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
+        for colour, (model, drawn) in zip(shades, DRAWN_MODELS.items(), strict=True):
+            (label, marker, side), one = drawn, data["models"][model]
+            mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
+            limit, slope = one["limit"][j], one["slope"][j]
+            ends = np.array([0, 1.05 * x.max()])
+            ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
+            points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
+            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
+            plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
+        for (model, label), colour in zip(
+            theories.items(), plotting.colours([*theories]), strict=True
+        ):
+            value = data["models"][model]["theory"][j]
+            ax.axhline(value, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
+        ax.plot([], [], color="0.3", linewidth=1, label="fit, linear in $1/d$")
+        ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
+    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    stated = ", ".join(plotting.settings(shared))
+    figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
+    plotting.letter_panels(panels)
+    legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
     return figure

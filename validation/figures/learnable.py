@@ -1,4 +1,4 @@
-"""Figures 1, 3 and 7 of [C]: learned functions, and bounds at each learning rate.
+"""Figures 1, 3, 7 and 8 of [C]: learned functions, bounds at each learning rate, and spectra.
 
 tanh network of width p = d, sin target, one step on 20 d samples.
 
@@ -8,12 +8,16 @@ tanh network of width p = d, sin target, one step on 20 d samples.
    them at the sRF's best penalty, for two sizes of the readout's data, at the simulated d.
 7: the functions of that projection which attain the bounds, beside what networks learn at a large
    penalty; and those of the upper bound as the rate varies.
+8: eigenvalues of the features' covariance, theory over simulated histograms.  More neurons than
+   samples and fewer, one group of neurons and three; and a network whose first batch was small,
+   with its own theory and that of its sRF.  The largest eigenvalue lies far from the bulk, near
+   p E mu_0^2 where there is one group (9.2).
 
 Settings that are open in the text: alpha and lam of 1, both alpha of 3, the rates of 7.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +29,10 @@ from replica.documents import plain
 from replica.problem import Problem, describe
 from solvers.results import Array
 
-from ..measure import measured_function
+from ..measure import eigenvalues, measured_function
 from ..run import standard_error
-from .computing import Progress, model_of, simulated, stored, tracked
-from .drawing import draw_theories, panels_with_differences, theory_legend
+from . import Run, Values
+from .panels import draw_theories, model_of, panels_with_differences, sized, theory_legend
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
@@ -44,67 +48,47 @@ FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 PLACES = np.linspace(-2.5, 2.5, 11)
 
 
-def data(
-    panel: str, quick: bool, progress: Progress = None, *, store: Path | None = None
-) -> dict[str, Any]:
-    """Plain values of figure ``panel``, with simulations kept in ``store``."""
-    size = {"dimension": 150, "seeds": 3} if quick else {"dimension": 500, "seeds": 6}
-    if panel == "3":
-        found = bounds_values(quick, size, progress, store)
-    else:
-        found = learned_values(panel, size, progress, store)
-    return dict(plain({"panel": panel, **size, **found}))
-
-
 def learned_values(
-    panel: str, size: dict[str, int], progress: Progress, store: Path | None
-) -> dict[str, Any]:
+    run: Run,
+    problems: Sequence[Problem] = tuple(LEARNED.values()),
+    fit: dict[str, Any] = READOUT,
+) -> Values:
     """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    problems, fit = ([STEP], LARGE_PENALTY) if panel == "7" else ([*LEARNED.values()], READOUT)
-    learners = []
-    for problem in tracked(problems, progress):
-        mean, stderr, spread = measured(problem, fit, size, store)
-        learned = replica.learned_function(srf_of(problem), **fit)
+    size, learners = sized(run.quick, (500, 6), (150, 3)), []
+    for problem in run.tracked(problems):
+        options: dict[str, Any] = {**fit, **size}
+        cell = {"learned": describe(problem), **options, "kappa": PLACES}
+        found = run.stored(cell, partial(measured, problem, options), (3, PLACES.size))
+        learned = replica.learned_function(model_of("srf", problem), **fit)
         theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
-        learners.append({"mean": mean, "stderr": stderr, "spread": spread, **theory, **fit})
-    return {"kappa": PLACES, "learners": learners}
+        learners.append(dict(zip(("mean", "stderr", "spread"), found, strict=True)) | theory | fit)
+    return dict(plain({**size, "kappa": PLACES, "learners": learners}))
 
 
-def measured(
-    problem: Problem, fit: dict[str, float], size: dict[str, int], store: Path | None
-) -> Array:
+functions_values = partial(learned_values, problems=[STEP], fit=LARGE_PENALTY)
+
+
+def measured(problem: Problem, options: dict[str, Any]) -> Array:
     """Mean output of simulated networks at PLACES, its standard error, and the standard deviation
     over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
-    options: dict[str, Any] = {**fit, **size}
-    cell = {"learned": describe(problem), **options, "kappa": PLACES}
-
-    def compute() -> Array:
-        drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
-        spread = np.sqrt(drawn.variance.mean(axis=0))
-        return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
-
-    return stored(store, cell, compute, (3, PLACES.size))
+    drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
+    spread = np.sqrt(drawn.variance.mean(axis=0))
+    return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
 
 
-def srf_of(problem: Any) -> Any:
-    """The sRF of a step of width p = d; one that is given, itself."""
-    return problem.srf(beta=1.0) if isinstance(problem, GradientStep) else problem
-
-
-def bounds_values(
-    quick: bool, size: dict[str, int], progress: Progress, store: Path | None
-) -> dict[str, Any]:
+def bounds_values(run: Run) -> Values:
     """Bounds and best errors over the rate, and simulated networks at a few."""
-    few = np.array([1.0, 10.0] if quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
-    rates = np.union1d(np.geomspace(0.3, 30, 7 if quick else 61), few)
+    size = sized(run.quick, (500, 6), (150, 3))
+    few = np.array([1.0, 10.0] if run.quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), few)
     bounds: list[dict[str, float]] = []
     lists = ("theory", "srf", "limit", "simulated")
     curves: list[dict[str, Any]] = [
         {"alpha": alpha} | {name: [] for name in lists} for alpha in ACHIEVED_ALPHAS
     ]
-    for rate in tracked(rates.tolist(), progress):
+    for rate in run.tracked(rates.tolist()):
         step = GradientStep(eta=rate, **SETTING)
         found = replica.bounds(step)
         bounds.append({"eta": rate, "lower": found.lower, "upper": found.upper})
@@ -120,14 +104,9 @@ def bounds_values(
             fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
             curve["theory"].append(solve(network, **fit).test_error)
             if rate in few:
-                curve["simulated"] += list(simulated(step, beta=1.0, store=store, **fit | size))
-    shared = {"x": rates, "simulated_at": few, "bounds": bounds}
-    return shared | {"linear": found.linear, "curves": curves}
-
-
-def draw(data: dict[str, Any]) -> Figure:
-    """The picture of one of the three figures."""
-    return {"1": draw_learned, "3": draw_bounds, "7": draw_functions}[data["panel"]](data)
+                curve["simulated"] += list(run.simulated(step, beta=1.0, **fit | size))
+    shared = {"x": rates, "simulated_at": few, "bounds": bounds, "linear": found.linear}
+    return dict(plain({**size, **shared, "curves": curves}))
 
 
 def draw_learned(data: dict[str, Any]) -> Figure:
@@ -136,7 +115,7 @@ def draw_learned(data: dict[str, Any]) -> Figure:
     panels = picture.subplots(1, len(LEARNED), sharey=True)
     label = f"networks, $d = {data['dimension']}$, ± one s.d."
     for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
-        plotting.plot_learned(replica.learned_function(srf_of(problem), **READOUT), ax)
+        plotting.plot_learned(replica.learned_function(model_of("srf", problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
         bars = np.array(values["spread"]) / plotting.BARS
         plotting.draw_points(
@@ -188,4 +167,57 @@ def draw_functions(data: dict[str, Any]) -> Figure:
     second.set_ylabel("")
     plotting.add_legend(first)  # makes room above what both panels show, if it needs any
     plotting.letter_panels([first, second])
+    return picture
+
+
+# model drawn, beta, alpha, title
+SPECTRA: tuple[tuple[GradientStep, float, float, str], ...] = (
+    (STEP, 2.0, 3.0, r"sRF, $n > p > d$"),
+    (
+        GradientStep(
+            student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5]
+        ), 1.5, 0.7, r"sRF, $\tilde a\in\{-1, \frac{1}{2}, \frac{3}{2}\}$, $n < p$",
+    ),
+    (GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0), 1.0, 2.0, "network"),
+)  # fmt: skip
+
+
+def spectra_values(run: Run) -> Values:
+    """Simulated eigenvalues of every panel."""
+    shared, histograms = sized(run.quick, (600, 4)), []
+    for step, beta, alpha, title in run.tracked(SPECTRA):
+        drawn, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
+        size: dict[str, Any] = {"alpha": alpha, **shared}
+        cell = {"eigenvalues of": describe(drawn), "beta": beta, **size}
+        compute = partial(eigenvalues, drawn, beta=width, rng=0, **size)
+        shape = shared["seeds"], round(beta * shared["dimension"])
+        histograms.append(run.stored(cell, compute, shape))
+    return dict(plain({"eigenvalues": histograms, **shared}))
+
+
+def draw_spectra(data: dict[str, Any]) -> Figure:
+    """A panel for each spectrum."""
+    picture = Figure(figsize=(12, 4.4), layout="constrained")
+    panels = picture.subplots(1, len(SPECTRA))
+    for ax, (step, beta, alpha, title), values in zip(
+        panels, SPECTRA, data["eigenvalues"], strict=True
+    ):
+        models = step.srf(beta=beta), step.network(beta=beta)
+        each = [replica.spectrum(model, alpha, time_limit=600.0)
+                for model in models[: 1 + (title == "network")]]  # fmt: skip
+        plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(values))
+        if title == "network":
+            ax.lines[0].set_label("theory of the network")
+            x = each[0].grid(0, 600)
+            dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
+            ax.plot(x, x * each[0].density(x), **dashes, label="theory of the sRF")
+        place = plotting.settings(describe(step) | {"beta": beta, "alpha": alpha})
+        half = (len(place) + 1) // 2
+        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
+        ax.set_title("\n".join(lines))
+        plotting.add_legend(ax)
+    plotting.letter_panels(panels)
+    picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
+    for ax in panels[1:]:
+        ax.set_ylabel("")
     return picture

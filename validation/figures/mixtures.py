@@ -6,7 +6,7 @@ relu(xi . x) of a random xi, 20 draws.  4 is a heat map of beta_s and alpha_s, 5
 three alpha_s, 3 sweeps the width on two classes of images.
 
 Lines are the theory of the readout given the first layers of the first ``LAYERS`` draws
-(docs/theory.md 20), up to a width of ``WIDEST``: points differ from them by their draws.  At full
+(docs/theory.md 20), up to a width of 2000: points differ from them by their draws.  At full
 size thin lines are the closed form, of the same tasks, in which no layer is drawn (docs/theory.md
 19); in 4, whose tasks are all alike, the contours are.
 
@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ from solvers.results import Array
 
 from .. import mixtures as models
 from ..run import standard_error
-from .computing import Progress, stored, tracked
-from .drawing import legend_below
+from . import Run, Values
+from .panels import legend_below
 
 AXIS_LABELS = {
     "ratio": r"width over samples $k/m$",
@@ -61,7 +60,6 @@ SYMBOLS = {  # of the settings in a title
 
 # Of the network and of the Hermite model: the theory given the first layers that were drawn, known
 # where points are and no line between them, and the closed form, which knows of no draw.
-LEARNERS = "network", "Hermite model"
 THEORY_MARKS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "theory": (
         "given its first layer",
@@ -79,8 +77,6 @@ THEORY_MARKS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
 
 LARGEST_ORDER = 5  # of a Hermite model, as in the paper
 LAYERS = 4  # drawn ones that lines are means of
-ROW_NODES = 3  # of the closed form along each spike: 5 change errors by 2e-6
-WIDEST = 2000  # a theory takes k^3: 2 s at 1000 neurons
 WIDTH_RATIOS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -235,25 +231,17 @@ def order_of(data_spread: float) -> int:
         return models.needed_order(data_spread, largest=LARGEST_ORDER)
 
 
-def data(
-    panel: str,
-    quick: bool,
-    progress: Progress = None,
-    *,
-    store: Path | None = None,
-    draws: int | None = None,
-    images: str = "",
-) -> dict[str, Any]:
+def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") -> Values:
     """Plain values of a panel: means and standard errors over ``draws`` at every point, and the
-    theory; finished cells are kept in ``store``."""
+    theory."""
     if (panel == "3") != bool(images):
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
     plan = SWEEP_PANELS[panel]
-    draws = draws or (3 if quick else plan.draws)
-    values = plan.few if quick else plan.values
-    others = plan.others[:: plan.every if quick else 1]
-    base = replace(plan.setting, images=images, **(plan.small if quick else {}))
+    draws = draws or (3 if run.quick else plan.draws)
+    values = plan.few if run.quick else plan.values
+    others = plan.others[:: plan.every if run.quick else 1]
+    base = replace(plan.setting, images=images, **(plan.small if run.quick else {}))
     points: list[dict[str, Any]] = []
     total = len(others) * len(values) * draws
     for other in others:
@@ -262,7 +250,7 @@ def data(
         for value in values:
             changes: dict[str, Any] = other | {plan.x: value}
             setting = replace(base, **changes)
-            seeds = tracked(range(draws), progress, len(points) * draws, total)
+            seeds = run.tracked(range(draws), len(points) * draws, total)
             what = {"mixtures": asdict(setting) | content}
             known = {
                 "other": other,
@@ -270,9 +258,9 @@ def data(
                 "order": order_of(setting.data_spread),
                 "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
-            layers = plan.layers if width_of(setting) <= WIDEST else 0
-            counts = {"mean": draws, "theory": layers, "closed": 0 if quick else plan.tasks}
-            points.append(known | means(setting, task, what, seeds, counts, store))
+            layers = plan.layers if width_of(setting) <= 2000 else 0  # k^3: 2 s at 1000 neurons
+            counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else plan.tasks}
+            points.append(known | means(setting, task, what, seeds, counts, run))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
@@ -282,7 +270,7 @@ def means(
     what: dict[str, Any],
     seeds: Iterable[int],
     counts: dict[str, int],
-    store: Path | None,
+    run: Run,
 ) -> dict[str, Any]:
     """Means of the errors over the ``seeds``, of the theory given their first layers, and of the
     closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
@@ -298,7 +286,7 @@ def means(
         for name, (errors, mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(stored(store, what | {"seed": seed} | mark, compute, shape))
+                each[name].append(run.stored(what | {"seed": seed} | mark, compute, shape))
     nothing = [np.full(shape, np.nan)]
     found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
@@ -307,7 +295,8 @@ def means(
 
 def of_task(task: Any, *, rng: Any, **asked: Any) -> models.Errors:
     """The closed form, to 1e-3, which draws nothing."""
-    return models.closed_form(task, row_nodes=ROW_NODES, tol=1e-3, **asked)
+    # 5 nodes along each spike change errors by 2e-6
+    return models.closed_form(task, row_nodes=3, tol=1e-3, **asked)
 
 
 def of_points(points: Sequence[dict[str, Any]], name: str, error: str) -> Array:
@@ -389,7 +378,7 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     handles.append(entry("Hermite model", marker="x", markersize=9))
     for name, (of, styles) in THEORY_MARKS.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
-            texts = [f"theory of the {learner}, {of}" for learner in LEARNERS]
+            texts = [f"theory of the {learner}, {of}" for learner in ("network", "Hermite model")]
             handles += [entry(text, **look) for text, look in zip(texts, styles, strict=True)]
     if not all(one["proved"] for one in data["points"]):
         hollow = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}

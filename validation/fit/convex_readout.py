@@ -34,9 +34,6 @@ from .readout import Blocks, Fits
 RELATIVE_GAP = (
     1e-8  # relative, of the objective: lam/2 times the squared distance of the readout is less
 )
-NEWTON_STEPS = 200  # the gap says whether they were enough
-REFINEMENTS = 8  # steps where the objective is its minimum to rounding
-STIFFENING = 2.0  # factor between two smoothed losses: larger ones take more steps of Newton's
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,8 @@ class SmoothedLoss(SmoothLoss):
         return float((self.loss(self.y, f) - self.slopes(f) * (f - self.y)).sum())
 
     def stiffer(self, f: Array) -> "SmoothedLoss":
-        return SmoothedLoss(self.y, self.loss, self.slopes(f), STIFFENING * self.stiffness)
+        # larger factors take more steps of Newton's
+        return SmoothedLoss(self.y, self.loss, self.slopes(f), 2.0 * self.stiffness)
 
 
 def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
@@ -160,7 +158,7 @@ def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -
         raise InvalidArgument("loss", loss.name, allowed)
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     best, refined = Fitted(a, b, np.nan, np.inf, 0.0), 0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(200):  # the gap says whether they were enough
         slopes = now.slopes(f)
         gradient = design.Z.T @ slopes + lam * a
         gradient_b = float(slopes.sum()) if intercept else 0.0
@@ -191,7 +189,7 @@ def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -
         size = _step_size(now, lam, (a, step), (f, design.Z @ step + step_b))
         if size == 0:  # the objective cannot tell any more, but the gradient can
             size, refined = 1.0, refined + 1
-            if refined > REFINEMENTS:
+            if refined > 8:  # the objective is its minimum to rounding
                 break
         a, b = a + size * step, float(b + size * step_b)
         f = design.Z @ a + b
@@ -225,15 +223,12 @@ def _step_size(
     return float(brentq(along, 0.0, 1.0, xtol=1e-12, rtol=1e-3))
 
 
-# The part of the objective that may be rounding: 10 % of the readout at worst.
-ROUNDED = 1e-2
-
-
 def _tolerance(scale: float, y: Array, loss: Loss) -> float:
     """Gap that is allowed at an objective of this ``scale``: 1e-8 of it, or what the rounding of
     outputs leaves where they meet labels y (n,)."""
     rounding = 4 * np.finfo(float).eps * float(np.abs(y).sum())
-    if has_two_slopes(loss) and rounding <= ROUNDED * scale:
+    # The part of the objective that may be rounding: 10 % of the readout at worst.
+    if has_two_slopes(loss) and rounding <= 1e-2 * scale:
         return max(RELATIVE_GAP * scale, rounding)
     return RELATIVE_GAP * scale
 

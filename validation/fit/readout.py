@@ -20,10 +20,8 @@ factorisation for every n, but needs Phi only block by block.
 
 An unregularised output intercept is the mean that features and fit leave of the labels.
 
-Systems are symmetric and dense, on the host or on a device: a numpy array is handled by LAPACK in
-place; an array of another library (a torch tensor on a GPU) by the functions of its own array
-namespace.  Only lower triangles are read or written on the host: matrices are in Fortran order, as
-LAPACK has them.
+Systems are symmetric and dense, on the host or on a device: a numpy array is factored by LAPACK; an
+array of another library (a torch tensor on a GPU) by the functions of its own array namespace.
 """
 
 import itertools
@@ -43,59 +41,30 @@ from solvers.results import Array
 from solvers.scan_minimum import lowest_minimum
 
 EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
-SINGULAR = "larger for these features, whose Gram matrix is singular in double precision"
 
 
-def zeros(size: int, other: Any) -> Any:
-    """A square matrix of zeros, of the library and on the device of ``other``."""
-    if isinstance(other, np.ndarray):
-        return np.zeros((size, size), order="F")
-    return arrays.like(np.zeros((size, size)), other)
-
-
-def add_gram(total: Any, a: Any, scale: float, *, rows: bool) -> Any:
-    """``total`` + scale a a^T (``rows``), or + scale a^T a; ``total`` is overwritten."""
-    if isinstance(a, np.ndarray):
-        return blas.dsyrk(scale, a.T, beta=1, c=total, trans=rows, lower=1, overwrite_c=1)
-    total += scale * (a @ a.T if rows else a.T @ a)
-    return total
-
-
-def subtract_outer(total: Any, x: Any, scale: float) -> Any:
-    """``total`` - scale x x^T; ``total`` is overwritten."""
-    if isinstance(x, np.ndarray):
-        return blas.dsyr(-scale, x, a=total, lower=1, overwrite_a=1)
-    total -= scale * x[:, None] * x[None, :]
-    return total
-
-
-def cholesky(gram: Any, shift: float, *, overwrite: bool = False) -> Any:
+def cholesky(gram: Any, shift: float) -> Any:
     """The lower factor of gram + shift I, for a symmetric ``gram`` >= 0, or InvalidArgument if that
     is singular in double precision."""
-    if not isinstance(gram, np.ndarray):
-        return _device_cholesky(gram, shift)
-    system = gram if overwrite else gram.copy(order="F")
-    diagonal = np.einsum("ii->i", system)
-    diagonal += shift
-    # the upper triangle holds zeros
-    norm = float(np.sqrt(2 * np.linalg.norm(system) ** 2 - diagonal @ diagonal))
-    factor, failed = lapack.dpotrf(system, lower=1, clean=0, overwrite_a=1)
-    # the test that scipy.linalg.solve makes
-    if failed or not lapack.dpocon(factor, norm, uplo="L")[0] > EPS:
-        raise InvalidArgument("lam", float(shift), SINGULAR)
-    return factor
-
-
-def _device_cholesky(gram: Any, shift: float) -> Any:
-    """``cholesky`` by the array's own library; the factor's diagonal bounds the condition."""
     xp = arrays.namespace(gram)
-    try:
-        factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
-    except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
-        raise InvalidArgument("lam", shift, SINGULAR) from None
-    diagonal = arrays.to_host(xp.linalg.diagonal(factor))
-    if not diagonal.min() ** 2 > EPS * diagonal.max() ** 2:
-        raise InvalidArgument("lam", shift, SINGULAR)
+    if isinstance(gram, np.ndarray):
+        system = gram.copy()
+        system[np.diag_indices(len(system))] += shift
+        norm = float(np.linalg.norm(system))
+        # LAPACK has matrices by columns, of which the symmetric one is its own transpose
+        factor, failed = lapack.dpotrf(system.T, lower=1, clean=0, overwrite_a=1)
+        # the test that scipy.linalg.solve makes
+        certain = not failed and lapack.dpocon(factor, norm, uplo="L")[0] > EPS
+    else:
+        try:
+            factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
+            diagonal = arrays.to_host(xp.linalg.diagonal(factor))  # which bounds the condition
+            certain = diagonal.min() ** 2 > EPS * diagonal.max() ** 2
+        except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
+            certain = False
+    if not certain:
+        allowed = "larger for these features, whose Gram matrix is singular in double precision"
+        raise InvalidArgument("lam", float(shift), allowed)
     return factor
 
 
@@ -110,15 +79,9 @@ def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
     return xp.linalg.solve(matrix, b)
 
 
-def copy(a: Any) -> Any:
-    """A copy of a matrix, in the order of this module."""
-    if isinstance(a, np.ndarray):
-        return a.copy(order="F")
-    return arrays.namespace(a).asarray(a, copy=True)
-
-
 # features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
 Blocks = Callable[[], Iterable[tuple[Any, Any]]]
+BlocksAt = Callable[[float], Blocks]  # of a bias added to all neurons
 
 
 class Fits(NamedTuple):
@@ -202,12 +165,13 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
     beyond n is that of the leading block, and zero beyond n too.
     """
     Phi, y = _first_rows(blocks, int(sizes[-1]))
-    gram = add_gram(zeros(len(y), Phi), Phi, 1 / Phi.shape[1], rows=True)
+    Phi /= Phi.shape[1] ** 0.5
+    gram = Phi @ Phi.T
     (N, C), (A, L) = y.shape, (len(sizes), len(lam))
     weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
     within = np.arange(N)[:, None] < sizes
     for i, penalty in enumerate(lam):
-        factor = cholesky(gram, float(penalty), overwrite=i == L - 1)
+        factor = cholesky(gram, float(penalty))
         sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
         half = arrays.to_host(solve_lower(factor, sides, transposed=False))
         z, one = half[:, :-1], half[:, -1:]
@@ -218,8 +182,7 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
         solved = solve_lower(factor, flat, transposed=True)
         weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
     flat = arrays.like(weights.reshape(N, -1), Phi)
-    readouts = Phi.T @ flat / Phi.shape[1] ** 0.5
-    readouts = arrays.namespace(Phi).reshape(readouts, (-1, A, L, C))
+    readouts = arrays.namespace(Phi).reshape(Phi.T @ flat, (-1, A, L, C))
     train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
     return Fits(readouts, intercepts, np.zeros(train.shape), train)
 
@@ -247,38 +210,33 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
     it is smaller than the labels'.)
     """
     readouts, intercepts = [], []
-    gram: Any = None
+    sums: list[Any] = []
     for done, (Phi, y) in _cut(blocks, sizes):
-        p, C = Phi.shape[1], y.shape[1]
-        xp = arrays.namespace(Phi)
-        if gram is None:
-            gram, total = zeros(p, Phi), arrays.like(np.zeros(p), Phi)
-            moment, labels = 0.0, 0.0
-        gram = add_gram(gram, Phi, 1 / p, rows=False)
-        moment = moment + Phi.T @ y / p**0.5
-        total = total + xp.sum(Phi, axis=0)
-        labels = labels + xp.sum(y, axis=0)
-        for j in np.flatnonzero(sizes == done):
+        xp, Z = arrays.namespace(Phi), Phi / Phi.shape[1] ** 0.5
+        parts = [Z.T @ Z, Z.T @ y, xp.sum(Z, axis=0), xp.sum(y, axis=0)]
+        for total, part in zip(sums, parts, strict=True) if sums else ():
+            total += part
+        gram, moment, features, labels = sums = sums or parts
+        for _ in np.flatnonzero(sizes == done):
             part = 1 / done if intercept else 0.0
-            centre, mean = part * total, part * labels
-            system = copy(gram) if intercept or j < len(sizes) - 1 else gram
-            if intercept:
-                system = subtract_outer(system, centre, done / p)
-            solved = _solve(system, moment - total[:, None] * mean / p**0.5, lam)
-            flat = xp.reshape(solved, (p, -1))
-            taken = arrays.to_host(centre @ flat).reshape(len(lam), C) / p**0.5
+            centre, mean = part * features, part * labels
+            system = gram - centre[:, None] * features if intercept else gram
+            solved = _solve(system, moment - features[:, None] * mean, lam)
+            flat = xp.reshape(solved, (Z.shape[1], -1))
+            taken = arrays.to_host(centre @ flat).reshape(len(lam), -1)
             intercepts.append(arrays.to_host(mean) - taken)
             readouts.append(solved)
     nothing = np.zeros((len(sizes), len(lam)))
     fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), nothing, nothing)
-    return fits._replace(train=_training_errors(blocks, sizes, fits))
+    train, _ = _sample_means(lambda bias: blocks, fits, sizes, _squares)
+    return fits._replace(train=train)
 
 
 def _solve(gram: Any, b: Any, lam: Array) -> Any:
-    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C); ``gram`` is overwritten."""
+    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C)."""
     columns = []
-    for i, penalty in enumerate(lam):
-        factor = cholesky(gram, float(penalty), overwrite=i == len(lam) - 1)
+    for penalty in lam:
+        factor = cholesky(gram, float(penalty))
         half = solve_lower(factor, b, transposed=False)
         columns.append(solve_lower(factor, half, transposed=True))
     return arrays.namespace(b).stack(columns, axis=1)
@@ -298,22 +256,11 @@ def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
             return
 
 
-def _training_errors(blocks: Blocks, sizes: Array, fits: Fits) -> Array:
-    """(1/n) sum (y - f)^2 at every size and penalty, (A, L)."""
-    squares = np.zeros(fits.train.shape)
-    for done, (Phi, y) in _cut(blocks, sizes):
-        error = (y[:, None, None, :] - predict(Phi, fits)) ** 2
-        total = arrays.to_host(arrays.namespace(error).sum(error, axis=(0, 3)))
-        squares += np.where(sizes[:, None] >= done, total, 0.0)
-    return squares / sizes[:, None]
-
-
 DIFFERENCE = 1e-4  # of a central difference: 1e-8 of the loss, beside 1e-12 of rounding over it
-BOTTOM = 1e-6  # error of a trained bias, to which the objective is flat to 1e-12
 
 
 def fit_readout(
-    features: Callable[[float], Blocks],
+    features: BlocksAt,
     sizes: Array,
     lam: Array,
     *,
@@ -367,8 +314,10 @@ def fit_readout(
         """The fit of one size and penalty at its best bias."""
         one = sizes[a : a + 1], lam[b : b + 1]
         fit = cache(lambda bias: fits_at(bias, *one))
+        scanned = scan[:, :, a, b].T
+        # to such a bias the objective is flat to 1e-12
         bias = lowest_minimum(
-            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scan[:, :, a, b].T, xtol=BOTTOM
+            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scanned, xtol=1e-6
         )
         found = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):
@@ -382,28 +331,47 @@ def fit_readout(
     return Fits(joined, *(np.reshape(of, shape) for of in others))
 
 
-def mean_losses(
-    blocks: Callable[[float], Blocks], fits: Fits, sizes: Array, loss: Loss
-) -> tuple[Array, Array]:
+def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array:
     """Mean loss, the sum of all outputs, and share of wrong classes over the first ``sizes[a]``
-    samples, (A, L) each.
+    samples, (2, A, L).
 
     ``blocks``, of a bias, are as for :func:`fit_readout`; ``fits`` are at A
     sizes and L penalties.
     """
-    losses, wrong = np.zeros((2, *fits.bias.shape))
+    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misses(y, f)))
+
+
+def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, Array]:
+    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
+    (A, L) each.
+
+    ``blocks`` is as for :func:`mean_losses`.
+    """
+    mean, squares = _sample_means(blocks, fits, np.full(len(fits.bias), samples), _squares)
+    return mean, np.maximum(squares - mean**2, 0.0) / samples
+
+
+def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> Array:
+    """Means (2, A, L) of two quantities, ``measured`` of labels and outputs, over the first
+    ``sizes[a]`` samples; sums of all outputs."""
+    sums = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
         at_bias, start = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
             labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
-            prediction = arrays.to_host(predict(Phi, fits))
             rows = np.arange(start, start + len(labels))
             used = (rows[:, None] < sizes)[:, :, None] & at_bias
-            each = loss(labels, prediction).reshape(*used.shape, -1).sum(axis=3)
-            losses += np.where(used, each, 0.0).sum(axis=0)
-            wrong += np.where(used, _misses(labels, prediction), 0.0).sum(axis=0)
+            found = measured(labels, arrays.to_host(predict(Phi, fits)))
+            for total, each in zip(sums, found, strict=True):
+                total += np.where(used, each.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
             start += len(labels)
-    return losses / sizes[:, None], wrong / sizes[:, None]
+    return sums / sizes[:, None]
+
+
+def _squares(labels: Array, prediction: Array) -> tuple[Array, Array]:
+    """Squared error, the sum of all outputs, and its square."""
+    error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
+    return error, error**2
 
 
 def _misses(labels: Array, prediction: Array) -> Array:
@@ -414,24 +382,3 @@ def _misses(labels: Array, prediction: Array) -> Array:
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
     first = prediction == prediction.max(axis=3, keepdims=True)
     return np.asarray(1 - (first * labels).sum(axis=3) / first.sum(axis=3))
-
-
-def squared_errors(
-    blocks: Callable[[float], Blocks], fits: Fits, samples: int
-) -> tuple[Array, Array]:
-    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
-    (A, L) each.
-
-    ``blocks`` is as for :func:`mean_losses`.
-    """
-    total, squares = np.zeros((2, *fits.bias.shape))
-    for bias in np.unique(fits.bias):
-        at_bias = fits.bias == bias
-        for Phi, y in blocks(float(bias))():
-            error = (y[:, None, None, ...] - predict(Phi, fits)) ** 2
-            xp = arrays.namespace(error)
-            error = error if y.ndim == 1 else xp.sum(error, axis=3)
-            total += np.where(at_bias, arrays.to_host(xp.sum(error, axis=0)), 0.0)
-            squares += np.where(at_bias, arrays.to_host(xp.sum(error**2, axis=0)), 0.0)
-    mean = total / samples
-    return mean, np.maximum(squares / samples - mean**2, 0.0) / samples

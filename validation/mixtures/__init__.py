@@ -4,13 +4,10 @@ from .hermite_model import (
     EquivalenceWarning,
     Errors,
     HermiteExpansion,
-    Parts,
     closed_form,
     expand,
-    gradient_parts,
     in_theory,
     needed_order,
-    predicted_slopes,
     proved,
     side_by_side,
 )

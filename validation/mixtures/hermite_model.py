@@ -235,7 +235,6 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
     )
 
 
-LAYER_SECONDS = 600.0  # seconds that the theory of a layer may take
 TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
 
 
@@ -412,7 +411,7 @@ def solved_errors(
     """Errors in theory of students by models, whose m samples are said by ``at``."""
     errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
-        found = solve(models[i][j], lam=lam * m, time_limit=LAYER_SECONDS, **at)
+        found = solve(models[i][j], lam=lam * m, time_limit=600.0, **at)
         overlaps = found.overlaps  # of a limit
         squares = found.squared_norm if overlaps is None else overlaps.q2.sum()
         objective = found.train_error + lam * width * squares
@@ -510,54 +509,3 @@ def along_target(task: MixtureTask) -> GaussianMixture:
         covariances=axes.T @ wide.each_covariance @ axes,
         fractions=wide.fractions,
     )
-
-
-class Parts(NamedTuple):
-    """Operator norms of u v^T and of Delta."""
-
-    spike: float
-    bulk: float
-
-
-def gradient_parts(
-    task: LearningTask, *, student: str | Activation, width: int, samples: int, rng: Any = None
-) -> Parts:
-    """Norms of the two parts of the gradient, of one draw.  docs/theory.md 12
-
-    Parameters are those of :func:`validation.mixtures.side_by_side`.
-
-    Examples
-    --------
-    >>> from validation.mixtures import gradient_parts, mixture, regression
-    >>> task = regression(mixture(100, eigenvalues=5.0, rng=0), aligned=True)
-    >>> norms = gradient_parts(task, student="tanh", width=100, samples=100, rng=1)
-    >>> norms.spike > norms.bulk
-    True
-    """
-    sigma = activation(student)
-    layer, inputs = seed_sequence(rng).spawn(2)
-    F, w = initial(task, width, layer)
-    X, y = batch = task.draw(samples, default_rng(inputs))
-    b = bulk_scale(task)
-    slope = expand(sigma, order=2, b=b).coefficients[1] / b  # E z sigma(b z) = b E sigma'(b z)
-    u, v = slope * w / np.sqrt(width), X.T @ y / samples
-    rest = stepped(F, w, batch, sigma, 1.0) - F - np.outer(u, v)
-    return Parts(float(np.linalg.norm(u) * np.linalg.norm(v)), float(np.linalg.norm(rest, 2)))
-
-
-def predicted_slopes(student: str | Activation, *, spike_exponent: float) -> Parts:
-    """Exponents of both norms in n, for labels that excite all degrees.  docs/theory.md 12
-
-    Examples
-    --------
-    >>> from validation.mixtures import predicted_slopes
-    >>> predicted_slopes("tanh", spike_exponent=0.8)
-    Parts(spike=-0.1, bulk=-0.3)
-    >>> predicted_slopes("relu", spike_exponent=0.0)
-    Parts(spike=-0.5, bulk=-1.0)
-    """
-    h = expand(student, order=8).coefficients
-    # a smaller coefficient is none, but for rounding
-    j = next((j for j in range(2, 8) if abs(h[j]) > 1e-10), np.inf)
-    s = spike_exponent
-    return Parts(round((s - 1) / 2, 12), round(max(s / 2 - 1, j * (s - 1) / 2), 12))

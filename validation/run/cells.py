@@ -124,7 +124,6 @@ def repeatable(samples: DrawnSamples | GivenRows, keep: bool) -> Callable[[float
 # To be raised with every change of the method that moves the numbers of a cell: a stored cell
 # has the number of its method.
 CELL_METHOD = 2
-SQUARED_ERRORS = ("test_error", "train_error", "test_variance")  # errors of every cell
 
 
 class Simulated(StrEnum):
@@ -178,7 +177,7 @@ class Experiment:
         losses = () if self.loss.is_square else ("loss_error", "train_loss")
         classes = self.samples and getattr(self.problem, "classes", None) is not None
         classification = ("classification_error",) if self.binary or classes else ()
-        return *SQUARED_ERRORS, *losses, *classification
+        return "test_error", "train_error", "test_variance", *losses, *classification
 
     @property
     def binary(self) -> bool:

@@ -23,17 +23,7 @@ from replica.problem import Problem, asked, check_device, positive, samples_of
 from solvers import executors
 from solvers.results import Array
 
-from ..draws import (
-    HUGE,
-    INPUT_BLOCK,
-    byte_count,
-    fraction,
-    seed_count,
-    seed_sequence,
-    size,
-    spiked_model,
-    whole_number,
-)
+from .. import draws
 from . import store as cell_store
 from .cells import Experiment, Fixed, Simulated, run_cell
 from .simulation import Simulation
@@ -58,13 +48,13 @@ def plan(
 ) -> Experiment:
     """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
     dimension and beta."""
-    root, of = seed_sequence(rng), as_loss(loss)
+    root, of = draws.seed_sequence(rng), as_loss(loss)
     fields_of = _fields_of_given if isinstance(problem, Given) else _fields_of_drawn
     known = fields_of(problem, simulated, **sizes)
     if test_samples is not None:
-        most = known["test_samples"] if isinstance(problem, FeatureSample) else HUGE
+        most = known["test_samples"] if isinstance(problem, FeatureSample) else draws.HUGE
         meaning = "inputs a test error is averaged over"
-        known["test_samples"] = whole_number("test_samples", test_samples, 1, meaning, most)
+        known["test_samples"] = draws.whole_number("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root.entropy,
@@ -110,10 +100,10 @@ def _fields_of_drawn(
             )
             raise InvalidArgument("alpha0", "alpha", allowed)
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
-    spiked_model(problem, beta)  # refuses what the theory does
-    d = whole_number("dimension", dimension, 2, "the input dimension d")
+    draws.spiked_model(problem, beta)  # refuses what the theory does
+    d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
     ratios = positive("alpha", alpha)
-    test_samples = TEST_INPUTS * max(d, size("alpha", float(ratios.max()), d))
+    test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(ratios.max()), d))
     try:
         kind = Simulated(simulated)
     except ValueError:
@@ -141,10 +131,10 @@ def _fields_of_given(
     name, samples = asked(problem, alpha, samples)
     if name == "alpha":
         samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
-    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else HUGE
+    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
     numbers = np.atleast_1d(samples).tolist()
-    readout_samples = tuple(whole_number("samples", n, 1, meaning, most) for n in numbers)
+    readout_samples = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in numbers)
     if not readout_samples:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
@@ -156,17 +146,12 @@ def _fields_of_given(
     return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
 
 
-PROCESS_BYTES = 200e6  # the interpreter with what it imports, and LAPACK's buffers
-CONVEX_STEPS = 20  # about as many as the readout of a loss other than the square takes
-BLOCK_ARRAYS = 12  # of one block, held at a time: inputs, fields, features, temporaries
-
-
 def work(experiment: Experiment) -> float:
     """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
     p, n = experiment.width, float(experiment.sizes.max())
     fits = len(experiment.sizes)
     if not experiment.loss.is_square:
-        fits *= CONVEX_STEPS * len(experiment.lam)
+        fits *= 20 * len(experiment.lam)  # about as many steps
     samples = 2 * n + experiment.test_samples
     return samples * experiment.dimension * p + fits * n * p * min(n, p)
 
@@ -175,12 +160,12 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
-    dual = n * p + n**2 * (1 + (len(experiment.lam) > 1))
-    primal = 2.0 * p**2 if sizes[-1] >= p else 0.0
+    dual = n * p + 2 * n**2
+    primal = (2.0 + experiment.trained["intercept"]) * p**2 if sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sizes[-1])
         dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
-    block = INPUT_BLOCK // max(d, p) + 1  # samples
+    block = draws.INPUT_BLOCK // max(d, p) + 1  # samples
     fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows
     step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
@@ -190,9 +175,10 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     elif experiment.simulated is Fixed.features:
         layer = float(experiment.problem.features.size)
     kept = float(sizes[-1]) * (p + 1) if keep else 0.0
-    rows = BLOCK_ARRAYS * max(INPUT_BLOCK, d, p)
+    # arrays of one block: inputs, fields, features, temporaries
+    rows = 12 * max(draws.INPUT_BLOCK, d, p)
     numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
-    return PROCESS_BYTES + 8 * numbers
+    return 200e6 + 8 * numbers  # the interpreter with what it imports, and LAPACK's buffers
 
 
 def check_memory(experiment: Experiment, memory: float) -> None:
@@ -209,7 +195,6 @@ def check_memory(experiment: Experiment, memory: float) -> None:
 logger = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
-POOL_WORK = 8e10  # multiplications, some 8 s of a core: for fewer starting a pool does not pay
 
 
 @answering
@@ -318,19 +303,19 @@ def simulate(
     >>> simulation.test_error.shape, simulation.errors["test_error"].shape
     ((2, 2), (3, 2, 2))
     """
-    seeds = seed_count(seeds, least=2)
+    seeds = draws.seed_count(seeds, least=2)
     sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
     how: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
     experiment = plan(problem, simulated, lam, sizes, **how)
     indices = np.arange(seeds)
     if shard is not None:
-        part, parts = fraction("shard", shard, seeds)
+        part, parts = draws.fraction("shard", shard, seeds)
         indices = indices[part - 1 :: parts]
     if store is not None and rng is None:
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
-    limit = byte_count("memory", memory)
+    limit = draws.byte_count("memory", memory)
     check_memory(experiment, limit)
-    processes = None if workers is None else whole_number("workers", workers, 1, "processes")
+    processes = None if workers is None else draws.whole_number("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:
@@ -345,7 +330,8 @@ def simulate(
             cell_store.check_writable(folder, missing)
     left = [int(index) for index in indices if index not in measured]
     if processes is None:
-        pays = device == "cpu" and len(left) * work(experiment) >= POOL_WORK
+        # multiplications, some 8 s of a core: for fewer starting a pool does not pay
+        pays = device == "cpu" and len(left) * work(experiment) >= 8e10
         processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
     fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
     processes = 1 if executor is not None else min(processes, fitting)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -61,14 +61,6 @@ class Simulation(Displayed):
     single : tuple of str
         Axes that were given as a number: in ``dataset`` they are no dimension.
     """
-
-    _renamed: ClassVar[Mapping[str, str]] = {
-        "test_mean": "test_error",
-        "test_stderr": "test_error_stderr",
-        "train_mean": "train_error",
-        "train_stderr": "train_error_stderr",
-        "measured": "errors",
-    }
 
     experiment: Experiment
     seed: Array

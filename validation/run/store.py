@@ -134,7 +134,6 @@ def _values(of: Part) -> list[Any]:
 
 logger = logging.getLogger(__name__)
 
-NUMBER_BYTES = 32  # at most: 24 characters for the digits of a float, a comma, brackets
 Description = Mapping[str, Any]
 Name = TypeVar("Name")  # by which a cell is asked for
 
@@ -229,7 +228,8 @@ def write(folder: Path, cell: Description, errors: Array) -> None:
 def _load(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
     """The numbers in a cell's file; one of many errors if it is not that cell's."""
     described = plain(cell)
-    most = len(json.dumps(described)) + NUMBER_BYTES * (int(np.prod(shape)) + 8)
+    # at most: 24 characters for the digits of a float, a comma, brackets
+    most = len(json.dumps(described)) + 32 * (int(np.prod(shape)) + 8)
     with open_regular(file) as stream:
         text = stream.read(most + 1)
     document = json.loads(text)

@@ -1,4 +1,6 @@
-"""The stairway: which directions the neurons of a network learn, giant step after giant step.
+"""Directions that the neurons of a network learn: figures of [D].
+
+The stairway: which directions the neurons of a network learn, giant step after giant step.
 
 The setting of [D]: relu student, readout +-1, n = d fresh samples a step, rate eta~ = 2.  A point
 is the cosine of one neuron with the two directions of the target, of its row or of the gradient it
@@ -6,10 +8,17 @@ has just followed.  After the first step all lie along C_1, where the theory say
 plane is but weakly connected to it in (4 z1 + z1^2 + z2)/2, and the neurons stay near it;
 in (z1 + z1^2 + z2 - z2^2)/2 they leave the line at the second step.  The last row has readout 1
 for all neurons, for which the theory follows every step (n = 4 d, eta~ = 1).
+
+One giant step on n = d^x samples: errors and directions learned against the sample exponent x.
+
+The published single-step experiment of [D]: relu student of p = 2 d neurons, two teachers
+He_1 + He_2/2 + He_4/24, rate 10 sqrt(n p), the readout fitted on the same samples with lam = 1.
+With the mean and the linear part of the labels removed first, the step finds both teachers as n
+approaches d^2; left in, they keep it on the one direction of C_1.
 """
 
 from functools import partial
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,14 +26,14 @@ from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
 from replica.documents import plain
-from replica.plotting import COLOURS, letter_panels
+from replica.plotting import COLOURS, add_legend, letter_panels, setting
 from replica.problem import describe
 from solvers.results import Array
 
 from ..comparisons import first_step
-from ..measure import alignment
-from .computing import Progress, stored, tracked
-from .drawing import legend_below
+from ..measure import alignment, initial_layer, single_step
+from . import Run, Values
+from .panels import legend_below
 
 STUCK, ESCAPES = "(4*z1 + z1**2 + z2)/2", "(z1 + z1**2 + z2 - z2**2)/2"
 BOTH_SIGNS = "\n$\\tilde a = \\pm 1$; theory: step 1"
@@ -34,22 +43,21 @@ TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
     (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$; theory: all"),
 ]
 STEP_COUNT = 6
-SHOWN_NEURONS = 20  # of either sign
 
 
-def data(quick: bool, progress: Progress = None, *, store: Path | None = None) -> dict[str, Any]:
+def staircase_values(run: Run) -> Values:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
-    dimension, width = (256, 128) if quick else (4096, 1024)
+    dimension, width = (256, 128) if run.quick else (4096, 1024)
     panels = []
-    for target, readout, pair, _ in tracked(TARGET_ROWS, progress):
+    for target, readout, pair, _ in run.tracked(TARGET_ROWS):
         schedule = [pair] * STEP_COUNT
         step = GradientStep(student="relu", target=target, readout=readout, steps=schedule)
         size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
         cell = {"cosines of": describe(step), **size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed = stored(store, cell, partial(_cosines, step, size), shape)
+        followed = run.stored(cell, partial(_cosines, step, size), shape)
         signs = followed[0, :, 0]
-        either = [np.flatnonzero(signs == sign)[:SHOWN_NEURONS] for sign in (-1.0, 1.0)]
+        either = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
         shown = np.concatenate(either)
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
@@ -79,7 +87,7 @@ def _cosines(step: GradientStep, size: dict[str, Any]) -> Array:
     return np.concatenate([readout[None], found.weights[1:], found.gradients])
 
 
-def draw(data: dict[str, Any]) -> Figure:
+def draw_staircase(data: dict[str, Any]) -> Figure:
     """A row for each problem, a panel for each step."""
     picture = Figure(figsize=(11, 6.2), layout="constrained")
     grid = picture.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
@@ -122,4 +130,85 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")[0],
     ]
     legend_below(picture, handles)
+    return picture
+
+
+# samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
+PUBLISHED = {3326: (0.3360, 0.0063), 29532: (0.2068, 0.0059), 262144: (0.0774, 0.0021)}
+TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
+
+
+def exponents_values(run: Run) -> Values:
+    """Test errors and alignments of several draws at every n, with and without the removal."""
+    d, test_samples = (64, 5000) if run.quick else (512, 100_000)
+    curves = []
+    for preprocess, x in run.tracked(list(product(TREATMENTS, (1.0, 1.3, 1.65, 2.0)))):
+        draws = 4 if x < 2 else 2  # the last takes ten times as long
+        how: dict[str, Any] = {"samples": int(d**x), "preprocess": preprocess}
+        size = {"test_samples": test_samples}
+        each = []
+        for seed in range(draws):
+            cell = {"single step": {"dimension": d} | how, **size, "seed": seed}
+            each.append(run.stored(cell, partial(_one_draw, d, seed, **size, **how), (4,)))
+        error, honest, beyond, along = np.transpose(each)
+        curves.append(
+            {
+                "exponent": x,
+                **how,
+                "draws": draws,
+                "error": error.mean(),
+                "deviation": error.std(),
+                "honest_error": honest.mean(),
+                "beyond": np.sqrt(beyond.mean()),
+                "along": np.sqrt(along.mean()),
+            }
+        )
+    return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
+
+
+def _one_draw(d: int, seed: int, **how: Any) -> Array:
+    """Test errors of one step, of A and B as estimated on test and on training samples, and mean
+    squares of the neurons' cosines with (w1 - w2) / sqrt(2), which C_1 does not give, and with
+    (w1 + w2) / sqrt(2)."""
+    teachers = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
+    layer = initial_layer(student="relu", target=teachers, dimension=d, width=2 * d, rng=0)
+    one = single_step(*layer, rng=seed, **how)
+    beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
+    return np.array([one.published_test_error, one.test_error, beyond, along])
+
+
+def draw_exponents(data: dict[str, Any]) -> Figure:
+    """Test error on the left, cosines of the neurons on the right."""
+    picture = Figure(figsize=(9.5, 3.8), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
+        points = [point for point in data["curves"] if point["preprocess"] is preprocess]
+        names = ("exponent", "error", "deviation", "along", "beyond")
+        x, errors, bars, along, beyond = ([point[name] for point in points] for name in names)
+        style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
+        left.errorbar(x, errors, bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
+        right.plot(x, along, "o--", color=colour, markersize=4)
+        right.plot(x, beyond, "s-", color=colour, markersize=4)
+    if data["dimension"] == 512:
+        x = [np.log(n) / np.log(512) for n in PUBLISHED]
+        means, deviations = zip(*PUBLISHED.values(), strict=True)
+        left.errorbar(
+            x, means, deviations, fmt="D", color="0.3", markerfacecolor="none", capsize=4,
+            label="published (±1 s.d., 10 draws)",
+        )  # fmt: skip
+    left.set_ylim(bottom=0)
+    left.set_ylabel("test error")
+    handles, _ = left.get_legend_handles_labels()
+    legend_below(picture, handles)
+    for marks, sign, what in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
+        label = rf"with $(w_1 {sign} w_2)/\sqrt{{2}}${what}"
+        right.plot([], [], marks, color="0.3", markersize=4, label=label)
+    right.set_ylim(0, 1)
+    right.set_ylabel("root mean square cosine of neurons")
+    add_legend(right)
+    pieces = ["relu student", setting("lam", 1.0), rf"$d = {data['dimension']}$, $p = 2d$"]
+    left.set_title(", ".join([*pieces, r"$\eta = 10\sqrt{np}$"]))
+    letter_panels([left, right])
+    for ax in (left, right):
+        ax.set_xlabel(r"sample exponent $\log n/\log d$")
     return picture

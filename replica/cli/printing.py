@@ -29,7 +29,6 @@ PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
     bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
 ]
-SHOWN_SHIFT = 5e-4  # of an error: smaller ones would be printed as 0.0 %
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
     "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
@@ -215,7 +214,7 @@ def note_farthest(
             where = f" at {unknown} of {len(points)} points" * (unknown < len(points))
             what = f"{name.replace('_', ' ')} is not known{where}"
             say(f"note: the {what}: no answer, or none in time")
-        if abs(share) > max(least, SHOWN_SHIFT):
+        if abs(share) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
             say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .names import settings, visible, with_theory
-from .styles import COLOURS, current, hue
+from .names import COLOURS, current, hue, settings, visible, with_theory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
-LIGHTEST = 0.85  # of the map, of what a line on white can be
 # Settings without a number that have a colour of their own.
 NAMED = {
     "network": 0, "srf": 1, "gaussian": 2,  # theories and simulated models
@@ -36,7 +34,6 @@ NAMED = {
 }  # fmt: skip
 SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
-FEW_POINTS = 25  # from which on a line shows by itself where it was solved
 GAP = 0.05  # inches around a legend under its axes
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
@@ -105,7 +102,8 @@ def colours(values: Sequence[Any]) -> list[str]:
         from matplotlib.colors import to_hex
 
         places = np.argsort(np.argsort(np.asarray(values, dtype=float))) / (len(values) - 1)
-        return [to_hex(shade) for shade in colormaps[COLOUR_MAP](LIGHTEST * places)]
+        # a line on white can be no lighter
+        return [to_hex(shade) for shade in colormaps[COLOUR_MAP](0.85 * places)]
     taken: list[int] = []
     for value in values:
         name = str(value).partition(":")[0]
@@ -170,7 +168,8 @@ def marks_of(y: ArrayLike) -> dict[str, Any]:
     whose neighbours are not."""
     known = np.isfinite(np.asarray(y, dtype=float))
     beside = np.pad(known, 1)
-    alone = known if known.sum() < FEW_POINTS else known & ~(beside[:-2] | beside[2:])
+    # of 25 points or more a line shows by itself where it was solved
+    alone = known if known.sum() < 25 else known & ~(beside[:-2] | beside[2:])
     marked = np.flatnonzero(alone).tolist()
     return {"marker": ".", "markersize": 6, "markevery": marked} if marked else {}
 

@@ -1,0 +1,252 @@
+"""Figures of what samples buy.
+
+Digits: labels that a linear probe of scikit-learn's digits needs, ten classes, ridge regression.
+The theory of all rows, and of the first ones, with the standard error over rows of a sample;
+readouts that are fitted on random parts of all rows; and the power law through scikit-learn's
+learning_curve of the first rows.
+
+Reuse: the cost of training both layers on the same samples, errors against alpha = alpha0 of a
+readout on the samples of its step, and on as many fresh ones.  Budget: the smallest test error of
+each use of N samples, at its own best penalty.  Lines: theory; points: the network itself.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from scipy.optimize import curve_fit
+
+import replica
+from replica import GradientStep, learning_curve, plotting, sample_allocation
+from replica.documents import plain
+from replica.errors import InvalidArgument, install
+from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, draw_points, marks_of
+from solvers.results import Array
+
+from ..run import simulate
+from . import Run, Values
+from .panels import add_legend_entry, legend_below
+
+LAM = 0.1
+IN_HAND = 300  # first rows, which the power law is taken from
+DRAWN_SPLITS = 20  # of learning_curve
+ERROR = "classification_error"
+
+
+def rows_of_digits() -> tuple[Array, Array]:
+    """The images as rows of pixels of mean 0 and variance 1, without those that are constant, in a
+    random order; and their digits."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        needed = f"made with scikit-learn: {install('sklearn')}"
+        raise InvalidArgument("the figure", "digits", needed) from None
+    pixels, digits = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(digits))
+    pixels = pixels[order][:, pixels.std(axis=0) > 0]
+    return (pixels - pixels.mean(axis=0)) / pixels.std(axis=0), digits[order]
+
+
+def power_law(estimator: Any, features: Array, labels: Array, scoring: str | None = None) -> Array:
+    """a, b and c of the law a + b n^-c of an error, 1 less the score or a ``scoring`` negated, in
+    scikit-learn's learning_curve of these rows: 8 numbers of samples from 15 to four fifths."""
+    from sklearn.model_selection import ShuffleSplit, learning_curve
+
+    sizes = np.geomspace(15, 0.8 * len(labels), 8).astype(int)
+    splits = ShuffleSplit(DRAWN_SPLITS, test_size=0.2, random_state=0)
+    how: dict[str, Any] = {"train_sizes": sizes, "cv": splits, "scoring": scoring}
+    samples, _, scores = learning_curve(estimator, features, labels, **how)
+    errors = (0 if scoring else 1) - scores.mean(axis=1)
+    fit: dict[str, Any] = {"p0": [errors.min() / 2, errors.max(), 0.5], "sigma": errors}
+    law, _ = curve_fit(_law, samples, errors, bounds=(0, [np.inf, np.inf, 3]), **fit)
+    return np.asarray(law)
+
+
+def _law(n: Any, a: float, b: float, c: float) -> Any:
+    return a + b * np.asarray(n, dtype=float) ** -c
+
+
+def along(law: Any, samples: Any) -> Array:
+    """The errors of a power law at these numbers of samples."""
+    return np.asarray(_law(samples, *law))
+
+
+def digits_values(run: Run) -> Values:
+    """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
+    features, digits = rows_of_digits()
+    if run.quick:
+        features, digits = features[:600], digits[:600]
+    rows, width = features.shape
+    few = [40, 200, 500] if run.quick else [20, 50, 100, 200, 500, 1000, 1600]
+    samples, curves = {}, {}
+    for name, count in {"all": rows, "first": IN_HAND}.items():
+        samples[name] = replica.FeatureSample(
+            features=features[:count], labels=digits[:count], intercept=True
+        )
+        n = np.unique(np.geomspace(few[0], count, 4 if run.quick else 24).astype(int))
+        curves[name] = replica.learning_curve(samples[name], samples=n, lam=LAM)
+    seeds = 4 if run.quick else 40
+    how: dict[str, Any] = {"seeds": seeds, "rng": 0, "workers": 1, "store": run.store}
+    fits = []
+    for count in run.tracked(few):
+        found = simulate(samples["all"], samples=[count], lam=LAM, **how).columns
+        fits.append([found[name].item() for name in (ERROR, f"{ERROR}_stderr")])
+    from sklearn.linear_model import RidgeClassifier
+
+    estimator = RidgeClassifier(alpha=LAM * width)
+    law = power_law(estimator, features[:IN_HAND], digits[:IN_HAND])
+    theory = {
+        name: {
+            "n": curve.samples.values,
+            "error": curve[ERROR].values,
+            "stderr": curve[f"{ERROR}_stderr"].values,
+            "noted": curve.noted.values,
+        }
+        for name, curve in curves.items()
+    }
+    values = {"theory": theory, "n": few, "fits": fits, "law": law, "rows": rows}
+    return dict(plain(values | {"seeds": seeds}))
+
+
+def draw_digits(data: dict[str, Any]) -> Figure:
+    """Errors against the number of labels."""
+    picture = Figure(figsize=(7.5, 4.6), layout="constrained")
+    ax = picture.subplots()
+    labels = {"all": f"theory, all {data['rows']} rows", "first": f"theory, first {IN_HAND} rows"}
+    for name, colour in {"all": COLOURS[0], "first": COLOURS[2]}.items():
+        curve = {key: np.array(values, dtype=float) for key, values in data["theory"][name].items()}
+        style = {"color": colour, "label": labels[name]} | marks_of(curve["error"])
+        ax.plot(curve["n"], curve["error"], **style)
+        draw_band(ax, curve["n"], curve["error"], curve["stderr"], color=colour)
+        noted = np.where(curve["noted"], curve["error"], np.nan)
+        draw_noted(ax, curve["n"], noted, color=colour)
+    draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
+    label = f"theory, ±{BARS} s.e. over other rows"
+    draw_band(ax, curve["n"], np.nan, np.nan, color="0.3", label=label)
+    dense = np.geomspace(data["n"][0], data["rows"], 100)
+    law = f"power law through learning_curve\nof the first {IN_HAND} rows"
+    ax.plot(dense, along(data["law"], dense), "--", color=COLOURS[1], label=law)
+    mean, stderr = np.array(data["fits"]).T
+    fitted = f"{data['seeds']} fits on random parts of all rows (±{BARS} s.e.)"
+    draw_points(ax, data["n"], mean, stderr, color="0.15", label=fitted)
+    ax.axvline(IN_HAND, color="0.6", linestyle=":", linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel="labels $n$", ylabel="classification error")
+    ax.set_xticks([10, 30, 100, 300, 1000])
+    ax.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g} %"))
+    ax.set_title(f"scikit-learn's digits, ten classes: ridge regression, $\\lambda={LAM}$")
+    add_legend(ax)
+    return picture
+
+
+STEPS: list[dict[str, Any]] = [
+    {"student": "tanh", "target": "sin", "eta": 1.0, "noise": 0.0},
+    {"student": "relu", "target": "relu", "eta": 1.0, "noise": 0.3},
+    {"student": "softplus", "target": "he1+he2/2", "eta": 1.0, "noise": 0.0},
+]
+PENALTY = 0.1
+READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
+BOTH_ERRORS = ("test_error", "train_error")
+USES = ("all for both", "part for the readout", "part for the step", "split")
+USE_TITLES = ("all for both", "half for the readout, all for the step",
+          "half for the step, all for the readout", "the best split")  # fmt: skip
+
+
+def data(name: str, run: Run) -> Values:
+    """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
+    dimension, seeds = (80, 3) if run.quick else (1000, 16)
+    size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
+    size |= {"test_samples": 4 * dimension, "store": run.store}  # test inputs over dimension
+    make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if run.quick else 2])
+    panels = [make(of, run.quick, size) for of in run.tracked(steps)]
+    return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
+
+
+def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Errors of one step over alpha = alpha0, on both kinds of samples."""
+    x = np.geomspace(0.5, 8, 3 if quick else 13)
+    at = x[:: 2 if quick else 3]
+    curves = []
+    for reuse in READOUTS.values():
+        step = GradientStep(**of, alpha0="alpha")
+        model = step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
+        how: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
+        theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
+        found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
+        curves.append(
+            {error: theory[error].values for error in BOTH_ERRORS}
+            | {f"{error}_simulated": [_mean(one, error) for one in found] for error in BOTH_ERRORS}
+        )
+    return {"step": of, "x": x, "simulated_at": at, "curves": curves}
+
+
+def _budget(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+    """Test errors of the best of every use of N samples."""
+    x = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
+    some = slice(None, None, 1 if quick else 2)
+    step, curves = GradientStep(**of, alpha0=1.0), []
+    each = [sample_allocation(step, budget=budget).plans for budget in x]
+    for use in USES:
+        plans = [next(plan for plan in plans if plan.use == use) for plans in each]
+        found = []
+        for plan in plans[some]:
+            own = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
+            one = simulate(own, alpha=plan.alpha, lam=plan.lam, **size)
+            found.append(_mean(one, "test_error"))
+        curves.append(
+            {"test_error": [plan.test_error for plan in plans], "test_error_simulated": found,
+             "plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]}
+        )  # fmt: skip
+    return {"step": of, "x": x, "simulated_at": x[some], "curves": curves}
+
+
+def _mean(found: Any, error: str) -> list[float]:
+    """The mean of an error and its standard error."""
+    return [getattr(found, name).item() for name in (error, f"{error}_stderr")]
+
+
+def draw(data: dict[str, Any]) -> Figure:
+    """A column for each step; rows of test errors and, of reuse, of training errors."""
+    reuse = data["name"] == "reuse"
+    errors, labels = (BOTH_ERRORS, list(READOUTS)) if reuse else (BOTH_ERRORS[:1], list(USE_TITLES))
+    columns = len(data["panels"])
+    abscissa = r"$\alpha = \alpha_0 = n/d$" if reuse else r"samples per dimension $N/d$"
+    figure = Figure(
+        figsize=(max(3.4 * columns + 0.8, 8.0), 2.6 * len(errors) + 1.6), layout="constrained"
+    )
+    axes = figure.subplots(len(errors), columns, sharex=True, squeeze=False)
+    handles = []
+    for column, panel in enumerate(data["panels"]):
+        for row, error in enumerate(errors):
+            ax = axes[row, column]
+            for i, curve in enumerate(panel["curves"]):
+                style: dict[str, Any] = {"color": plotting.COLOURS[i]}
+                line = ax.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
+                mean, stderr = np.array(curve[f"{error}_simulated"]).T
+                style["marker"] = "os^D"[i]
+                places = i - (len(labels) - 1) / 2
+                at = plotting.nudged(np.array(panel["simulated_at"]), places, len(labels))
+                plotting.draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
+                if not (row or column):
+                    line[0].set_label(f"theory, {labels[i]}" if reuse else labels[i])
+                    handles += line
+            ax.set_xscale("log", base=2)
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_ylim(bottom=0)
+        axes[0, column].set_title(", ".join(plotting.settings(panel["step"])), fontsize="small")
+        axes[-1, column].set_xlabel(abscissa)
+    for row, error in enumerate(errors):
+        axes[row, 0].set_ylabel(plotting.ERROR_LABELS[error])
+    of = data["dimension"], data["seeds"]
+    handles.append(add_legend_entry(axes[0, 0], *of, markerfacecolor="white"))
+    legend_below(figure, handles, ncols=len(handles) if columns > 2 else 2)
+    shared = {"beta": 1.0} | ({"lam": PENALTY} if reuse else {})
+    best = "" if reuse else r", $\lambda$ the best of each"
+    figure.suptitle(", ".join(plotting.settings(shared)) + best, fontsize="small")
+    plotting.letter_panels(axes.ravel())
+    return figure
