@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.single_step import TEACHERS
-from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
+from replica import GradientStep, MultiIndex, after_each_step, solve
 from replica.problem import target
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
-from validation import compare, draw, simulate, trajectory
+from validation import compare, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
 from validation.draws import INPUT_BLOCK, gradient_step
 from validation.figures.sample_exponent import PUBLISHED
@@ -53,11 +53,6 @@ def test_a_simulation_of_several_steps():
     # Means of four at d = 200 scatter by 10 %; one step alone has 2.4 times the error.
     assert found.simulated[0, 0] == pytest.approx(expected, rel=0.25)
     assert of_one > 2 * expected
-
-
-def test_infinite_batches_are_refused():
-    with pytest.raises(InvalidArgument, match="alpha0 must be finite in a simulation"):
-        draw(replace(THREE, steps=[(2, 1), (np.inf, 1)]), dimension=20, beta=1.0)
 
 
 def test_cosines_of_the_first_step():
@@ -211,13 +206,6 @@ def test_memory_does_not_grow_with_the_samples():
         tracemalloc.stop()
     # 80 000 x 64 more features alone would hold 41 MB.
     assert peaks[1] < peaks[0] + 2**20
-
-
-def test_mistakes():
-    with pytest.raises(InvalidArgument, match="samples must be an integer of at least 1"):
-        small(samples=0)
-    with pytest.raises(InvalidArgument, match="dimension must be an integer of at least 3"):
-        initial_layer(student="relu", target=TEACHERS, dimension=2, width=5)
 
 
 @pytest.mark.slow

@@ -179,29 +179,3 @@ def test_a_first_layer_is_the_one_that_simulations_draw():
     np.testing.assert_array_equal(layer.directions.T, drawn.directions)
     np.testing.assert_array_equal(layer.bias, drawn.bias)
     assert layer.noise == STEP.noise
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "name"),
-    [
-        (LAYER, {}, "samples"),
-        (LAYER, {"samples": 0}, "samples"),
-        (LAYER, {"samples": [10, 2.5]}, "samples"),
-        (LAYER, {"samples": []}, "samples"),
-        (LAYER, {"samples": 10, "alpha": 1}, "samples"),
-        (LAYER, {"alpha": -1}, "alpha"),
-        (features(60), {"alpha": 1}, "alpha"),
-        (LAYER, {"samples": 10, "dimension": 20}, "dimension"),
-        (LAYER, {"samples": 10, "beta": 1}, "beta"),
-        (LAYER, {"samples": 10, "simulated": "srf"}, "simulated"),
-        (LAYER, {"samples": 10, "loss": "hinge"}, "loss"),
-        (features(60), {"samples": 60}, "samples"),
-        (features(60), {"samples": 50, "test_samples": 11}, "test_samples"),
-        (STEP, {"samples": 10, "beta": 1, "alpha": 1, "dimension": 20}, "samples"),
-        (STEP, {"beta": 1, "dimension": 20}, "alpha"),
-    ],
-)
-def test_what_does_not_belong_is_refused(model, options, name):
-    with pytest.raises(InvalidArgument) as caught:
-        simulate(model, lam=0.1, seeds=2, **options)
-    assert caught.value.name == name

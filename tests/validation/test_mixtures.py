@@ -168,22 +168,6 @@ def test_a_polynomial_activation_is_its_own_hermite_model():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"width": 0}, "width must be an integer of at least 1"),
-        ({"lam": 0.0}, "lam must be"),
-        ({"rate": -1.0}, "rate must be finite and 0 or more"),
-        ({"orders": [0]}, "order must be an integer from 1 to 21"),
-    ],
-)
-def test_mistakes(change, message):
-    task = regression(mixture(10, eigenvalues=1.0), rng=1)
-    options = dict(students=["tanh"], orders=[2], width=5, samples=5, lam=1e-2, rate=1.0)
-    with pytest.raises(InvalidArgument, match=message):
-        side_by_side(task, **(options | change))
-
-
-@pytest.mark.parametrize(
     ("n", "students"), [(60, ["relu"]), pytest.param(200, ["relu", "tanh"], marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize(
