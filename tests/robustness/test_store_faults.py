@@ -4,17 +4,13 @@ import json
 import multiprocessing
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, SpikedRandomFeatures
@@ -177,27 +173,6 @@ def test_a_damaged_cell_is_never_believed(data):
         np.testing.assert_array_equal(read(folder), ERRORS)
 
 
-scalars = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=4)
-json_values = st.recursive(
-    scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
-@given(json_values, json_values, st.none() | json_values)
-def test_any_document_can_be_in_the_place_of_a_cell(cell, errors, checksum):
-    with tempfile.TemporaryDirectory() as name:
-        sha256 = store._digest(errors) if checksum is None else checksum
-        document = {"cell": CELL if checksum is None else cell, "errors": errors, "sha256": sha256}
-        store.file_of(Path(name), CELL).write_text(json.dumps(document))
-        assert read(Path(name)) is None
-
-
 # Many writers, strangers, kills
 
 
@@ -282,31 +257,3 @@ def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
     umask = os.umask(0o022)
     os.umask(umask)
     assert file.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-RUN = (
-    "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,1.5 --lam .01,1 "
-    "--dimension 30 --seeds 40 --rng 3 --json"
-)
-
-
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_comes_to_the_same_end(tmp_path):
-    command = [sys.executable, "-m", "validation", *RUN.split()]
-    expected = subprocess.run(command, capture_output=True, check=True).stdout
-    rng, deaths = np.random.default_rng(0), 0
-    command += ["--store", str(tmp_path)]
-    for _ in range(6):
-        before = {path: path.read_bytes() for path in tmp_path.glob("*.json")}
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            while len(list(tmp_path.glob("*.json"))) == len(before) and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.05))
-            process.send_signal(signal.SIGKILL)
-        deaths += process.returncode == -signal.SIGKILL
-        assert all(path.read_bytes() == content for path, content in before.items())
-    done = subprocess.run([*command], capture_output=True)
-    assert (done.stdout, done.returncode) == (expected, 0)
-    assert b"of 40 draws found" in done.stderr
-    assert deaths >= 3
-    assert len(list(tmp_path.glob("*.json"))) == 40

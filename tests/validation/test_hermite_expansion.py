@@ -99,12 +99,6 @@ def test_polynomials_are_exact(coefficients, b):
     assert found.residual <= 1e-12 * size + 1e-13
 
 
-def test_at_unit_b_a_hermite_sum_has_its_own_coefficients():
-    found = expand("he1+he3/2", order=5)
-    np.testing.assert_allclose(found.coefficients, [0, 1, 0, 3, 0], atol=1e-13)
-    assert expand("he1+he3/2", order=3).residual == pytest.approx(np.sqrt(1.5), rel=1e-13)
-
-
 def test_residual_is_what_is_left():
     """Parseval: residuals of all orders against the coefficients, and no digits lost."""
     full = expand("tanh", order=21, b=0.9)
