@@ -4,19 +4,17 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import nullcontext
 from dataclasses import fields
 from importlib import import_module
 from inspect import getdoc, signature
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import output, parse_request, progress
-from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS
+from replica.cli import parse_request, progress
+from replica.cli.option_table import HELP
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
 
@@ -29,10 +27,6 @@ def test_a_number_says_what_it_is_unless_given(kind):
     for f in fields(kind):
         if f.name in HELP and isinstance(f.default, float):
             assert HELP[f.name].endswith(f" ({f.default:g} unless given).")
-
-
-def test_grids_are_options():
-    assert set(GRIDS) <= HELP.keys()
 
 
 @pytest.mark.parametrize(("options", "kind"), [(STEP, GradientStep), (SRF, SpikedRandomFeatures)])
@@ -90,15 +84,7 @@ def test_a_new_problem_file_is_read_back(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", [theory, validate])
-def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
-    program, name = ("replica", "curve") if command is theory else ("replica-validate", "compare")
-    assert command(f"{name} --help") == 0
-    text = capsys.readouterr().out
-    offered = OF_PROBLEMS if command is theory else HELP
-    panels = [panel for panel, names in PANELS.items() if {*names} & {*offered}]
-    panels += ["Files and output", *([] if command is theory else ["The simulation"])]
-    assert all(f"─ {panel} ─" in text for panel in panels)
-    assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
+def test_version(command, capsys):
     assert command("--version") == 0
     assert capsys.readouterr().out.strip() == replica.__version__
 
@@ -144,22 +130,6 @@ def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     assert len(lines) == 2
     for line in lines:
         assert theory(line.strip().removeprefix("replica ")) == 0, line
-
-
-@pytest.mark.parametrize("asked", ["--samples 20,40,80", "--reach .2"])
-def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
-    """Of 20 000 rows a grid takes a minute: every point is told."""
-    told = []
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(output, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    np.save("F.npy", rng.standard_normal((120, 4)) + np.arange(120)[:, None] % 2)
-    np.save("y.npy", np.arange(120) % 2)
-    assert theory(f"readout --features F.npy --labels y.npy --lam .1 {asked}") in (0, 1)
-    total = told[0][1]
-    assert told == [(done, total) for done in range(1, total + 1)]
-    assert total > 2
 
 
 def test_progress_in_a_log_is_a_line_a_minute(monkeypatch, capsys):
