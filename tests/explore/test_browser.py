@@ -220,25 +220,6 @@ def test_pages_share_what_they_have_open():
     assert 0 < counts[0] == counts[1]
 
 
-def test_buttons_fit_a_phone(opened):
-    """No text leaves its button, and no button the window."""
-    page = opened()
-    page.size(390, 844)
-    load(page)
-    page.wait(f"{button('simulate networks')} != null")
-    frames = "['BUTTON', 'A'].includes(e.tagName) && e.offsetHeight && e.role != 'tab'"
-    boxes = page.run(
-        f"{ALL}.filter(e => {frames} && /simulate|keep|PNG|SVG|CSV/.test(e.textContent)).map(e => "
-        "{ const b = e.getBoundingClientRect(); const r = document.createRange(); "
-        "r.selectNodeContents(e); const t = r.getBoundingClientRect(); "
-        "return [b.left, b.right, b.top - t.top, t.bottom - b.bottom] })"
-    )
-    assert len(boxes) >= 5
-    for left, right, above, below in boxes:
-        assert 0 <= left < right <= 390
-        assert max(above, below) < 1
-
-
 def test_a_port_that_is_taken_is_named(address):
     port = str(urlsplit(address).port)
     program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", port]

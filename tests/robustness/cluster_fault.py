@@ -1,5 +1,5 @@
-"""A simulation on a local dask cluster that fails in one of three ways, or loses a worker; run by
-its test.
+"""A simulation on a local dask cluster that fails in one of six ways, or loses a worker; run by its
+test.
 
 A process of its own, since dask opens servers and threads that would outlive a test.
 """
@@ -7,6 +7,8 @@ A process of its own, since dask opens servers and threads that would outlive a 
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 
@@ -14,7 +16,7 @@ from validation import simulate
 from validation.run import WorkerDied, monte_carlo
 from validation.run.cells import run_cell
 
-FAULTS = ("worker", "cluster", "cancel")
+FAULTS = ("scheduler", "worker", "client", "cluster", "restart", "cancel")
 
 
 def slow_cell(*arguments, **options):
@@ -29,6 +31,17 @@ def deadly_cell(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def started(port):
+    """A scheduler and its workers, as they are started by hand, on this machine alone."""
+    here = ["--host", "127.0.0.1", "--no-dashboard"]
+    dask, address = [sys.executable, "-m", "dask"], f"tcp://127.0.0.1:{port}"
+    options = dict(stderr=subprocess.DEVNULL)
+    scheduler = subprocess.Popen([*dask, "scheduler", "--port", str(port), *here], **options)
+    workers = ["--nworkers", "2", "--nthreads", "1", "--death-timeout", "5"]
+    subprocess.Popen([*dask, "worker", address, *workers, *here], **options)
+    return scheduler, address
+
+
 def main(fault, store):
     import dask
     from distributed import Client, LocalCluster
@@ -40,19 +53,33 @@ def main(fault, store):
     )
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
     monte_carlo.run_cell = deadly_cell if fault == "worker" else slow_cell
-    cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-    )
-    client = Client(cluster)
+    if fault == "scheduler":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        scheduler, address = started(port)
+        client = Client(address, timeout=60)
+        client.wait_for_workers(2)
+    else:
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        )
+        client = Client(cluster)
     executor = client.get_executor()
 
     def break_it(done, total):
         if done != 1:
             return
-        if fault == "kill":
+        if fault == "scheduler":
+            scheduler.kill()
+        elif fault == "kill":
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        elif fault == "client":
+            client.close()
         elif fault == "cluster":
             cluster.close()
+        elif fault == "restart":
+            client.restart(wait_for_workers=False)  # which dask gives 12 s for their imports
         elif fault == "cancel":
             client.cancel(list(executor._futures))
 

@@ -4,7 +4,11 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -257,3 +261,31 @@ def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
     umask = os.umask(0o022)
     os.umask(umask)
     assert file.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+RUN = (
+    "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,1.5 --lam .01,1 "
+    "--dimension 30 --seeds 40 --rng 3 --json"
+)
+
+
+@pytest.mark.slow
+def test_a_run_killed_again_and_again_comes_to_the_same_end(tmp_path):
+    command = [sys.executable, "-m", "validation", *RUN.split()]
+    expected = subprocess.run(command, capture_output=True, check=True).stdout
+    rng, deaths = np.random.default_rng(0), 0
+    command += ["--store", str(tmp_path)]
+    for _ in range(6):
+        before = {path: path.read_bytes() for path in tmp_path.glob("*.json")}
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            while len(list(tmp_path.glob("*.json"))) == len(before) and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.05))
+            process.send_signal(signal.SIGKILL)
+        deaths += process.returncode == -signal.SIGKILL
+        assert all(path.read_bytes() == content for path, content in before.items())
+    done = subprocess.run([*command], capture_output=True)
+    assert (done.stdout, done.returncode) == (expected, 0)
+    assert b"of 40 draws found" in done.stderr
+    assert deaths >= 3
+    assert len(list(tmp_path.glob("*.json"))) == 40

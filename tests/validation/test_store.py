@@ -48,9 +48,13 @@ LOSSES = [
 ]  # fmt: skip
 
 
-def given_layer(factor):
+def given_layer(factor, inputs=None):
     layer = replica.FirstLayer(
-        weights=factor * WEIGHTS, student="relu", target="sin", directions=np.eye(20)[0]
+        weights=factor * WEIGHTS,
+        student="relu",
+        target="sin",
+        directions=np.eye(20)[0],
+        inputs=inputs,
     )
     return simulate(layer, samples=10, lam=0.1, seeds=2, rng=3).experiment
 
@@ -61,7 +65,7 @@ def test_everything_that_matters_is_in_the_name(tmp_path):
     variants = [base, *(simulate(MODEL, **OPTIONS | change).experiment for change in CHANGES)]
     variants += [replace(base, problem=problem) for problem in PROBLEMS]
     variants += [replace(base, loss=of) for of in LOSSES]
-    variants += [given_layer(factor) for factor in (1.0, 1 + 1e-12)]
+    variants += [given_layer(1.0), given_layer(1 + 1e-12), given_layer(1.0, LAW)]
     cells = [cell for one in variants for cell in describe_cells(one, (0, 1)).values()]
     assert cells[0]["version"] == replica.__version__
     names = [store.file_of(tmp_path, cell) for cell in (*cells, cells[0] | {"version": "0.0.0"})]
