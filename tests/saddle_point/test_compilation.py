@@ -103,15 +103,6 @@ def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
 
 
 @pytest.mark.slow  # compiles everything
-@pytest.mark.parametrize("damage", [flip, clear])
-def test_a_core_that_came_to_harm(damage, tmp_path):
-    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        assert outcome(**kept)[1] == "True"
-        assert harm(tmp_path, damage, ["nbc"]) == 1
-
-
-@pytest.mark.slow  # compiles everything
 def test_where_there_are_no_sources(tmp_path):
     """Of a library in a ZIP file."""
     archive = tmp_path / "library.zip"
