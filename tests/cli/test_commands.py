@@ -28,23 +28,6 @@ def test_published_rows(capsys):
     assert all(point["converged"] and point["residual"] < 1e-10 for point in found["points"])
 
 
-def test_table(capsys):
-    assert theory(POINT) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["alpha", "lam", "test_error", "train_error", "converged"]
-    assert lines[1].split() == ["1", "0.1", "0.04160398", "0.01734871", "True"]
-
-
-def test_swept_fields_are_in_the_points(capsys):
-    found = document(capsys, "curve --student tanh --target sin --alpha0 20 --eta 0,3 --beta .5,1 "
-                             "--alpha 1 --lam .1")  # fmt: skip
-    assert found["srf"] == {"r": None, "c": None, "gamma": None}
-    corner = found["points"][-1]
-    assert (corner["eta"], corner["beta"]) == (3.0, 1.0)
-    assert round(corner["test_error"], 7) == 0.041604
-    assert round(corner["r"], 7) == 1.1340555
-
-
 @pytest.mark.slow
 def test_files(tmp_path, capsys):
     """Every kind, of several groups and an intercept; tables have the numbers of one another."""

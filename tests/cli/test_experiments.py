@@ -29,15 +29,6 @@ def test_a_comparison_over_any_parameter(capsys):
     ]
 
 
-def test_compare_under_outliers(capsys):
-    options = "--label-noise outliers:0.1:9 --loss huber:0.3 --alpha 1 --lam 0.1"
-    line = f"compare --student tanh --target sin --r 1.1 --c 1 --gamma 0.97 {options}"
-    found = document(capsys, f"{line} --dimension 60 --seeds 4 --rng 0", validate)
-    assert found["problem"]["label_noise"] == "outliers:0.1:9"
-    assert found["problem"]["loss"] == "huber:0.3"
-    assert {"loss_error", "loss_error_stderr", "loss_error_z"} <= set(found["points"][0])
-
-
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     picture = tmp_path / "a.png"
     line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL} --plot {picture}"

@@ -97,15 +97,7 @@ def test_optima_of_features(capsys, tmp_path):
     for point in found["points"]:
         best = replica.optimal_lambda(sample, samples=point["samples"])
         assert point["lam"] == pytest.approx(best.lam, rel=1e-9)
-    for more, said in (
-        ("--lam 1", "--lam must be left out"),
-        ("--eta 1", "--eta must be left out"),
-    ):
-        assert said in refusal(capsys, f"optimum {line} {more}")
-    picture = tmp_path / "best.png"
-    assert theory(f"optimum {line.replace('20,50', '50')} --plot {picture}") == 0
-    assert picture.stat().st_size > 5000
-    capsys.readouterr()
+    assert "--eta must be left out" in refusal(capsys, f"optimum {line} --eta 1")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import parse_request, progress
+from replica.cli import parse_request
 from replica.cli.option_table import HELP
 from replica.cli.problem_file import read_config
 from tests.cli.commands import document, refusal, theory, validate
@@ -36,13 +36,6 @@ def test_what_is_not_given_is_the_constructors_default(options, kind):
     assert problem == kind(student="tanh", target="sin", **numbers)
 
 
-def test_the_first_value_of_a_grid_is_the_problems():
-    request = parse_request(STEP | {"eta": "3,1", "alpha": "1:2:3", "beta": "2,4"}, ("alpha",))
-    assert request.problem.eta == 3
-    assert list(request.grids) == ["eta", "beta"]
-    assert (request.alpha.size, request.lam.size) == (3, 0)
-
-
 @pytest.mark.parametrize(
     ("groups", "mistake"),
     [
@@ -55,16 +48,6 @@ def test_mistakes_in_groups(groups, mistake, tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(f"student = 'tanh'\ntarget = 'sin'\nalpha = 1\nlam = 1\n[groups]\n{groups}")
     assert mistake in refusal(capsys, f"curve --config {path}")
-
-
-def test_a_rate_in_the_place_of_eta():
-    """eta/d, which stays as beta varies; the problem has eta~ at the first beta."""
-    of = {"student": "tanh", "target": "sin", "alpha0": "20", "rate": "3", "beta": "2,4"}
-    request = parse_request(of, required=())
-    assert request.problem.eta == 1.5
-    assert {name: grid.tolist() for name, grid in request.grids.items()} == {
-        "rate": [3], "beta": [2, 4],
-    }  # fmt: skip
 
 
 def test_a_new_problem_file_is_read_back(tmp_path, capsys):
@@ -130,14 +113,3 @@ def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     assert len(lines) == 2
     for line in lines:
         assert theory(line.strip().removeprefix("replica ")) == 0, line
-
-
-def test_progress_in_a_log_is_a_line_a_minute(monkeypatch, capsys):
-    clock = iter([0, 10, 65, 70, 130])
-    monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    with progress("points") as advance:
-        for done in (1, 2, 3, 4):
-            advance(done, 10)
-    assert capsys.readouterr().err.splitlines() == [
-        "points: 2 of 10 after 1 min", "points: 4 of 10 after 2 min",
-    ]  # fmt: skip
