@@ -1,10 +1,6 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
-import os
-import shlex
 import shutil
-import subprocess
-import sys
 
 import matplotlib
 import numpy as np
@@ -14,8 +10,8 @@ import xarray
 import replica
 from replica.documents import to_tex
 from tests.cli.commands import document, refusal, theory, validate
-from tests.places import ROOT
 from tests.problems import PUBLISHED
+from tests.processes import python
 
 SIGNS = "--student tanh --target sign --r 1.5 --c 1.3 --gamma .8 --loss logistic"
 STEP = "--student tanh --target sin --alpha0 20"
@@ -207,11 +203,7 @@ def test_a_font_that_is_missing_is_one_line(tmp_path):
     """Every text of a figure misses it, and matplotlib says so of each: 519 lines."""
     (tmp_path / "matplotlibrc").write_text("font.family: Nonesuch")
     line = f"curve {STEP} --eta 3 --lam .1 --alpha 1,2 --plot a.png"
-    command = [sys.executable, "-m", "replica", *shlex.split(line)]
-    path = {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True
-    )
+    done = python("-m", "replica", *line.split(), cwd=tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "a.png").exists()
     said = [one for one in done.stderr.splitlines() if "Nonesuch" in one]

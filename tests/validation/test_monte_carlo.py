@@ -1,7 +1,5 @@
 """Monte Carlo and comparison: reproducible cells, shared draws, and the theory."""
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -10,6 +8,7 @@ import pytest
 
 from replica import GradientStep
 from tests.problems import MODEL
+from tests.processes import python
 from validation import simulate
 from validation.fit import fit_ridge, squared_errors
 from validation.run.cells import DrawnSamples, draw_layer, repeatable, run_cell
@@ -164,8 +163,5 @@ print(int(peak.split()[1]) * 1024, flush=True)
 def test_the_memory_limit_holds(options, limit):
     """Peak resident size of a whole process; n = 7500 at d = p = 2500."""
     code = MEASURE.format(options=options)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    done = python("-c", code, variables={"OMP_NUM_THREADS": "1"}, check=True)
     assert int(done.stdout) <= limit
