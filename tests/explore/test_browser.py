@@ -226,3 +226,22 @@ def test_a_port_that_is_taken_is_named(address):
     done = subprocess.run(program, capture_output=True, text=True, env=os.environ)
     assert done.returncode == 2
     assert done.stderr == f"error: --port must be one that is free, or 0 for any, got {port}\n"
+
+
+def test_buttons_fit_a_phone(opened):
+    """No text leaves its button, and no button the window."""
+    page = opened()
+    page.size(390, 844)
+    load(page)
+    page.wait(f"{button('simulate networks')} != null")
+    frames = "['BUTTON', 'A'].includes(e.tagName) && e.offsetHeight && e.role != 'tab'"
+    boxes = page.run(
+        f"{ALL}.filter(e => {frames} && /simulate|keep|PNG|SVG|CSV/.test(e.textContent)).map(e => "
+        "{ const b = e.getBoundingClientRect(); const r = document.createRange(); "
+        "r.selectNodeContents(e); const t = r.getBoundingClientRect(); "
+        "return [b.left, b.right, b.top - t.top, t.bottom - b.bottom] })"
+    )
+    assert len(boxes) >= 5
+    for left, right, above, below in boxes:
+        assert 0 <= left < right <= 390
+        assert max(above, below) < 1

@@ -227,10 +227,6 @@ def test_unsolved_points_are_told_and_leave_the_answer(
     assert "more than" not in repr(needed)
 
 
-def test_a_penalty_that_is_given_is_told_as_it_is(sample):
-    assert samples_needed(sample, lam=0.1, test_error=10.0).lam == 0.1
-
-
 def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
     corrupted(monkeypatch, "layer_curve", [340, 360, 380, 400])
     needed = samples_needed(sample, lam=0.1, test_error=1e-3)
@@ -262,3 +258,13 @@ def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
     needed = samples_needed(sample, **at)
     assert needed.samples == pytest.approx(whole.samples, rel=0.05)
     assert f"the error at {n[-1]:g} samples is not known: {LIMIT}" in needed.note
+
+
+@pytest.mark.parametrize("lam", [0.1, "best"])
+def test_how_far_it_is_is_told(sample, lam):
+    told = []
+    samples_needed(sample, lam=lam, test_error=0.5, most=8, progress=lambda *now: told.append(now))
+    steps = [(done, 4) for done in (1, 2, 3, 4)]
+    # the best penalty is searched from the most samples down, until the answer is known
+    assert told == (sorted(set(told)) if lam == "best" else steps)
+    assert (told[0], told[-1]) == (steps[0], steps[-1])

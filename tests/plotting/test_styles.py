@@ -127,7 +127,13 @@ def drawn_optima():
     return plotting.plot_optima(best)
 
 
-@pytest.mark.parametrize("draw", [drawn_comparison, drawn_optima])
+def drawn_classification():
+    """Whose labels take two lines where one is too short."""
+    step = replica.GradientStep(student="tanh", target="sign", alpha0=2, eta=1)
+    return plotting.plot_curve(replica.learning_curve(step, beta=1.0, alpha=[0.5, 1, 2], lam=0.1))
+
+
+@pytest.mark.parametrize("draw", [drawn_comparison, drawn_optima, drawn_classification])
 def test_a_figure_for_a_column_of_a_paper(draw):
     """3.4 x 2.6 inches: no title, 8 points, a legend on no line that takes no room from them, and
     all of it on the canvas."""

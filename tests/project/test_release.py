@@ -15,6 +15,8 @@ import yaml
 import replica
 from tests.places import ROOT
 
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
 
 def settings():
     """The sections of setup.cfg."""
@@ -68,6 +70,19 @@ def test_every_python_is_classified_and_tested_by_the_workflow():
     matrix = document(".github/workflows/tests.yml")["jobs"]["ordinary"]["strategy"]["matrix"]
     tested = {*matrix["python"], *(one["python"] for one in matrix["include"])}
     assert tested == set(named)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_can_be_read(path):
+    """Each job runs somewhere, within a time if it runs code of its own."""
+    jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"]
+    for job in jobs.values():
+        assert job["runs-on"]
+        assert all(("uses" in step) != ("run" in step) for step in job["steps"])
+        # a tag may be moved, a commit may not
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(re.search(r"@[0-9a-f]{40}$", one) for one in used)
+        assert "timeout-minutes" in job or not any("run" in step for step in job["steps"])
 
 
 def test_the_readme_of_an_index_page_has_no_relative_address(tmp_path, monkeypatch):
