@@ -65,7 +65,8 @@ def test_everything_that_matters_is_in_the_name(tmp_path):
     variants = [base, *(simulate(MODEL, **OPTIONS | change).experiment for change in CHANGES)]
     variants += [replace(base, problem=problem) for problem in PROBLEMS]
     variants += [replace(base, loss=of) for of in LOSSES]
-    variants += [given_layer(1.0), given_layer(1 + 1e-12), given_layer(1.0, LAW)]
+    variants += [given_layer(1.0), given_layer(1 + 1e-12)]
+    variants += [given_layer(1.0, law) for law in LAWS]
     cells = [cell for one in variants for cell in describe_cells(one, (0, 1)).values()]
     assert cells[0]["version"] == replica.__version__
     names = [store.file_of(tmp_path, cell) for cell in (*cells, cells[0] | {"version": "0.0.0"})]
