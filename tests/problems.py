@@ -9,6 +9,7 @@ PRINTED = {  # its test and training errors at beta = 1, lam = 0.1, by alpha
     0.2: (0.0484829, 0.0124938), 0.9: (0.0425039, 0.0168595), 1.6: (0.0373113, 0.0195898),
     2.3: (0.0343047, 0.0211855), 3.0: (0.0325182, 0.0221979),
 }  # fmt: skip
+MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 THREE = GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)  # its last row
 OUTLIERS = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.1, c=1.0, gamma=0.97, noise=0.05, label_noise="outliers:0.1:9"

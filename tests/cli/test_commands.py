@@ -2,11 +2,6 @@
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -31,23 +26,6 @@ def test_published_rows(capsys):
         for point in found["points"]
     } == PRINTED
     assert all(point["converged"] and point["residual"] < 1e-10 for point in found["points"])
-
-
-def test_table(capsys):
-    assert theory(POINT) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["alpha", "lam", "test_error", "train_error", "converged"]
-    assert lines[1].split() == ["1", "0.1", "0.04160398", "0.01734871", "True"]
-
-
-def test_swept_fields_are_in_the_points(capsys):
-    found = document(capsys, "curve --student tanh --target sin --alpha0 20 --eta 0,3 --beta .5,1 "
-                             "--alpha 1 --lam .1")  # fmt: skip
-    assert found["srf"] == {"r": None, "c": None, "gamma": None}
-    corner = found["points"][-1]
-    assert (corner["eta"], corner["beta"]) == (3.0, 1.0)
-    assert round(corner["test_error"], 7) == 0.041604
-    assert round(corner["r"], 7) == 1.1340555
 
 
 @pytest.mark.slow
@@ -176,33 +154,6 @@ def test_several_steps(capsys, tmp_path):
     config = tmp_path / "problem.toml"
     config.write_text("steps = [[2, 1], [2, 1], [2, 1]]\n")
     assert document(capsys, f"{line} --config {config}") == found
-
-
-def test_interrupt(tmp_path):
-    """Ctrl-C in a long grid, once it has asked for the student: one line, status 130, no file."""
-    begun = tmp_path / "begun"
-    (tmp_path / "user.py").write_text(
-        "import numpy as np\nfrom pathlib import Path\n"
-        f"def student(x):\n    Path({str(begun)!r}).touch()\n    return np.tanh(x)\n"
-    )
-    line = "--student user:student --target sin --alpha0 20 --eta 0:9:4000 --alpha 1:2:99 --lam .1"
-    command = [sys.executable, "-m", "replica", "curve", *line.split(), "--out", "a.csv"]
-    # A background shell hands down SIGINT ignored, and Python would not raise on it.
-    options = dict(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    with subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=env, **options
-    ) as process:
-        try:
-            while process.poll() is None and not begun.exists():
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert err == "error: interrupted; no file was left half-written\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "user.py"]
 
 
 def test_workers_and_time_limit(capsys):

@@ -29,15 +29,6 @@ def test_a_comparison_over_any_parameter(capsys):
     ]
 
 
-def test_compare_under_outliers(capsys):
-    options = "--label-noise outliers:0.1:9 --loss huber:0.3 --alpha 1 --lam 0.1"
-    line = f"compare --student tanh --target sin --r 1.1 --c 1 --gamma 0.97 {options}"
-    found = document(capsys, f"{line} --dimension 60 --seeds 4 --rng 0", validate)
-    assert found["problem"]["label_noise"] == "outliers:0.1:9"
-    assert found["problem"]["loss"] == "huber:0.3"
-    assert {"loss_error", "loss_error_stderr", "loss_error_z"} <= set(found["points"][0])
-
-
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     picture = tmp_path / "a.png"
     line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL} --plot {picture}"
@@ -100,23 +91,11 @@ def test_a_store_has_a_seed(tmp_path, capsys, caplog):
 def test_figures_are_listed_and_named_before_anything_else(tmp_path, capsys):
     assert validate("figure --list") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 100
-    papers = [line for line in lines if not line.startswith(" ")]
-    assert [paper.split()[0] for paper in papers] == ["Cui", "Dandi", "Demir", "Of"]
-    listed = [line.split()[0] for line in lines if line not in papers]
+    listed = [line.split()[0] for line in lines if line.startswith(" ")]
     assert sorted(listed) == sorted(figures.FIGURES)
-    assert lines.index(papers[1]) == 1 + sum(one.startswith("cui/") for one in listed)
     assert "the name of a figure must be one of cui/1" in refusal(capsys, "figure x", validate)
     assert "--plot must be given" in refusal(capsys, "figure cui/3", validate)
     assert "the name of a figure" in refusal(capsys, "figure", validate)
-
-
-@pytest.mark.slow
-def test_a_quick_figure_says_how_long_it_takes(tmp_path, capsys):
-    assert validate(f"figure dandi/staircase --quick --plot {tmp_path / 'a.png'}") == 0
-    first, _, last = capsys.readouterr().err.splitlines()
-    assert first == f"dandi/staircase: about {figures.FIGURES['dandi/staircase'].seconds} s"
-    assert float(last.removeprefix("dandi/staircase: took ").removesuffix(" s")) > 0
 
 
 def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import replica
-from tests.cli.commands import document, refusal, validate
+from tests.cli.commands import document, refusal
 
 MEANS = [[1.0, 0.5], [-1.0, 0.5]]
 STEP = "--student relu --alpha0 1 --eta 2 --alpha 1 --lam .1"
@@ -56,12 +56,6 @@ def test_a_problem_file_with_its_law(tmp_path, capsys):
     )  # fmt: skip
     expected = replica.solve(step.srf(beta=1.0), alpha=1, lam=0.1).test_error
     assert points[1]["test_error"] == expected
-
-
-def test_a_simulation_beside_it(file, capsys):
-    line = f"compare {STEP} --target classes:1,-1 --inputs {file} --dimension 150 --seeds 6 --rng 0"
-    validate(line)
-    assert "Theory and simulation agree" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

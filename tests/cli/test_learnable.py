@@ -97,15 +97,7 @@ def test_optima_of_features(capsys, tmp_path):
     for point in found["points"]:
         best = replica.optimal_lambda(sample, samples=point["samples"])
         assert point["lam"] == pytest.approx(best.lam, rel=1e-9)
-    for more, said in (
-        ("--lam 1", "--lam must be left out"),
-        ("--eta 1", "--eta must be left out"),
-    ):
-        assert said in refusal(capsys, f"optimum {line} {more}")
-    picture = tmp_path / "best.png"
-    assert theory(f"optimum {line.replace('20,50', '50')} --plot {picture}") == 0
-    assert picture.stat().st_size > 5000
-    capsys.readouterr()
+    assert "--eta must be left out" in refusal(capsys, f"optimum {line} --eta 1")
 
 
 @pytest.mark.parametrize(
@@ -159,12 +151,6 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert outlier["simulated"] == pytest.approx(largest.mean())
     assert outlier["stderr"] == pytest.approx(abs(largest[0] - largest[1]) / 2)
     assert outlier["theory"] == pytest.approx(largest.mean(), rel=0.2)
-    assert validate(line) == 0
-    places = [f"at {outlier[name]:.4g}" for name in ("theory", "simulated")]
-    shown = f"outlier: theory {places[0]}, simulated {places[1]} ± "
-    assert shown in (out := capsys.readouterr().out)
-    assert f"at z = {x[0]:.2g} + {y[0]:.2g}i" in out
-    assert out.endswith(" in 2 of 2 draws\n")
     still = f"spectrum {STEP} --eta 0 --alpha 2 --dimension 100 --seeds 1 --rng 1"
     assert validate(still) == 0
     assert "outliers: none, in theory and in simulation" in capsys.readouterr().out

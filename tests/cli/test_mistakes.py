@@ -1,6 +1,5 @@
 """One line for every mistake on the command line and in a problem file."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import sys
 import pytest
 
 from tests.cli.commands import refusal, theory, validate
+from tests.processes import python
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
 POINT = f"{STEP} --alpha 1 --lam 0.1"
@@ -185,10 +185,8 @@ def test_numbers_and_letters_that_are_none(command, line, parts, capsys):
 def test_variables_of_others(variable, value, tmp_path):
     """What a library of ours would stumble over, or take forever with."""
     command = f"{POINT} --alpha 1:2:200 --plot {tmp_path / 'a.png'}".replace("--alpha 1 ", "")
-    environment = os.environ | {variable: value}
     for line in (command, "curve --help"):
-        asked = [sys.executable, "-m", "replica", *line.split()]
-        done = subprocess.run(asked, env=environment, capture_output=True, timeout=60)
+        done = python("-m", "replica", *line.split(), variables={variable: value}, timeout=60)
         assert done.returncode == 0, done.stderr
 
 

@@ -84,17 +84,6 @@ def test_the_former_name_of_the_theory_says_the_new_one(tmp_path, capsys):
     assert "model: there is no such key: it is theory" in refusal(capsys, f"curve --config {path}")
 
 
-def test_noise_of_the_step_alone(capsys):
-    """It reaches both models, and its absence means the noise of the readout's data."""
-    for model in ("srf", "network"):
-        quiet, step_only, both, same = (
-            document(capsys, f"curve {LINE} --theory {model} {more}")["points"][0]
-            for more in ("", "--step-noise .4", "--noise .4", "--noise .4 --step-noise .4")
-        )
-        assert quiet["test_error"] < step_only["test_error"] < both["test_error"]
-        assert same["test_error"] == both["test_error"]
-
-
 def test_keys_of_a_problem_file(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     keys = 'student = "tanh"\ntarget = "tanh"\nalpha0 = 0.5\neta = 3\nalpha = 1\nlam = 0.1\n'

@@ -15,8 +15,8 @@ import pytest
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import parse_request, printing, progress
-from replica.cli.option_table import GRIDS, HELP, OF_PROBLEMS, PANELS, read_config
+from replica.cli import parse_request, printing
+from replica.cli.option_table import HELP, read_config
 from tests.cli.commands import document, refusal, theory, validate
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
@@ -30,22 +30,11 @@ def test_a_number_says_what_it_is_unless_given(kind):
             assert HELP[f.name].endswith(f" ({f.default:g} unless given).")
 
 
-def test_grids_are_options():
-    assert set(GRIDS) <= HELP.keys()
-
-
 @pytest.mark.parametrize(("options", "kind"), [(STEP, GradientStep), (SRF, SpikedRandomFeatures)])
 def test_what_is_not_given_is_the_constructors_default(options, kind):
     problem = parse_request(options, required=()).problem
     numbers = {k: float(v) for k, v in options.items() if k not in ("student", "target")}
     assert problem == kind(student="tanh", target="sin", **numbers)
-
-
-def test_the_first_value_of_a_grid_is_the_problems():
-    request = parse_request(STEP | {"eta": "3,1", "alpha": "1:2:3", "beta": "2,4"}, ("alpha",))
-    assert request.problem.eta == 3
-    assert list(request.grids) == ["eta", "beta"]
-    assert (request.alpha.size, request.lam.size) == (3, 0)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +49,6 @@ def test_mistakes_in_groups(groups, mistake, tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(f"student = 'tanh'\ntarget = 'sin'\nalpha = 1\nlam = 1\n[groups]\n{groups}")
     assert mistake in refusal(capsys, f"curve --config {path}")
-
-
-def test_a_rate_in_the_place_of_eta():
-    """eta/d, which stays as beta varies; the problem has eta~ at the first beta."""
-    of = {"student": "tanh", "target": "sin", "alpha0": "20", "rate": "3", "beta": "2,4"}
-    request = parse_request(of, required=())
-    assert request.problem.eta == 1.5
-    assert {name: grid.tolist() for name, grid in request.grids.items()} == {
-        "rate": [3], "beta": [2, 4],
-    }  # fmt: skip
 
 
 def test_a_new_problem_file_is_read_back(tmp_path, capsys):
@@ -89,15 +68,7 @@ def test_a_new_problem_file_is_read_back(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", [theory, validate])
-def test_help_groups_the_options_and_ends_with_two_examples(command, capsys):
-    program, name = ("replica", "curve") if command is theory else ("replica-validate", "compare")
-    assert command(f"{name} --help") == 0
-    text = capsys.readouterr().out
-    offered = OF_PROBLEMS if command is theory else HELP
-    panels = [panel for panel, names in PANELS.items() if {*names} & {*offered}]
-    panels += ["Files and output", *([] if command is theory else ["The simulation"])]
-    assert all(f"─ {panel} ─" in text for panel in panels)
-    assert text.partition("Examples:")[2].count(f"{program} {name} ") == 2
+def test_version(command, capsys):
     assert command("--version") == 0
     assert capsys.readouterr().out.strip() == replica.__version__
 
@@ -159,14 +130,3 @@ def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
     total = told[0][1]
     assert told == [(done, total) for done in range(1, total + 1)]
     assert total > 2
-
-
-def test_progress_in_a_log_is_a_line_a_minute(monkeypatch, capsys):
-    clock = iter([0, 10, 65, 70, 130])
-    monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    with progress("points") as advance:
-        for done in (1, 2, 3, 4):
-            advance(done, 10)
-    assert capsys.readouterr().err.splitlines() == [
-        "points: 2 of 10 after 1 min", "points: 4 of 10 after 2 min",
-    ]  # fmt: skip

@@ -220,6 +220,14 @@ def test_pages_share_what_they_have_open():
     assert 0 < counts[0] == counts[1]
 
 
+def test_a_port_that_is_taken_is_named(address):
+    port = str(urlsplit(address).port)
+    program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", port]
+    done = subprocess.run(program, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 2
+    assert done.stderr == f"error: --port must be one that is free, or 0 for any, got {port}\n"
+
+
 def test_buttons_fit_a_phone(opened):
     """No text leaves its button, and no button the window."""
     page = opened()
@@ -237,11 +245,3 @@ def test_buttons_fit_a_phone(opened):
     for left, right, above, below in boxes:
         assert 0 <= left < right <= 390
         assert max(above, below) < 1
-
-
-def test_a_port_that_is_taken_is_named(address):
-    port = str(urlsplit(address).port)
-    program = [sys.executable, "-m", "replica", "explore", "--no-browser", "--port", port]
-    done = subprocess.run(program, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 2
-    assert done.stderr == f"error: --port must be one that is free, or 0 for any, got {port}\n"

@@ -302,20 +302,3 @@ def test_what_has_no_fewer_points_is_refused(monkeypatch):
     monkeypatch.setattr(computed, "WAIT", 1e-6)
     with pytest.raises(REFUSALS, match="time_limit"):
         VIEWS["learned function"](MANY_GROUPS | {"eta": "2.9"})
-
-
-@pytest.mark.slow
-def test_a_slider_that_changes_nothing_computes_nothing():
-    """What a panel shows is kept by what it depends on."""
-    for name, moved in (
-        ("learning curve", {"at": "1.1"}),
-        ("bounds", {"eta": "2.5", "lam": "0.2", "at": "1.1"}),
-        ("spectrum", {"lam": "0.2", "loss": "absolute"}),
-    ):
-        of = {"learning curve": computed.curve, "bounds": computed.bounds_over}
-        kept = of.get(name, computed.spectrum)
-        VIEWS[name](FEW)
-        before = kept.cache_info()
-        VIEWS[name](FEW | moved)
-        after = kept.cache_info()
-        assert (after.hits, after.misses) == (before.hits + 1, before.misses)

@@ -55,13 +55,6 @@ def test_a_layer_on_a_device(device, of):
     np.testing.assert_allclose(*(f.mean(np.linspace(-2, 2, 5)) for f in learned), rtol=1e-6)
 
 
-def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(replica.InvalidArgument, match="device must be cpu"):
-        FirstLayer(
-            weights=np.eye(3), student="relu", target="sin", directions=np.eye(3)[0], device="x"
-        )
-
-
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_tensors_with_gradients_are_taken(device):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replica import FeatureSample, FirstLayer, InvalidArgument, gradient, optimal_lambda, solve
+from replica import FeatureSample, FirstLayer, gradient, optimal_lambda, solve
 
 
 def layer(d=60):
@@ -52,16 +52,3 @@ def test_alpha_is_samples_over_the_input_dimension():
     )
     slopes = by_samples.test_error["samples"] * 60, by_alpha.test_error["alpha"]
     assert slopes[0] == pytest.approx(slopes[1], rel=1e-9)
-
-
-def test_what_is_refused():
-    with pytest.raises(InvalidArgument, match="beta must be left out: only a GradientStep"):
-        gradient(layer(), samples=90, lam=0.1, beta=1.0)
-    with pytest.raises(InvalidArgument, match="samples must be given"):
-        gradient(layer(), lam=0.1)
-
-
-@pytest.mark.parametrize("at", [{"alpha": 1.0}, {}, {"samples": "x"}, {"samples": [10, 20]}])
-def test_samples_of_two_classes_that_are_no_number_are_refused(at):
-    with pytest.raises(InvalidArgument, match=r"samples|alpha"):
-        gradient(sample(), lam=0.1, **at)

@@ -11,7 +11,6 @@ from replica import (
     FeatureSample,
     FirstLayer,
     GaussianMixture,
-    InvalidArgument,
     learnability,
     solve,
 )
@@ -183,16 +182,3 @@ def test_kappa_of_a_loss_is_that_of_its_mean_curvature():
         for loss in ("huber:1e4", "square")
     )
     assert found == pytest.approx(expected, rel=1e-7)  # both are solved to 1e-10
-
-
-def test_directions_that_do_not_fit():
-    moments = of_modes()
-    for model, direction, at, sentence in [
-        (moments, np.ones(3), {"samples": 9}, "direction must be"),
-        (moments, np.ones((3, 60)), {"samples": 9}, "direction must be"),
-        (moments, np.full(60, np.nan), {"samples": 9}, "direction must be"),
-        (1.0, np.ones(3), {"samples": 9}, "model must be"),
-        (moments, np.ones(60), {}, "samples must be"),
-    ]:
-        with pytest.raises(InvalidArgument, match=sentence):
-            learnability(model, direction, lam=LAM, **at)

@@ -15,7 +15,6 @@ from replica import (
     optimal_lambda,
     samples_needed,
     solve,
-    spectrum,
 )
 from tests.given.modes import EXACT, LAM, LEARNED, MODES, NOISE, SAMPLES, of_modes
 from tests.given.simulated import mean_errors, ridge, square_errors
@@ -140,46 +139,6 @@ def test_rows_of_constant_labels_have_these_to_the_bit():
     assert list(found.checks) == ["test_error", "train_error"]
 
 
-GOOD = {"covariances": np.eye(3), "label_means": 1.0}
-TWO = {"fractions": [1, 2], "label_means": [1, -1]}
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"label_means": None}, "label_means must be given, or label_covariances"),
-        ({"label_covariances": [1, 0, 0]}, "label_variances must be at least"),
-        (
-            {"label_covariances": [1, 0, 0], "label_variances": 0.99},
-            "label_variances must be at least",
-        ),
-        (
-            {"covariances": np.diag([1, 1, 0]), "label_covariances": [0, 0, 1e-3],
-             "label_variances": 5.0},
-            "label_variances must be at least",
-        ),
-        ({"label_variances": -1}, "label_variances must be at least"),
-        (TWO | {"fractions": None}, "fractions must be given: of 2 strata"),
-        (TWO | {"fractions": [-1, 2]}, "fractions must be 2 numbers of 0 or more"),
-        (TWO | {"fractions": [1, 1, 1]}, "must be of shape"),
-        (TWO | {"means": np.zeros((2, 2))}, r"means must be of shape \(2, 3\), or \(3,\) for all"),
-        ({"covariances": np.ones((2, 3))}, "covariances must be of shape"),
-        ({"covariances": 1.0}, "covariances must be of shape"),
-        ({"covariances": np.zeros((0, 0))}, "covariances must be of shape"),
-        ({"covariances": None}, "covariances must be"),
-        ({"covariances": np.diag([1, 1, -1])}, "covariances must be symmetric"),
-        ({"covariances": np.triu(np.ones((3, 3)))}, "covariances must be symmetric"),
-        ({"covariances": np.diag([1, 1, np.nan])}, "covariances must be finite"),
-        ({"covariances": "x"}, "covariances must be an array of numbers"),
-        ({"means": [0, np.inf, 0]}, "means must be finite"),
-        ({"intercept": 2}, "intercept must be True or False"),
-    ],
-)  # fmt: skip
-def test_moments_that_are_none(options, sentence):
-    with pytest.raises(InvalidArgument, match=sentence):
-        FeatureMoments(**GOOD | options)
-
-
 @pytest.mark.parametrize(
     ("covariances", "along", "variance"),
     [
@@ -224,15 +183,3 @@ def test_strata_of_no_share_are_not_seen():
     )  # fmt: skip
     expected, found = (solve(one, **at) for one in (two_classes(), padded))
     assert found.classification_error == pytest.approx(expected.classification_error, rel=1e-6)
-
-
-def test_calls_that_do_not_fit():
-    moments = of_modes()
-    for refused, sentence in [
-        (lambda: solve(moments, alpha=1.0, lam=LAM), "alpha must be left out"),
-        (lambda: solve(moments, samples=9, lam=LAM, loss="huber:1"), "labels vary within"),
-        (lambda: solve(moments, samples=9, lam=LAM, loss="hinge"), "unless labels are"),
-        (lambda: spectrum(moments, 1.0), "model must be"),
-    ]:
-        with pytest.raises(InvalidArgument, match=sentence):
-            refused()

@@ -12,10 +12,7 @@ from replica import (
     FeatureSample,
     FirstLayer,
     GaussianMixture,
-    GradientStep,
     InvalidArgument,
-    gradient,
-    learned_function,
     solve,
 )
 from replica.given.outputs import largest_output
@@ -217,24 +214,3 @@ def test_two_components_are_one_label():
     assert found.classification_error == expected.classification_error
     shares = np.diag(found.confusion)  # components are of one share
     assert 1 - found.classification_error == pytest.approx(shares.mean())
-
-
-def test_what_a_layer_of_several_classes_does_not_have_is_said():
-    trained = layer()
-    assert (trained.outputs, trained.classes) == (3, (0, 1, 2))
-    for change, message in (
-        (dict(noise=0.1), "noise must be left out for several classes"),
-        (dict(label_noise="flip:0.1"), "noise must be left out for several classes"),
-        (dict(inputs=None), "target must be given with inputs"),
-        (dict(inputs=GaussianMixture(means=[[0.0]])), "target must be classes:y1"),
-    ):
-        with pytest.raises(InvalidArgument, match=message):
-            layer(**change)
-    with pytest.raises(InvalidArgument, match="a FirstLayer has several outputs"):
-        GradientStep(student="relu", target="classes", alpha0=1, eta=1, inputs=MIXTURE)
-    with pytest.raises(InvalidArgument, match=r"the square for several.*classes:1,-1,-1"):
-        solve(trained, samples=40, lam=0.1, loss="logistic")
-    with pytest.raises(InvalidArgument, match="labels must be of one output for derivatives"):
-        gradient(trained, samples=40, lam=0.1)
-    with pytest.raises(InvalidArgument):
-        learned_function(trained, samples=40, lam=0.1)

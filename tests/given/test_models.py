@@ -167,43 +167,9 @@ def test_features_in_classes_have_these_errors():
 LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions": np.eye(3)[0]}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"weights": np.full((3, 3), np.nan)}, "weights must be finite"),
-        ({"weights": np.ones(3)}, "weights must be an array with 2 axes"),
-        (
-            {"directions": None},
-            r"directions must be of shape \(3, 1\): the unit vectors",
-        ),
-        ({"bias": np.ones(2)}, r"bias must be of shape \(3,\), or a number"),
-        ({"directions": np.ones(4)}, "directions must be of shape"),
-        ({"weights": np.ones((3, 5))}, r"transposed, give weights.T, got 'shape \(3, 5\)'"),
-        ({"directions": np.ones(3)}, "directions must be unit vectors"),
-        ({"student": "sign"}, "student must be continuous"),
-        ({"noise": -1}, "noise must be 0 or more"),
-    ],
-)
-def test_mistakes_in_a_layer_are_named(change, message):
-    with pytest.raises(replica.InvalidArgument, match=message):
-        FirstLayer(**LAYER | change)
-
-
 def test_a_column_of_biases_is_one_for_each_neuron():
     column, row = (FirstLayer(**LAYER, bias=np.reshape([1, 2, 3], of)) for of in ((3, 1), 3))
     assert column.bias.tolist() == row.bias.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("features", "labels", "strata", "message"),
-    [
-        (np.ones((4, 2)), np.ones(3), None, "labels must be one for each of the 4 rows"),
-        (np.ones((4, 2)), np.arange(4) / 2, np.arange(3), "strata must be one for each"),
-    ],
-)
-def test_mistakes_in_a_sample_are_named(features, labels, strata, message):
-    with pytest.raises(replica.InvalidArgument, match=message):
-        FeatureSample(features=features, labels=labels, strata=strata)
 
 
 def test_what_is_not_known_to_the_tolerance_is_flagged():

@@ -13,7 +13,7 @@ from replica.given.gaussian import MomentStrata
 from replica.given.layer import layer_strata
 from replica.given.nodes import condition
 from replica.given.solve import solve_point
-from replica.given.strata import JoinedStrata, Stratified, StratumLabels, labels_of
+from replica.given.strata import Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
@@ -85,41 +85,6 @@ def test_low_rank_is_the_literal_equations(layer, student, k_max):
     assert errors(strata, labels, 60, 0.05) == pytest.approx(
         expected, rel=2e-6 if student == "tanh" else 1e-3
     )
-
-
-def test_strata_may_be_split_and_merged():
-    draw = np.random.default_rng(2)
-    p, shares = 20, np.array([0.3, 0.7])
-    mu, Z = draw.standard_normal((2, p)), draw.standard_normal((2, 3 * p, p))
-    S, e, h = Z.swapaxes(1, 2) @ Z / (3 * p), draw.standard_normal((2, p)) / 9, np.array([1, -0.5])
-    whole = MomentStrata(shares, mu, S, e)
-    labels = StratumLabels(shares, h, np.ones(2), 0.0)
-    expected = errors(whole, labels, 30, 0.1)
-    again = [0, 1, 1]
-    parts = np.array([0.3, 0.2, 0.5])
-    split = MomentStrata(parts, mu[again], S[again], e[again])
-    assert errors(split, StratumLabels(parts, h[again], np.ones(3), 0.0), 30, 0.1) == pytest.approx(
-        expected, rel=1e-8
-    )
-    joined = JoinedStrata(
-        [MomentStrata(shares[i : i + 1], mu[i : i + 1], S[i : i + 1], e[i : i + 1]) for i in (0, 1)]
-    )
-    assert errors(joined, labels, 30, 0.1) == pytest.approx(expected, rel=1e-8)
-
-
-def test_components_that_are_alike_are_one(layer):
-    """Two components of equal law, and one whose covariance has a spike that vanishes."""
-    weights, biases, directions, rule = layer
-    strata, labels = of_layer(layer)
-    expected = errors(strata, labels, 60, 0.05)
-    spike = 1e-10 * np.outer(np.eye(30)[0], np.eye(30)[0])
-    parts = []
-    for share, covariance in ((0.4, None), (0.6, np.eye(30) + spike)):
-        given = condition(weights, biases, directions, share, np.zeros(30), covariance)
-        parts.append(layer_strata(given, activation("tanh"), rule, 2, MODES))
-    joined = JoinedStrata(parts)
-    twice = StratumLabels(joined.shares, *np.tile([labels.h, labels.spread], 2), labels.noise)
-    assert errors(joined, twice, 60, 0.05) == pytest.approx(expected, rel=1e-8)
 
 
 def test_many_samples_give_the_least_squares_of_the_population(layer):

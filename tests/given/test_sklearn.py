@@ -1,7 +1,5 @@
 """The learning curve as an estimator of scikit-learn: in its units, beside its own fits."""
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -20,6 +18,7 @@ from replica import InvalidArgument
 from replica.sklearn import ProbeCurve
 from solvers.results import ConvergenceError
 from tests.given.test_classes import classes_of
+from tests.processes import python
 
 ALPHAS = [0.1, 1.0, 10.0, 100.0]
 
@@ -325,6 +324,6 @@ def test_scikit_learn_is_optional():
     """One sentence without it; and it is not imported unless asked for."""
     code = "import sys, replica; print('sklearn' in sys.modules); sys.modules['sklearn'] = None\n"
     code += "try:\n    import replica.sklearn\nexcept ImportError as error:\n    print(error)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = python("-c", code, check=True)
     sentence = "needs scikit-learn: python3 -m pip install '.[sklearn]' in the clone"
     assert found.stdout.splitlines() == ["False", f"replica.sklearn {sentence}"]

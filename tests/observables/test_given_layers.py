@@ -108,48 +108,6 @@ def test_a_point_that_is_not_known_is_raised_on_request(layer):
         replica.solve(layer, **at, raise_on_failure=True)
 
 
-@pytest.mark.parametrize("function", [replica.solve, replica.learning_curve])
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "samples must be given"),
-        ({"samples": 100, "alpha": 2}, "samples must be left out where alpha is given"),
-        ({"samples": 0}, "samples must be positive"),
-        ({"samples": np.nan}, "samples must be positive"),
-        ({"samples": np.inf}, "samples must be positive"),
-        ({"samples": "many"}, "samples must be"),
-        ({"samples": 100, "loss": "logistic"}, "loss must be one of residuals"),
-    ],
-)
-def test_mistakes_are_one_sentence(layer, function, options, sentence):
-    with pytest.raises(replica.InvalidArgument, match=sentence):
-        function(layer, lam=0.1, **options)
-
-
-@pytest.mark.parametrize("function", [replica.solve, replica.learning_curve])
-def test_limits_have_alpha_and_features_have_samples(sample, function):
-    model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1, c=1, gamma=0.8)
-    with pytest.raises(replica.InvalidArgument, match="samples must be left out of a limit"):
-        function(model, samples=100, lam=0.1)
-    with pytest.raises(replica.InvalidArgument, match="alpha must be given"):
-        function(model, lam=0.1)
-    with pytest.raises(replica.InvalidArgument, match="alpha must be left out: given features"):
-        function(sample, alpha=1, lam=0.1)
-
-
-def test_other_losses_want_labels_that_do_not_vary_within_a_stratum(sample):
-    mixed = replica.FeatureSample(
-        features=sample.features, labels=sample.labels, strata=np.arange(8000) % 2
-    )
-    with pytest.raises(replica.InvalidArgument, match="loss must be the square"):
-        replica.solve(mixed, samples=100, lam=0.1, loss="logistic")
-
-
-def test_a_curve_of_a_given_layer_has_no_further_axes(layer):
-    with pytest.raises(replica.InvalidArgument, match="a grid must be over samples"):
-        replica.learning_curve(layer, samples=100, lam=0.1, beta=[1, 2])
-
-
 def test_a_readout_has_learned_this_function(layer):
     """Outputs of fitted readouts at inputs of three projections."""
     rng, kappa = np.random.default_rng(5), np.array([-1.5, 0.2, 0.7])
@@ -172,22 +130,6 @@ def test_a_function_is_not_known_where_the_point_is_not(layer):
     learned = replica.learned_function(layer, samples=100, lam=0.1, quadrature_tol=1e-30)
     assert np.isnan(learned.mean([0.0, 1.0])).all()
     assert np.isnan(learned.variance(1.0))
-
-
-@pytest.mark.parametrize("function", ["bounds", "best_bounds", "optimal_eta"])
-def test_what_has_no_theory_of_given_layers_says_so(layer, function):
-    at = {} if "bounds" in function else {"alpha": 1.0}
-    with pytest.raises(replica.InvalidArgument, match=r"got FirstLayer\(weights 90 x 120"):
-        getattr(replica, function)(layer, **at)
-
-
-@pytest.mark.slow
-def test_calibration_and_an_optimum_of_several_samples_are_refused(sample):
-    point = replica.solve(sample, samples=100, lam=0.1, loss="logistic")
-    with pytest.raises(replica.InvalidArgument, match="solution must be a Solution of a limit"):
-        replica.calibration(point, [0.0, 1.0])
-    with pytest.raises(replica.InvalidArgument, match="samples must be one number"):
-        replica.optimal_lambda(sample, samples=[100, 200])
 
 
 def test_a_point_of_features_is_drawn_over_samples():

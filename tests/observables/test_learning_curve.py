@@ -101,6 +101,7 @@ def test_a_rate_that_follows_the_width(kind):
         (dict(alpha=1, lam=1, readout=["box", "x"]), "readout must be among equal"),
         (dict(alpha=1, lam=1, readout=[-1, 1]), "readout must be among equal"),
         (dict(alpha=1, lam=1, beta=[-1.0]), "beta must be positive"),
+        (dict(alpha=[1, 2], lam=1, workers=0), "workers must be .*1 or more"),
     ],
 )
 def test_bad_grids(call, message):
@@ -185,11 +186,6 @@ def test_workers_do_not_change_an_answer(loss):
     # residuals and quadrature errors are themselves rounding; losses start from ridge regression
     told = ["test_error", "train_error", "converged", "status"]
     xarray.testing.assert_allclose(here[told], there[told], rtol=ORDER_OF_SUMS)
-
-
-def test_no_workers_are_refused():
-    with pytest.raises(InvalidArgument, match="1 or more"):
-        learning_curve(MODEL, alpha=[1, 2], lam=1, workers=0)
 
 
 @pytest.mark.parametrize("limit", [Status.TIME, Status.MEMORY])

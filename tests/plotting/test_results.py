@@ -72,10 +72,7 @@ def test_results_show_themselves():
         replica.gradient(MODEL, alpha=0.9, lam=0.1), replica.best_bounds(STEP, eta=(1.0, 2.0)),
         replica.learned_function(MODEL, alpha=0.9, lam=0.1),
     ):  # fmt: skip
-        lines = repr(result).splitlines()
-        assert 3 < len(lines) < 10
-        assert max(map(len, lines)) <= 100
-        assert lines[0] in result._repr_html_()
+        assert repr(result).splitlines()[0] in result._repr_html_()
         assert len(result.to_dataframe()) > 0
     slopes = replica.gradient(MODEL, alpha=0.9, lam=0.1)
     assert dict(slopes.to_dataframe()[["parameter", "train_error"]].values) == slopes.train_error

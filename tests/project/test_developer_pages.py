@@ -1,6 +1,5 @@
 """The developers' pages: nothing is named that is gone, and the floors can be drawn."""
 
-import importlib.util
 import re
 
 import pytest
@@ -25,21 +24,3 @@ def test_modules_named_on_the_architecture_page_exist():
         module = name.removesuffix(".py")
         places = [ROOT / module, ROOT / "replica" / module]
         assert any(place.is_dir() or place.with_suffix(".py").exists() for place in places), name
-
-
-@pytest.fixture(scope="module")
-def floors():
-    """The module that draws the picture."""
-    spec = importlib.util.spec_from_file_location("floors", DOCS / "floors.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_picture_of_the_floors_can_be_drawn(floors, tmp_path):
-    """Every package is in it."""
-    sizes, *_ = floors.counts()
-    assert {"solvers", "replica.convex", "validation.cli"} <= set(sizes)
-    floors.draw(tmp_path / "floors.svg")
-    picture = (tmp_path / "floors.svg").read_text("utf-8")
-    assert all(f"<!-- {name} -->" in picture for name in sizes)

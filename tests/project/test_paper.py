@@ -9,20 +9,6 @@ PAPER, REFERENCES = (
 )
 
 
-def test_it_has_the_sections_that_are_asked_for():
-    assert re.findall("^# (.*)$", PAPER, re.MULTILINE) == [
-        "Summary",
-        "Statement of need",
-        "State of the field",
-        "Software design",
-        "Research impact statement",
-        "AI usage disclosure",
-        "Acknowledgements",
-        "References",
-    ]
-    assert len(PAPER.split()) <= 1000
-
-
 def test_every_reference_is_cited_and_has_a_doi():
     cited = set(re.findall(r"@([a-z]+\d{4}\w+)", PAPER))
     assert cited == set(re.findall(r"^@\w+\{(\w+),$", REFERENCES, re.MULTILINE))

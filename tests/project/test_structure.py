@@ -1,12 +1,11 @@
 """Which package may use which, through its face only, and what stays light."""
 
 import ast
-import subprocess
-import sys
 
 import pytest
 
 from tests.places import ROOT
+from tests.processes import python
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
@@ -152,6 +151,4 @@ def test_the_first_point_of_ten_classes_imports_no_more():
 
 def imported_by(code):
     """The modules that a process has after the ``code``."""
-    code += "; import sys; print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(found.stdout.split())
+    return set(python("-c", f"{code}; import sys; print(*sys.modules)", check=True).stdout.split())

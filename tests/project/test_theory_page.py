@@ -84,10 +84,3 @@ def test_numbers_are_in_order_on_the_theory_page():
 def test_every_section_is_there():
     headings = [int(re.search(r"^# (\d+)\. ", text, flags=re.M)[1]) for text in sections()]
     assert headings == [*range(1, 24)]
-
-
-def test_the_theory_is_cited_by_its_page():
-    """An all-capital word says nothing about where to look: docs/theory.md, section 4, does."""
-    word = re.compile(r"\bTHEOR" + r"Y\b")
-    files = [*python_files(), *PAGES, ROOT / "README.md", *ROOT.glob("benchmarks/*.md")]
-    assert [str(p.relative_to(ROOT)) for p in files if word.search(p.read_text())] == []

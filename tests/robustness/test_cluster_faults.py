@@ -1,14 +1,13 @@
 """Executors and clusters that fail: the library's own error, and a store that goes on exactly."""
 
 import json
-import re
 from concurrent.futures import CancelledError, Executor, Future
 
 import numpy as np
 import pytest
 
 from solvers import executors
-from tests.places import DOCS, ROOT
+from tests.places import ROOT
 from tests.processes import python
 from tests.robustness.cluster_fault import FAULTS
 from tests.validation.test_engine import MODEL, OPTIONS
@@ -74,16 +73,3 @@ def test_faults_of_a_dask_cluster(tmp_path, fault):
     np.testing.assert_array_equal(
         resumed.errors["test_error"], simulate(MODEL, **OPTIONS).errors["test_error"]
     )
-
-
-@pytest.mark.slow
-def test_the_page_on_simulation_runs_as_a_script(tmp_path):
-    """Its first example, at a size of seconds and in two processes, which do not import it."""
-    page = (DOCS / "simulation.md").read_text(encoding="utf-8")
-    (code, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    small = code.replace("dimension=500", "dimension=30, workers=2")
-    assert small != code
-    (tmp_path / "script.py").write_text(small)
-    done = python("script.py", cwd=tmp_path, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("<xarray.Dataset>") == 1

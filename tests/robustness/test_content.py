@@ -92,28 +92,10 @@ def test_a_function_that_is_never_the_same_asks_for_a_key(tmp_path):
     assert names == [2, 2, 4]
 
 
-USER = "import numpy as np\ndef student(x):\n    return np.clip(x, -7, {level})\n"
 LINE = (
     "simulate --student user:student --target sin --alpha0 20 --eta 20 --alpha 1 --lam .1 "
     "--dimension 40 --seeds 2 --rng 0 --store cells --json"
 )
-
-
-@pytest.mark.slow
-def test_an_edited_file_is_computed_again(tmp_path):
-    """A student clipped at 7 instead of 20 gave the errors of the other."""
-
-    def errors(level, *more):
-        (tmp_path / "user.py").write_text(USER.format(level=level))
-        line = ("-m", "validation", *LINE.split(), *more)
-        fresh = {"PYTHONDONTWRITEBYTECODE": "1"}
-        return python(*line, variables=fresh, cwd=tmp_path, check=True).stdout
-
-    first, second = errors(7), errors(20)
-    assert first != second
-    assert len(list((tmp_path / "cells").glob("*.json"))) == 4
-    assert (errors(7), errors(20)) == (first, second)
-    assert len(list((tmp_path / "cells").glob("*.json"))) == 4
 
 
 def test_the_method_has_the_numbers_of_its_version():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from replica.documents import TEMPORARY, open_regular, write_file
-from tests.cli.commands import refusal, theory, validate
+from tests.cli.commands import refusal, theory
 from tests.places import ROOT
 from tests.processes import python
 
@@ -83,17 +83,6 @@ def test_what_is_no_file_is_not_replaced(tmp_path, monkeypatch, capsys, make, op
     make(tmp_path / name)
     assert f"{flag} must be a file that can be written" in refusal(capsys, f"{POINT} {option}")
     assert names(tmp_path) == [name]
-
-
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [(theory, f"{POINT} --out"), (theory, f"{POINT} --plot"), (validate, "figure steps --plot")],
-)
-def test_a_folder_is_not_a_file(tmp_path, monkeypatch, capsys, command, line):
-    """A path drops the slash by which one says so."""
-    monkeypatch.chdir(tmp_path)
-    assert "'x.json/' is a folder" in refusal(capsys, f"{line} x.json/", command)
-    assert not names(tmp_path)
 
 
 def test_the_longest_name_can_be_written(tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica import InvalidArgument, SpikedRandomFeatures
@@ -175,27 +175,6 @@ def test_a_damaged_cell_is_never_believed(data):
             np.testing.assert_array_equal(found, ERRORS)
         store.write(folder, CELL, ERRORS)
         np.testing.assert_array_equal(read(folder), ERRORS)
-
-
-scalars = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=4)
-json_values = st.recursive(
-    scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
-@given(json_values, json_values, st.none() | json_values)
-def test_any_document_can_be_in_the_place_of_a_cell(cell, errors, checksum):
-    with tempfile.TemporaryDirectory() as name:
-        sha256 = store._digest(errors) if checksum is None else checksum
-        document = {"cell": CELL if checksum is None else cell, "errors": errors, "sha256": sha256}
-        store.file_of(Path(name), CELL).write_text(json.dumps(document))
-        assert read(Path(name)) is None
 
 
 # Many writers, strangers, kills

@@ -1,8 +1,5 @@
 """When the core is compiled, and what it does where it cannot be, or cannot be kept."""
 
-import os
-import subprocess
-import sys
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -11,6 +8,7 @@ import pytest
 import replica
 from replica.saddle_point.compilation import cache_on_disk
 from tests.places import ROOT
+from tests.processes import python
 from tests.saddle_point.test_one_group import MODELS
 
 CURVE = """
@@ -27,10 +25,7 @@ print("numba" in sys.modules, float(curve.test_error[-1]))
 
 def outcome(before="", cwd=None, **environment):
     """Of one point and a curve of many, in a process of their own."""
-    done = subprocess.run(
-        [sys.executable, "-c", CURVE.format(before=before)],
-        env=os.environ | environment, cwd=cwd, capture_output=True, text=True,
-    )  # fmt: skip
+    done = python("-c", CURVE.format(before=before), variables=environment, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, "")
     one, many, error = done.stdout.split()
     model = replica.SpikedRandomFeatures(**MODELS["odd"])
@@ -100,15 +95,6 @@ def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
     assert (hits(), hits()) == (0, 1)
     assert harm(tmp_path, damage, [kind]) == 1
     assert (hits(), hits()) == (0, 1)
-
-
-@pytest.mark.slow  # compiles everything
-@pytest.mark.parametrize("damage", [flip, clear])
-def test_a_core_that_came_to_harm(damage, tmp_path):
-    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        assert outcome(**kept)[1] == "True"
-        assert harm(tmp_path, damage, ["nbc"]) == 1
 
 
 @pytest.mark.slow  # compiles everything

@@ -113,34 +113,6 @@ def test_signal_sources_are_derivatives(initialisation):
             assert -scale * slope == pytest.approx(found.Q1[0, i, j], rel=1e-6, abs=1e-8)
 
 
-def test_averages_travel_with_the_responses():
-    """The residual in logarithms vanishes at the solution, with what that implies of x, and its
-    derivatives are those of differences anywhere."""
-    step = replica.GradientStep(
-        student="relu", target="tanh", noise=0.1, alpha0=0.5, eta=3.0, readout=[1.5, -0.5]
-    )
-    table, alpha, lam = table_at(step.network(beta=1.3), 0), np.array([2.0]), np.array([0.1])
-    responses = ridge.responses_of(table)
-    V = responses.solve(alpha, lam, 1e-13).value
-    U = responses.to_analytic(V, alpha)
-    n = U.shape[1] - V.shape[1]
-    assert np.abs(responses.log_residual(U, alpha, lam)[0]).max() < 1e-11
-    U = np.concatenate([U[:, :n] + 0.1, 1.1 * V], axis=1)
-    slope = responses.log_residual(U, alpha, lam)[1]
-    unit = responses.magnitude(U)
-    # V1 is compared with a size that is not differentiated
-    rows = np.r_[:n, U.shape[1] - responses.groups : U.shape[1]]
-    for i in np.r_[:n, n + np.flatnonzero(~responses.signed)]:
-        h = np.zeros_like(U)
-        h[0, i] = 1e-6 * unit[0, i]
-        for ab in np.flatnonzero(responses.signed):  # V1_ab over its size is held, not V1_ab
-            pair = [n + responses.diagonal[group[ab]] for group in responses.upper]
-            h[0, n + ab] = U[0, n + ab] * 5e-7 * pair.count(i)
-        ahead, behind = (responses.log_residual(U + sign * h, alpha, lam)[0] for sign in (1, -1))
-        difference = (ahead - behind)[0] / 2e-6
-        np.testing.assert_allclose(slope[0, rows, i], difference[rows], rtol=1e-5, atol=1e-7)
-
-
 def test_a_rate_that_vanishes():
     """Biases alone: at eta = 0 the network is its sRF."""
     for initialisation in ("sphere", "gaussian"):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import xarray
 
-from replica import GradientStep, SpikedRandomFeatures, learning_curve, solve
+from replica import GradientStep, learning_curve, solve
 from replica.plotting import plot_comparison, style
 from tests.legends import labels
+from tests.problems import MODEL
 from validation import compare, simulate
 
-MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 NETWORK, SRF, LIMIT = "theory of the network", "theory of the sRF", r"limit $d \to \infty$"
 
 

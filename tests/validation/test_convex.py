@@ -1,12 +1,10 @@
 """Readouts of convex losses: optimality, and agreement of theory and simulation."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from replica import InvalidArgument, Loss, loss
+from replica import loss
 from solvers.results import ConvergenceError
 from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
@@ -89,14 +87,6 @@ def test_a_readout_that_is_not_shown_optimal_is_refused():
         fitted(Phi, y, 1e-16, loss("absolute"))
 
 
-def test_unfit_losses_are_refused():
-    Phi, y = data(20, 10, binary=False)
-    with pytest.raises(InvalidArgument, match="continuous derivative"):
-        fitted(Phi, y, 0.1, Loss(np.abs, np.sign, kinks=(0.0,)))
-    with pytest.raises(InvalidArgument, match=r"labels \+-1: those of target sign"):
-        simulate(OUTLIERS, **OPTIONS, loss="hinge")
-
-
 # In the shared Monte Carlo
 
 
@@ -176,10 +166,3 @@ def test_ladder_of_a_loss():
     found = ladder(OUTLIERS, alpha=1.0, lam=0.3, dimensions=[40, 80, 120], seeds=6, rng=0,
                    loss="huber:0.3")  # fmt: skip
     assert found.agrees, found.verdict
-
-
-def test_what_only_ridge_regression_has_is_refused():
-    with pytest.raises(InvalidArgument, match="trains a bias"):
-        simulate(replace(OUTLIERS, train_bias=True), **OPTIONS, loss="absolute")
-    with pytest.raises(InvalidArgument, match="cpu"):
-        simulate(OUTLIERS, **OPTIONS, loss="absolute", device="cuda")

@@ -74,9 +74,3 @@ def test_simulation_in_torch(device):
     # The same draws; rounding grows by condition numbers below 1e5.
     np.testing.assert_allclose(found.errors["test_error"], host.errors["test_error"], rtol=1e-9)
     np.testing.assert_allclose(found.errors["train_error"], host.errors["train_error"], rtol=1e-9)
-
-
-def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(InvalidArgument) as caught:
-        simulate(MODEL, device="nonsense", **SMALL)
-    assert caught.value.name == "device"

@@ -1,7 +1,6 @@
 """Any executor, any order, kills at any moment: the same bytes in the end."""
 
 import json
-import logging
 import multiprocessing
 import os
 import signal
@@ -9,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from logging.handlers import BufferingHandler
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -46,30 +44,16 @@ def assert_same(found, reference):
 # Executors
 
 
-def in_two_workers():
-    """A simulation, and what is logged of it."""
-    kept = BufferingHandler(capacity=100)
-    logging.getLogger("solvers").addHandler(kept)
-    return simulate(MODEL, workers=2, **OPTIONS), [record.getMessage() for record in kept.buffer]
-
-
 @pytest.mark.slow
 def test_a_daemonic_process_works_alone(reference):
-    """Processes of ``multiprocessing.Pool`` may start no others, which a note says."""
+    """Processes of ``multiprocessing.Pool`` may start no others."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found, said = pool.apply(in_two_workers)
-    assert_same(found, reference)
-    assert said == ["A daemonic process may start no others. Running in one process."]
+        assert_same(pool.apply(simulate, (MODEL,), OPTIONS | {"workers": 2}), reference)
 
 
 def test_threads(reference):
     with ThreadPoolExecutor(3) as executor:
         assert_same(simulate(MODEL, executor=executor, **OPTIONS), reference)
-
-
-@pytest.mark.slow
-def test_spawned_pool(reference):
-    assert_same(simulate(MODEL, workers=2, **OPTIONS), reference)
 
 
 @pytest.mark.slow
@@ -84,14 +68,6 @@ def test_a_worker_that_is_killed_costs_only_time(tmp_path):
 def test_workers_that_always_die_are_given_up():
     with pytest.raises(executors.WorkerDied, match="times in a row"):
         list(executors.run_all(die, [0, 1], None, 2))
-
-
-def test_a_broken_executor_is_reported():
-    with (
-        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor,
-        pytest.raises(executors.WorkerDied, match="the executor failed"),
-    ):
-        list(executors.run_all(die, [0], executor, 1))
 
 
 def test_a_failing_cell_ends_the_pool():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures, activation
+from replica import GradientStep, SpikedRandomFeatures, activation
 from replica.problem import MultiIndex, law
 from validation import draw
 from validation.draws import gradient_step, spread
@@ -137,20 +137,3 @@ def test_a_seed_gives_the_same_draw_however_it_is_passed():
     assert (first != child).all()
     one, two = (draw(STEP, dimension=30, beta=1, rng=np.random.default_rng(5)).W for _ in range(2))
     np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize(
-    ("problem", "options", "name"),
-    [
-        ("tanh", {}, "problem"), (STEP, {}, "beta"), (MODEL, {"beta": 0.5}, "beta"),
-        *((STEP, {"beta": value}, "beta") for value in (-1, 1e-3)),
-        *((MODEL, {"dimension": value}, "dimension") for value in (1, 30.5)),
-        *((MODEL, {"rng": value}, "rng") for value in ("seed", -1)),
-        *((replace(STEP, alpha0=value), {"beta": 1}, "alpha0") for value in (np.inf, 1e-3)),
-        (replace(STEP, student="sign"), {"beta": 1}, "student"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_named(problem, options, name):
-    with pytest.raises(InvalidArgument) as caught:
-        draw(problem, **({"dimension": 30} | options))
-    assert caught.value.name == name

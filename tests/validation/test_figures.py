@@ -2,8 +2,6 @@
 say what the papers say, and that the command keeps what it has simulated."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import pytest
 import replica
 from replica import GradientStep, solve
 from tests.cli.commands import validate
+from tests.processes import python
 from validation.figures import Run, figure
 from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
 
@@ -274,7 +273,7 @@ def test_networks_on_the_way_to_their_limit():
 def test_digits_ask_for_scikit_learn():
     code = "import sys; sys.modules['sklearn'] = None\nfrom validation.cli.main import app\n"
     code += "from replica.cli import run\nrun(app, ['figure', 'digits', '--plot', 'never.png'])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = python("-c", code, check=True)
     (sentence,) = found.stderr.splitlines()
     assert "the figure must be made with scikit-learn: python3 -m pip install " in sentence
     assert "'.[sklearn]' in the clone" in sentence

@@ -7,7 +7,6 @@ import pytest
 
 from tests.cli.commands import refusal, validate
 from tests.idx import idx
-from validation import mixtures as models
 from validation.figures import FIGURES, Run, mixtures
 
 
@@ -119,12 +118,3 @@ def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
 )
 def test_mistakes_are_one_line(line, message, tmp_path, capsys):
     assert message in refusal(capsys, line.format(tmp_path), validate)
-
-
-@pytest.mark.parametrize(
-    ("spread", "order", "proved"),
-    [(0.74, 4, True), (0.75, 4, False), (0.0, 2, False), (1, 5, False)],
-)
-def test_orders_and_what_is_proved(spread, order, proved):
-    assert mixtures.order_of(spread) == order
-    assert models.proved(spread, largest=mixtures.LARGEST_ORDER) is proved

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.single_step import TEACHERS
-from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, solve
+from replica import GradientStep, MultiIndex, after_each_step, solve
 from replica.problem import target
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
-from validation import compare, draw, simulate, trajectory
+from validation import compare, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
 from validation.draws import INPUT_BLOCK, gradient_step
 from validation.figures.directions import PUBLISHED
@@ -52,11 +52,6 @@ def test_a_simulation_of_several_steps():
     # Means of four at d = 200 scatter by 10 %; one step alone has 2.4 times the error.
     assert found.simulated[0, 0] == pytest.approx(expected, rel=0.25)
     assert of_one > 2 * expected
-
-
-def test_infinite_batches_are_refused():
-    with pytest.raises(InvalidArgument, match="alpha0 must be finite in a simulation"):
-        draw(replace(THREE, steps=[(2, 1), (np.inf, 1)]), dimension=20, beta=1.0)
 
 
 def test_cosines_of_the_first_step():
@@ -200,25 +195,6 @@ def test_linear_part_of_a_linear_target():
     np.testing.assert_allclose(slope, [3] + [0] * 19, atol=0.15)
 
 
-def test_memory_does_not_grow_with_the_samples():
-    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=64, width=64, rng=0)
-    peaks = []
-    for samples in (40_000, 120_000):  # several whole blocks either way
-        tracemalloc.start()
-        single_step(layer, readout, samples=samples, test_samples=20_000, rng=0)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # 80 000 x 64 more features alone would hold 41 MB.
-    assert peaks[1] < peaks[0] + 2**20
-
-
-def test_mistakes():
-    with pytest.raises(InvalidArgument, match="samples must be an integer of at least 1"):
-        small(samples=0)
-    with pytest.raises(InvalidArgument, match="dimension must be an integer of at least 3"):
-        initial_layer(student="relu", target=TEACHERS, dimension=2, width=5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("samples", "draws"), [(3326, 4), (29532, 2), (262144, 1)])
 def test_published_single_step_errors(samples, draws):
@@ -267,12 +243,8 @@ def test_the_figure_of_an_alignment():
     found = compare_alignment(step, dimension=100, beta=0.5, seeds=2, rng=0)
     ax = found.plot()
     assert len(ax.containers) == 5  # the last is in the legend
-    marks = [one.lines[0].get_marker() for one in ax.containers[:4]]
-    assert len({*marks}) == 4  # directions differ in more than their colour
-    assert {one.lines[0].get_markerfacecolor() for one in ax.containers} == {"none"}
     lines = [line for line in ax.get_lines() if len(line.get_ydata()) == 2]
     known = [line for line in lines if np.isnan(line.get_ydata()).tolist() == [False, True]]
-    assert {line.get_marker() for line in known} == {"_"}  # told from points at a glance
     assert {round(float(line.get_ydata()[0]), 12) for line in known} == {
         round(float(x), 12) for x in np.ravel([check.theory[0] for check in found.checks.values()])
     }
@@ -294,3 +266,15 @@ def test_figures(name, tmp_path):
     assert validate(f"figure {name} --quick --plot {picture} --out {table}") == 0
     assert picture.stat().st_size > 10_000
     assert json.loads(table.read_text())
+
+
+def test_memory_does_not_grow_with_the_samples():
+    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=64, width=64, rng=0)
+    peaks = []
+    for samples in (40_000, 120_000):  # several whole blocks either way
+        tracemalloc.start()
+        single_step(layer, readout, samples=samples, test_samples=20_000, rng=0)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # 80 000 x 64 more features alone would hold 41 MB.
+    assert peaks[1] < peaks[0] + 2**20

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.polynomial import hermite_e
 from scipy.special import factorial
 
-from replica import InvalidArgument, activation, hermite
+from replica import hermite
 from validation.mixtures import EquivalenceWarning, expand, needed_order, proved
 
 ORACLES = {
@@ -99,12 +99,6 @@ def test_polynomials_are_exact(coefficients, b):
     assert found.residual <= 1e-12 * size + 1e-13
 
 
-def test_at_unit_b_a_hermite_sum_has_its_own_coefficients():
-    found = expand("he1+he3/2", order=5)
-    np.testing.assert_allclose(found.coefficients, [0, 1, 0, 3, 0], atol=1e-13)
-    assert expand("he1+he3/2", order=3).residual == pytest.approx(np.sqrt(1.5), rel=1e-13)
-
-
 def test_residual_is_what_is_left():
     """Parseval: residuals of all orders against the coefficients, and no digits lost."""
     full = expand("tanh", order=21, b=0.9)
@@ -146,18 +140,3 @@ def test_boundaries_are_outside_the_theorem(spread):
 def test_orders_above_the_largest_are_cut_and_said():
     with pytest.warns(EquivalenceWarning, match=r"of an order l up to 5"):
         assert needed_order(0.895, largest=5) == 5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"order": 0}, "order must be an integer from 1 to 21"),
-        ({"order": 22}, "order must be an integer from 1 to 21"),
-        ({"order": 3, "b": 0.0}, "b must be a finite number above 0"),
-    ],
-)
-def test_mistakes(arguments, message):
-    with pytest.raises(InvalidArgument, match=message):
-        expand(activation("tanh"), **arguments)
-    with pytest.raises(InvalidArgument, match="data_spread must be between 0 and 1"):
-        needed_order(1.2)

@@ -72,31 +72,34 @@ def test_other_types_of_numbers(tmp_path, dtype):
     np.testing.assert_array_equal(read_idx(tmp_path / "a"), array)
 
 
-def test_bad_labels_are_refused(folder, pixels, labels):
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda labels, pixels: idx(labels[:50]), "as many labels as images: 50 for 60"),
+        (lambda labels, pixels: idx(pixels), r"one integer each, not an array \(60, 4, 5\)"),
+        (None, "images with their labels beside them"),
+    ],
+)
+def test_bad_labels_are_refused(folder, pixels, labels, made, message):
     file = folder / "t10k-labels-idx1-ubyte"
-    file.write_bytes(idx(labels[:50]))
-    with pytest.raises(InvalidArgument, match="as many labels as images: 50 for 60"):
-        images(folder, classes=(0, 1))
-    file.write_bytes(idx(pixels))
-    with pytest.raises(InvalidArgument, match=r"one integer each, not an array \(60, 4, 5\)"):
-        images(folder, classes=(0, 1))
-    file.unlink()
-    with pytest.raises(InvalidArgument, match="images with their labels beside them"):
+    file.write_bytes(made(labels, pixels)) if made else file.unlink()
+    with pytest.raises(InvalidArgument, match=message):
         images(folder, classes=(0, 1))
 
 
-def test_where_there_are_no_images(tmp_path):
-    with pytest.raises(InvalidArgument, match="a folder with IDX files"):
-        images(tmp_path, classes=(0, 1))
-    with pytest.raises(InvalidArgument, match="No such file"):
-        images(tmp_path / "nowhere", classes=(0, 1))
-
-
-def test_classes_must_be_there(folder):
-    with pytest.raises(InvalidArgument, match=r"it has 0, 1, 2\), not 7"):
-        images(folder, classes=(0, 7))
-    with pytest.raises(InvalidArgument, match="two different labels"):
-        images(folder, classes=(1, 1))
+@pytest.mark.parametrize(
+    ("place", "classes", "message"),
+    [
+        ("", (0, 7), r"it has 0, 1, 2\), not 7"),
+        ("", (1, 1), "two different labels"),
+        ("empty", (0, 1), "a folder with IDX files"),
+        ("nowhere", (0, 1), "No such file"),
+    ],
+)
+def test_images_and_classes_must_be_there(folder, place, classes, message):
+    (folder / "empty").mkdir()
+    with pytest.raises(InvalidArgument, match=message):
+        images(folder / place, classes=classes)
 
 
 @pytest.mark.parametrize("source", ["gaussian", "images"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica import GradientStep, SpikedRandomFeatures
 from tests.cli.commands import document, validate
 from validation import ladder
 from validation.comparisons import extrapolate
@@ -81,24 +81,6 @@ def test_progress_counts_the_draws_of_all_sizes():
     )  # fmt: skip
     # four at d = 30, two at d = 60, each from none on
     assert calls == [(done, 6) for done in (0, 1, 2, 3, 4, 4, 5, 6)]
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"dimensions": [50]}, "ladder"),
-        ({"dimensions": [50, 50]}, "ladder"),
-        ({"dimensions": [1, 50]}, "ladder"),
-        ({"dimensions": [50, 60.5]}, "ladder"),
-        ({"seeds": 1}, "seeds"),
-        ({"shard": "1/2"}, "shard"),
-    ],
-)
-def test_bad_input_is_named(options, name):
-    usual = {"alpha": 1, "lam": 0.1, "dimensions": [30, 60], "seeds": 2}
-    with pytest.raises(InvalidArgument) as caught:
-        ladder(MODEL, **(usual | options))
-    assert caught.value.name == name
 
 
 LINE = (

@@ -1,19 +1,17 @@
 """Monte Carlo and comparison: reproducible cells, shared draws, and the theory."""
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
-from validation import compare, simulate
+from replica import GradientStep
+from tests.problems import MODEL
+from tests.processes import python
+from validation import simulate
 from validation.fit import fit_ridge, squared_errors
 from validation.run.cells import DrawnSamples, draw_layer, repeatable, run_cell
-
-MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5)
 
 # The experiment
 
@@ -139,31 +137,6 @@ def test_test_error_is_against_noiseless_targets():
     np.testing.assert_allclose(errors, [power, power + 2], rtol=0.04)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *(("alpha", dict(alpha=value)) for value in (0, [[1, 2]], 1e-4, 1e18)),
-        *(("lam", dict(lam=value)) for value in (0, np.nan)),
-        *(("dimension", dict(dimension=value)) for value in (1, 50.0)),
-        *(("memory", dict(memory=value)) for value in ("2 apples", "0GB", "10MB")),
-        *(("shard", dict(shard=value)) for value in ("3/2", "0/2", "1/3", "one")),
-        ("seeds", dict(seeds=1)),
-        ("test_samples", dict(test_samples=0)),
-        ("simulated", dict(simulated="hermite")),
-        ("workers", dict(workers=0)),
-        ("rng", dict(store="cells")),
-        ("store", dict(store="/dev/null/cells", rng=0)),
-        ("beta", dict(beta=1.0)),
-        ("allowance", dict(allowance=-0.1)),
-    ],
-)
-def test_bad_input_is_named(name, options):
-    usual = {"alpha": 1, "lam": 0.1, "dimension": 50, "seeds": 2}
-    with pytest.raises(InvalidArgument) as caught:
-        compare(MODEL, **(usual | options))
-    assert caught.value.name == name
-
-
 # ru_maxrss would include what the tests' own process held when it started this one
 MEASURE = """
 from pathlib import Path
@@ -190,8 +163,5 @@ print(int(peak.split()[1]) * 1024, flush=True)
 def test_the_memory_limit_holds(options, limit):
     """Peak resident size of a whole process; n = 7500 at d = p = 2500."""
     code = MEASURE.format(options=options)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    done = python("-c", code, variables={"OMP_NUM_THREADS": "1"}, check=True)
     assert int(done.stdout) <= limit

@@ -1,11 +1,9 @@
 """Simulations whose readout is trained on samples of the step."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from replica import GradientStep, InvalidArgument, solve
+from replica import GradientStep, solve
 from validation import compare, simulate
 from validation.draws import gradient_step, spread, streams
 from validation.draws.first_layers import sphere_rows
@@ -123,19 +121,3 @@ def test_classification_errors_agree_with_theory(reuse, of):
     stderr = found.classification_error_stderr.item()
     assert abs(found.classification_error.item() - theory) < 3 * stderr
     assert abs(theory - fresh) > 2 * stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("alpha0", lambda: simulate(STEP.network(beta=1.0, reuse=1.0), alpha=3, **AT)),
-        ("alpha0", lambda: simulate(replace(STEP, alpha0="alpha"), alpha=[1, 2], beta=1, **AT)),
-        ("beta", lambda: simulate(STEP.network(beta=1.0), alpha=1, beta=1.0, **AT)),
-        ("simulated", lambda: simulate(STEP.network(beta=1.0), alpha=1, simulated="srf", **AT)),
-        ("theory", lambda: compare(STEP.network(beta=1.0), alpha=1, theory="srf", **AT)),
-        ("theory", lambda: compare(STEP.network(beta=1, reuse=1), alpha=1, theory="given", **AT)),
-    ],
-)
-def test_bad_arguments(name, call):
-    with pytest.raises(InvalidArgument, match=f"^{name}"):
-        call()
