@@ -18,11 +18,10 @@ from solvers.results import Array, Status
 from ..convex import Loss, answers_of_two, error_at_nodes, losses
 from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
-from .equations import Freedom
+from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
 from .outputs import wrong_outputs
-from .rows import RowStrata
 from .sample import FeatureSample
 from .solve import Solved, solve_point
 from .strata import Posterior, Stratified

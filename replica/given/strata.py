@@ -104,6 +104,8 @@ class StratumLabels(NamedTuple):
         Variance Delta of what is added to that.
     outputs : int
         C: the first of the labels, which the outputs are trained on.
+    g : (1, 1)
+        1: a field's ``tau_slope`` is its covariance with the label here.
     """
 
     weights: Array
@@ -111,7 +113,7 @@ class StratumLabels(NamedTuple):
     spread: Array
     noise: float
     outputs: int = 1
-    g = np.ones((1, 1))  # a field's ``tau_slope`` is its covariance with the label here
+    g: Array = np.ones((1, 1))
 
     @property
     def power(self) -> float:

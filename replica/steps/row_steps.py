@@ -29,10 +29,10 @@ from solvers.rules import Rule, half_range, trapezoid
 from solvers.settle import scaled_change, settle
 
 from ..equivalence import Batch
-from .one_step import mean_output
 from .residual_law import ResidualLaw, known_inputs, law_of_residuals
 from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
+from .several_steps import mean_output
 from .step import Step
 
 BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
