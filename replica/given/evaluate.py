@@ -21,10 +21,9 @@ from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
-from .outputs import wrong_outputs
 from .sample import FeatureSample
 from .solve import Solved, solve_point
-from .strata import Posterior, Stratified
+from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n

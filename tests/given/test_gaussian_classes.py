@@ -18,7 +18,7 @@ from replica import (
     learned_function,
     solve,
 )
-from replica.given.outputs import largest_output
+from replica.given.strata import largest_output
 from tests.given.simulated import mean_errors, ridge
 
 
