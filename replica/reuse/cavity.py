@@ -57,32 +57,9 @@ class SampleClass(NamedTuple):
     read: bool
 
 
-class UnknownSlices(NamedTuple):
-    """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
-    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, and eps_1.
-    Eliminating this field leaves the last term of (21.9)."""
-
-    fields: slice
-    m: slice
-    scalars: slice
-    multipliers: slice
-    initial: slice
-
-    @classmethod
-    def places(cls, D: int, A: int) -> "UnknownSlices":
-        """Places for D directions of the target and A kinds of neurons."""
-        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
-        return cls(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
-
-
-def classes(strata: SampleNodes, counts: tuple[float, float, float]) -> list[SampleClass]:
-    """The classes of samples, of the step and the readout, of the step alone and of the readout
-    alone, ``counts`` of each over dimension.  Eqs. (21.6), (21.8)"""
-    numbered = enumerate(counts)
-    return [_samples(strata, count, i != 2, i != 1) for i, count in numbered if count > 0]
-
-
-def _samples(strata: SampleNodes, count: float, trained: bool, read: bool) -> SampleClass:
+def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> SampleClass:
+    """The class of ``count`` samples over dimension, which the step has ``trained`` on or not, and
+    the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
     Q, A = strata.nodes_q, len(strata.neurons)
     shape = -1, Q
     E = strata.weights.size // Q
@@ -239,7 +216,8 @@ class CavityEquations:
     dimension: float = np.inf
 
     def __post_init__(self) -> None:
-        self.samples = classes(self.strata, self.counts)
+        numbered = [(i, count) for i, count in enumerate(self.counts) if count > 0]
+        self.samples = [class_of(self.strata, count, i != 2, i != 1) for i, count in numbered]
         self.kinds = len(self.strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 

@@ -18,16 +18,7 @@ from ..convex import Evaluation, Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import unknown_overlaps
-from .cavity import (
-    TINY,
-    Cavity,
-    CavityEquations,
-    Form,
-    Forms,
-    SampleClass,
-    UnknownSlices,
-    cavity_map,
-)
+from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
 from .strata import SAMPLE_RULES, Features, SampleNodes, strata
 
 
@@ -66,6 +57,18 @@ class ReadoutPoint(NamedTuple):
     residual: float
 
 
+class UnknownSlices(NamedTuple):
+    """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
+    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, and eps_1.
+    Eliminating this field leaves the last term of (21.9)."""
+
+    fields: slice
+    m: slice
+    scalars: slice
+    multipliers: slice
+    initial: slice
+
+
 class Readout(CavityEquations):
     """Readout of width ``beta`` at the penalty ``lam`` on ``counts`` of each class of samples, over
     dimension: of the step and the readout, of the step alone, of the readout alone."""
@@ -73,7 +76,9 @@ class Readout(CavityEquations):
     @property
     def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
-        return UnknownSlices.places(len(self.strata.s), self.kinds)
+        D, A = len(self.strata.s), self.kinds
+        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
+        return UnknownSlices(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
