@@ -13,8 +13,7 @@ from ..equivalence import Table
 from ..problem import Model
 from ..saddle_point import field_at_nodes, ridge, unknown_overlaps
 from .readout import class_error, solve_readouts
-from .rows import loaded_rows
-from .tabulate import LoadedTable, table_at_dimension
+from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 
 DIMENSION_QUADRATURE_TOLERANCE, DIMENSION_RESIDUAL_TOLERANCE = 2e-3, 1e-8
 ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron

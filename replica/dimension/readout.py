@@ -30,8 +30,7 @@ from solvers.results import Array, Indices, largest_modulus
 
 from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility, penalty_on_m, ridge
-from .rows import LoadedRows
-from .tabulate import LoadedTable
+from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other

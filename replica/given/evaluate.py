@@ -18,14 +18,12 @@ from solvers.results import Array, Status
 from ..convex import Loss, answers_of_two, error_at_nodes, losses
 from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
-from .equations import Freedom
+from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
-from .outputs import wrong_outputs
-from .rows import RowStrata
 from .sample import FeatureSample
 from .solve import Solved, solve_point
-from .strata import Posterior, Stratified
+from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n

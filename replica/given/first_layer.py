@@ -33,8 +33,7 @@ from ..problem import (
 )
 from .layer import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
-from .outputs import with_sums
-from .strata import JoinedStrata, Stratified, StratumLabels, labels_of
+from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
 
 VARIANCE = "a variance, 0 or more"
 MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB

@@ -13,7 +13,7 @@ from solvers.results import Array
 from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, stacked
-from .rows import RowStrata
+from .equations import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # How many axes each has beside that of the strata.

@@ -18,8 +18,7 @@ from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import as_numbers, assign, finite_array, flag, one_a_row, without_gaps
 from .gaussian import gaussian_strata
-from .outputs import with_sums
-from .strata import Stratified
+from .strata import Stratified, with_sums
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.

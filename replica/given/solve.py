@@ -16,8 +16,7 @@ from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, ridge_scores
-from .equations import Freedom, SampledEquations, StrataEquations
-from .rows import RowEquations, RowStrata
+from .equations import Freedom, RowEquations, RowStrata, SampledEquations, StrataEquations
 from .strata import Posterior, Stratified
 
 

@@ -2,6 +2,11 @@
 
 The response factors g and the covariance G of the fields without a sample solve (21.7) and (21.10),
 by Newton's method.
+
+The readout is Gaussian-process regression on the samples, with a pencil of three fields per kind.
+A sample adds a quadratic form in its fields: z, V and the multiplier of V for each kind of neurons,
+and two scalars of the row for each kind.  Its form is T_s + u u^T / V_N: T_s depends on the
+residual e alone, and so is the same at all nodes q.
 """
 
 from dataclasses import dataclass
@@ -12,8 +17,140 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .pencil import LINKS, Forms, cavity_jacobian, cavity_map, classes, form_at
 from .strata import SampleNodes
+
+LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 of one kind
+
+
+class SampleClass(NamedTuple):
+    """Class of samples at E residuals times Q nodes: used by the step and the readout, by the step
+    alone, or by the readout alone.
+
+    There are M = 5 A fields, of which the first F = 3 A are averaged over, and K unknowns.
+
+    Attributes
+    ----------
+    weights : (E, Q)
+        Quadrature weights times the number of samples over dimension.
+    form : (E, M, M)
+        T_s, the quadratic form (21.6) without its last term.
+    residual : (A, E, Q, M)
+        Part of u of (21.6) in the fields of every kind, over sqrt g_b.
+    noise : (A, E, Q)
+        Part of V_N of every kind, over g_b.
+    constants : (A, E, Q, 4)
+        What m, eps_2, eps_3 and eps_1 of every kind take from the label, over sqrt g_b.  Eq. (21.8)
+    along : (D + 2, E, Q)
+        Coordinates of the sample on the special directions, with its own part, and this part.
+    labels : (E, Q)
+    read : bool
+        Whether the readout uses the samples.
+    """
+
+    weights: Array
+    form: Array
+    residual: Array
+    noise: Array
+    constants: Array
+    along: Array
+    labels: Array
+    read: bool
+
+
+def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> SampleClass:
+    """The class of ``count`` samples over dimension, which the step has ``trained`` on or not, and
+    the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
+    Q, A = strata.nodes_q, len(strata.neurons)
+    shape = -1, Q
+    E = strata.weights.size // Q
+    form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
+    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
+    for b, kind in enumerate(strata.neurons):
+        z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
+        n = kind.trained if trained else kind.fresh
+        own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
+        form[:, z, hat] = form[:, hat, z] = own * kind.h2
+        form[:, hat, hat] = -(own**2) * kind.rest
+        form[:, z, scalars] = form[:, scalars, z] = linear
+        form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
+        pushed = n.slope_omega * n.own
+        residual[b, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
+        residual[b, ..., V] = -n.slope_omega.reshape(shape)
+        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
+        by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
+        residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
+        noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
+        constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
+    own = strata.push if trained else np.zeros_like(strata.push)
+    along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
+    weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
+    return SampleClass(weights, form, residual, noise, constants, along, labels, read)
+
+
+class Form(NamedTuple):
+    """Form of a class of samples given the cavity covariance G of the first fields: Q of (21.7) is
+    S + w w^T / D.
+
+    Attributes
+    ----------
+    S : (E, M, M)
+        T_s (1 + G T_s)^-1.
+    w : (E, Q, M)
+        (1 + T_s G)^-1 u.
+    D : (E, Q)
+        V_N + u^T (G^-1 + T_s)^-1 u; infinite where the readout does not use the samples.
+    slopes : (A, E, Q)
+        Derivatives of D in the g_b at fixed G.
+    """
+
+    S: Array
+    w: Array
+    D: Array
+    slopes: Array
+
+
+Forms = list[Form]  # of every class of samples
+
+
+def form_at(one: SampleClass, g: Array, lam: Array | float, G: Array) -> Form:
+    """Form of a class of samples (Q of (21.7), and what it is made of) given the cavity covariance
+    ``G`` of the fields, at response factors ``g`` and penalty ``lam``."""
+    F, M = len(G), one.form.shape[-1]
+    S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
+    if not one.read:
+        E, Q = one.weights.shape
+        return Form(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
+    u = np.tensordot(np.sqrt(g), one.residual, 1)
+    w = u - (u[..., :F] @ G) @ S[:, :F]
+    through = w[..., :F] @ G
+    parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
+    slopes = one.noise + parts / np.sqrt(g)[:, None, None]
+    return Form(S, w, lam + np.tensordot(g, slopes, 1), slopes)
+
+
+def cavity_map(samples: list[SampleClass], forms: Forms, links: Array) -> Array:
+    """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
+    (21.7)."""
+    F, total = len(links), links
+    for one, form in zip(samples, forms, strict=True):
+        total = total + np.tensordot(one.weights.sum(axis=1), form.S[:, :F, :F], 1)
+        w = form.w[..., :F].reshape(-1, F)
+        total = total + (w.T * (one.weights / form.D).ravel()) @ w
+    return np.linalg.inv(total)
+
+
+def cavity_jacobian(samples: list[SampleClass], forms: Forms, mapped: Array) -> Array:
+    """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
+    F = len(mapped)
+    total = np.zeros((F * F, F * F))
+    for one, form in zip(samples, forms, strict=True):
+        w = form.w[..., :F]
+        Q = form.S[:, None, :F, :F] + w[..., None] * (w / form.D[..., None])[..., None, :]
+        flat = Q.reshape(-1, F * F)
+        product = (flat.T * one.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
+        total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
+    return np.kron(mapped, mapped) @ total - np.eye(F * F)
+
 
 TINY = 1e-20j  # imaginary: derivatives have no rounding from differences
 MOST_STEPS, LONGEST_LOG_STEP = 60, 2.0  # iterations, and the longest step in log g
@@ -79,7 +216,8 @@ class CavityEquations:
     dimension: float = np.inf
 
     def __post_init__(self) -> None:
-        self.samples = classes(self.strata, self.counts)
+        numbered = [(i, count) for i, count in enumerate(self.counts) if count > 0]
+        self.samples = [class_of(self.strata, count, i != 2, i != 1) for i, count in numbered]
         self.kinds = len(self.strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 

@@ -3,10 +3,8 @@
 from .finite_step import features_at_dimension
 from .gradient_step import GradientStep, model_of
 from .network import THEORIES, NetworkRows, reason_not_covered
-from .one_step import mean_output
 from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
 from .row_steps import row_steps as batches_of_steps
-from .several_steps import AfterStep, after_each_step
-from .stages import Stage, Staircase
-from .staircase import THRESHOLD, staircase
+from .several_steps import AfterStep, after_each_step, mean_output
+from .staircase import THRESHOLD, Stage, Staircase, staircase
 from .step import Step, separated

@@ -108,10 +108,8 @@ def conditional_means(
     variance = float(marginal.shares @ (spread + (h - mean) ** 2))
     _refuse_constant(g, mean, variance, " on these inputs")
     C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
-    C[*np.zeros((r, 1), dtype=int)], C[*np.eye(r, dtype=int)] = (
-        mean,
-        law.averages(inputs).first,
-    )
+    C[(0,) * r] = mean
+    C[*np.eye(r, dtype=int)] = law.averages(inputs).first
     make_tensors = partial(
         ConditionalTensors, components.basis.T, mean=mean, variance=variance, coefficients=C
     )

@@ -13,10 +13,9 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, complement_root, flag, number
 from ..saddle_point import TabulatedRows, TrainedRows, norm_variance
-from .one_step import GROUPS, readout_values
 from .row_samples import Kinds, first_step_coefficients
 from .row_steps import row_steps
-from .several_steps import features_after_steps
+from .several_steps import GROUPS, features_after_steps, readout_values
 from .step import Step, check_is_step
 
 THEORIES = ("srf", "network")  # of a step

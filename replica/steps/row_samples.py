@@ -11,8 +11,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from .one_step import mean_output
 from .residual_law import ResidualLaw
+from .several_steps import mean_output
 from .step import Step
 
 

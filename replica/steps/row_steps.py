@@ -29,10 +29,10 @@ from solvers.rules import Rule, half_range, trapezoid
 from solvers.settle import scaled_change, settle
 
 from ..equivalence import Batch
-from .one_step import mean_output
 from .residual_law import ResidualLaw, known_inputs, law_of_residuals
 from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
+from .several_steps import mean_output
 from .step import Step
 
 BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
@@ -160,12 +160,9 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         """Batch and state of step i, with the mean row of a single kind."""
         if len(rate) > 1:
             return batch, after
-        moments, law = (
-            neurons_by_rule(i)[0],
-            weights_and_labels(rules[i], level, *neurons_by_rule(i), (0,))[1],
-        )
-        shift = kinds.bias[0] + shifts_on(rules[i])
-        mean_row = _mean_row_after(step, t, state, shift, moments, law, float(kinds.readout[0]))
+        neurons, shift = neurons_by_rule(i), kinds.bias[0] + shifts_on(rules[i])
+        law = weights_and_labels(rules[i], level, *neurons, (0,))[1]
+        mean_row = _mean_row_after(step, t, state, shift, neurons[0], law, float(kinds.readout[0]))
         return batch, after._replace(mean_row=mean_row)
 
     # the kind with the largest change determines the number of nodes

@@ -1,6 +1,6 @@
 """The checked fields of a :class:`GradientStep`: a network, and its training in giant steps.
 
-The models after the steps (``one_step``, ``several_steps``, ``network``) are computed from these
+The models after the steps (``several_steps``, ``network``) are computed from these
 fields; :class:`GradientStep` adds the methods that return them.
 """
 

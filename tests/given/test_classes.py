@@ -18,8 +18,8 @@ from replica import (
     solve,
 )
 from replica.convex import loss
-from replica.given.outputs import largest_output
 from replica.given.solve import solve_point
+from replica.given.strata import largest_output
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels
 

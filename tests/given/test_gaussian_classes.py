@@ -15,7 +15,7 @@ from replica import (
     InvalidArgument,
     solve,
 )
-from replica.given.outputs import largest_output
+from replica.given.strata import largest_output
 from tests.given.simulated import mean_errors, ridge
 
 

@@ -5,8 +5,7 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given.layer import layer_strata
-from replica.given.moments import NodeMoments, hermite_moments
+from replica.given.layer import NodeMoments, hermite_moments, layer_strata
 from replica.given.nodes import STRATA_LEVELS
 from replica.given.solve import solve_point
 from replica.problem import activation

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, solve
-from replica.reuse.evaluate import REUSE_RESIDUAL_TOLERANCE
-from replica.reuse.readout import Readout
+from replica.reuse.evaluate import REUSE_RESIDUAL_TOLERANCE, Readout
 from replica.reuse.strata import strata
 
 NODES = 1e-6  # the prototype's strata and ours, of errors of order one
