@@ -18,6 +18,7 @@ ELSEWHERE = {
     "activation": "student",
     "teacher": "target",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
+    "reuse": "step.network(beta=1, reuse=1), whose readout has samples of the step",
     "lr": "eta",
     "learning_rate": "eta",
     "width": "beta, p/d",
@@ -82,7 +83,7 @@ def check_names(
     for one in given:
         if one not in known:
             hint = meant(one, known)
-            advice = f"did you mean {hint}?" if hint else ", ".join(known)
+            advice = f"did you mean {hint}?" if hint else ", ".join(one for one in known if one != "self")
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
 
 
