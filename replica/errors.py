@@ -82,8 +82,8 @@ def check_names(
         raise TypeError(f"{name}() takes by name: {', '.join(f'{one}=...' for one in by_name)}")
     for one in given:
         if one not in known:
-            hint = meant(one, known)
-            advice = f"did you mean {hint}?" if hint else ", ".join(one for one in known if one != "self")
+            hint, others = meant(one, known), [other for other in known if other != "self"]
+            advice = f"did you mean {hint}?" if hint else ", ".join(others)
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
 
 

@@ -11,6 +11,7 @@ from solvers.resources import TIME_LIMIT, deadline
 
 from .. import observables
 from ..plotting import plot_curve
+from ..problem import SpikedRandomFeatures
 from ..steps import after_each_step
 from .common import DATASETS, TimeLimit, command
 from .option_table import BEST, COMMANDS_OF_BEST, SRF_FIELDS, Options, one_or_axis
@@ -69,14 +70,13 @@ def answer_curve(
     *,
     figure: Callable[[Any, Any], Any] = lambda problem, dataset: plot_curve(dataset),
     notes: bool,
-    least: float | None = None,
     **limits: Any,
 ) -> bool:
     """Errors on the grid that the options describe, at the best of what they search; whether all
     are known.
 
-    The ``figure`` takes a model and the data set.  Without ``notes`` a finite-size shift above
-    ``least`` is noted, if that is given.
+    The ``figure`` takes a model and the data set.  Of what is the best in the limit a finite-size
+    shift above NOTED_SHIFT is noted without ``notes``, too.
     """
     searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
@@ -85,7 +85,7 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*NOTED] if notes else ["finite_size_shift"] if least is not None else []
+    noted = [*NOTED] if notes else ["finite_size_shift"] * bool(searched)
     with progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
@@ -99,6 +99,8 @@ def answer_curve(
 
     def show() -> None:
         output.table(document["points"], [*swept, *errors_first(grid.columns)])
+        if problem.step is not None:
+            say(f"note: theory of the {_which(grid.models[0])}")
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -111,14 +113,21 @@ def answer_curve(
 
     output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
     if noted and any(grid.columns["converged"]):
-        least = 0.0 if notes or least is None else least
-        note_farthest(document["points"], swept, observables.headline_error(grid.models[0]), least)
+        error, least = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
+        note_farthest(document["points"], swept, error, 0.0 if notes else least, searched)
     for sentence in _size_notes(grid) if notes else []:
         say(f"note: {sentence}")
     note_edges(grid.columns.get("at_edge", ()))
     note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     warn_of_failures(document["points"])
     return grid.converged
+
+
+def _which(model: SpikedRandomFeatures) -> str:
+    """Which theory of a step that of a model is."""
+    if model.rows is None:
+        return "sRF, the published equivalent (--theory network: of the network itself)"
+    return "network itself" + f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:
