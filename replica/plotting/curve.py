@@ -15,6 +15,7 @@ from ..errors import InvalidArgument
 from .axes import (
     BARS,
     COLOUR_MAP,
+    FEW,
     add_legend,
     axes,
     colours,
@@ -77,7 +78,8 @@ def plot_curve(
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
         abscissa (alpha or samples on a tie); every combination of the others gets a line, with
-        marks where few points are known, and a gap where they are not.  With more than eight values
+        marks where five points or fewer are known, and none are given, and a gap where they are
+        not.  With more than eight values
         of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
@@ -117,10 +119,11 @@ def plot_curve(
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
     kinds = list(STYLES) if both else [name]
+    few = FEW if points is None else 0
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
-            draw_line(ax, curve, abscissa, line, kind, label=label)
+            draw_line(ax, curve, abscissa, line, kind, few, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
             draw_band(ax, x, middle, stderr, color=line.colour)
@@ -138,17 +141,26 @@ def plot_curve(
     if len(kinds) > 1:
         # it may then lie below the training error
         noisy = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
-        first, markers = ["test error, without label noise"] * bool(noisy), MARKERS
-        label_kinds(ax, lines, kinds, first, markers={} if points is None else markers)
+        first = ["test error, without label noise"] * bool(noisy)
+        dots = marks_of(curve[name].sel(lines[0].at), few)
+        dots.pop("markevery", None)
+        markers = dict.fromkeys(kinds, dots) if points is None else MARKERS
+        label_kinds(ax, lines, kinds, first, markers)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
 def draw_line(
-    ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
+    ax: "Axes",
+    curve: "xarray.Dataset",
+    abscissa: str,
+    line: Line,
+    kind: str,
+    few: int = FEW,
+    **style: Any,
 ) -> None:
-    """Draw a line of a figure: an error of one ``kind``."""
+    """Draw a line of a figure: an error of one ``kind``, with marks if a ``few`` are known."""
     values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
-    looks = {"linestyle": dashes, "color": line.colour, **marks_of(values), **style}
+    looks = {"linestyle": dashes, "color": line.colour, **marks_of(values, few), **style}
     ax.plot(curve[abscissa].values, values, **looks)
 
 
@@ -335,7 +347,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve` with ``lam="best"``, ``eta="best"`` or both.
-        The marker of a best value that is at an end of the range searched is open.
+        A best value at an end of the range searched has an open marker.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
 
@@ -370,7 +382,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     for one, panel in zip(searched, below, strict=True):
         ends = curve[one].where(at_edge.str.contains(rf"\b{one}\b"))
         for line in lines:
-            draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
+            draw_line(panel, curve, abscissa, line, one)
             panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
         if ends.notnull().any():
             panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
