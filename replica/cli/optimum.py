@@ -132,7 +132,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
 
     def show() -> None:
         output.table(points, [name for name in points[0] if points[0][name] is not None])
-        answer(f"best linear predictor: {linear:.7g}")
+        answer(f"best linear predictor of the inputs, not of these features: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)
     return all(limits.converged for limits in of_each)

@@ -204,7 +204,8 @@ def _draw_measured(
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
-        raise InvalidArgument("points", type(points).__name__, allowed)
+        sizes = ", ".join(f"{column.size} of {name}" for name, column in columns.items())
+        raise InvalidArgument("points", sizes or type(points).__name__, allowed)
     if old := {"stderr", "train_stderr"} & {*columns}:
         allowed = "an error's name and _stderr, such as test_error_stderr"
         raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)

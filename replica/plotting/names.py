@@ -251,7 +251,8 @@ def style(
             raise ValueError
     except (TypeError, ValueError):
         allowed = "width and height in inches, from {:g} to {:g}, such as 6x4".format(*INCHES)
-        raise InvalidArgument("size", size, allowed) from None
+        got = "x".join(map(str, size)) if isinstance(size, list) else size  # as typed
+        raise InvalidArgument("size", got, allowed) from None
     title = usual.title and width >= COLUMN if title is None else title
     for option, value in (("title", title), ("colours", colours)):
         if not isinstance(value, bool):

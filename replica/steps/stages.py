@@ -28,7 +28,8 @@ class Stage:
         Degree k in the unknown directions at which the target first depends on them: the step
         needs n = Theta(d^k) samples.
     directions : (m, r)
-        New orthonormal directions, the strongest first.
+        New orthonormal directions, the strongest first; of equal strengths a basis of their span,
+        of which every other is as good: the axes where those of a stage span them.
     strengths : (m,)
         Eigenvalues of M_k / k! for these directions, contributions to E g^2.
     explained : float

@@ -24,7 +24,7 @@ def test_bounds(capsys, tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 5000
     line = f"bounds {STEP} --eta 3 --out {tmp_path / 'a.csv'} --plot {tmp_path / 'b.svg'}"
     assert theory(line) == 0
-    assert "best linear predictor: 0.06445292" in capsys.readouterr().out
+    assert "predictor of the inputs, not of these features: 0.06445292" in capsys.readouterr().out
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["upper"]) == one.upper
     own = document(capsys, f"bounds {STEP} --eta 3 --theory network")

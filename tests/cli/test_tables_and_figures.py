@@ -233,7 +233,8 @@ def test_why_points_of_a_curve_failed_is_said(capsys):
 def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     plot = tmp_path / "a.png"
     assert theory(f"curve {STEP} --eta 3 --lam .1 --alpha 1 --plot {plot} --size {size}") == 2
-    assert "width and height in inches, from 1 to 100, such as 6x4" in capsys.readouterr().err
+    said = f"width and height in inches, from 1 to 100, such as 6x4, got {size}\n"
+    assert capsys.readouterr().err.endswith(said)
     assert not plot.exists()
 
 

@@ -80,6 +80,7 @@ def test_a_store_tells_one_mixture_from_another(tmp_path):
         ("covariances", {"means": [[0, 0]], "covariances": [[1, 0.5], [0, 1]]}),
         ("fractions", {"fractions": [0.5]}),
         ("fractions", {"fractions": [-1, 2]}),
+        (r"fractions must be of sum 1, not 1\.1, or relative", {"fractions": [0.5, 0.6]}),
     ],
 )
 def test_a_mixture_that_is_none_is_refused(name, change):
