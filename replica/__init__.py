@@ -13,6 +13,7 @@ from warnings import warn as _warn
 from . import start as _start  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
+from .errors import meant as _meant
 from .given import FeatureMoments, FeatureSample, FirstLayer
 from .observables import (
     Calibration,
@@ -89,7 +90,8 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
             return _import_module(f"{__name__}.{name}")
         if name == "Network":
             raise AttributeError("replica.Network is gone: take step.network(beta=...)")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        close = f": did you mean {one}?" if (one := _meant(name, __all__)) in __all__ else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
 
 
 def __dir__() -> list[str]:

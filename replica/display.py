@@ -112,11 +112,13 @@ def in_words(settings: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> in_words({"student": "tanh", "noise": 0.25})
-    'student tanh, noise 0.25'
+    >>> in_words({"student": "tanh", "noise": 0.25, "steps": [[2.0, 1.0], [2.0, 1.0]]})
+    'student tanh, noise 0.25, steps (2, 1), (2, 1)'
     """
     laws = {name for name in LAWS if np.ndim(settings.get(name, 0)) == 2}
     words = {name: plain_law(x) if name in laws else x for name, x in settings.items()}
+    if np.ndim(steps := words.get("steps", ())) == 2:
+        words["steps"] = [f"({text(pair)})" for pair in steps]
     return ", ".join(f"{name} {text(value)}" for name, value in words.items())
 
 

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "activation": "student",
     "teacher": "target",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
+    "reuse": "step.network(beta=1, reuse=1), whose readout has samples of the step",
     "lr": "eta",
     "learning_rate": "eta",
     "width": "beta, p/d",
@@ -81,8 +82,8 @@ def check_names(
         raise TypeError(f"{name}() takes by name: {', '.join(f'{one}=...' for one in by_name)}")
     for one in given:
         if one not in known:
-            hint = meant(one, known)
-            advice = f"did you mean {hint}?" if hint else ", ".join(known)
+            hint, others = meant(one, known), [other for other in known if other != "self"]
+            advice = f"did you mean {hint}?" if hint else ", ".join(others)
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
 
 

@@ -16,7 +16,7 @@ from solvers.resources import TIME_LIMIT, deadline
 from .. import observables
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_curve, plot_functions, plot_optima
-from ..problem import describe
+from ..problem import SpikedRandomFeatures, describe
 from ..steps import after_each_step
 from . import printing
 from .common import DATASETS, TimeLimit, command
@@ -74,14 +74,13 @@ def answer_curve(
     *,
     figure: Callable[[Any, Any], Any] = lambda problem, dataset: plot_curve(dataset),
     notes: bool,
-    least: float | None = None,
     **limits: Any,
 ) -> bool:
     """Errors on the grid that the options describe, at the best of what they search; whether all
     are known.
 
-    The ``figure`` takes a model and the data set.  Without ``notes`` a finite-size shift above
-    ``least`` is noted, if that is given.
+    The ``figure`` takes a model and the data set.  Where the best is searched a finite-size shift
+    above NOTED_SHIFT is noted without ``notes``, too.
     """
     searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
@@ -90,7 +89,7 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*printing.NOTED] if notes else ["finite_size_shift"] if least is not None else []
+    noted = [*printing.NOTED] if notes else ["finite_size_shift"] * bool(searched)
     with printing.progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
@@ -104,6 +103,8 @@ def answer_curve(
 
     def show() -> None:
         output.table(document["points"], [*swept, *printing.errors_first(grid.columns)])
+        if problem.step is not None:
+            say(f"note: theory of the {_which(grid.models[0])}")
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -116,16 +117,22 @@ def answer_curve(
 
     output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
     if noted and any(grid.columns["converged"]):
-        least = 0.0 if notes or least is None else least
-        printing.note_farthest(
-            document["points"], swept, observables.headline_error(grid.models[0]), least
-        )
+        error, least = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
+        least = 0.0 if notes else least
+        printing.note_farthest(document["points"], swept, error, least, searched)
     for sentence in _size_notes(grid) if notes else []:
         printing.say(f"note: {sentence}")
     printing.note_edges(grid.columns.get("at_edge", ()))
     printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     printing.warn_of_failures(document["points"])
     return grid.converged
+
+
+def _which(model: SpikedRandomFeatures) -> str:
+    """Which theory of a step that of a model is."""
+    if model.rows is None:
+        return "sRF, the published equivalent (--theory network: of the network itself)"
+    return "network itself" + f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:
@@ -268,7 +275,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
 
     def show() -> None:
         output.table(points, [name for name in points[0] if points[0][name] is not None])
-        answer(f"best linear predictor: {linear:.7g}")
+        answer(f"best linear predictor of the inputs, not of these features: {linear:.7g}")
 
     output.write(document, show, figure=figure, rows=points)
     return all(limits.converged for limits in of_each)

@@ -200,13 +200,18 @@ def answers_only() -> Iterator[None]:
 
 
 def note_farthest(
-    points: Sequence[dict[str, Any]], axes: Sequence[str], error: str, least: float = 0.0
+    points: Sequence[dict[str, Any]],
+    axes: Sequence[str],
+    error: str,
+    least: float,
+    searched: Container[str],
 ) -> None:
     """Write a note on the largest relative change of the ``error`` over the points.
 
     The points have columns of NOTED, and of the ``axes``, which name the place.  Changes below
-    ``least`` are not noted.
+    ``least`` are not noted.  A best eta that is ``searched`` may be another at a finite dimension.
     """
+    points = [point for point in points if point["converged"]]  # others have a warning
     for name, note in NOTED.items():
         changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
         far, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
@@ -217,7 +222,9 @@ def note_farthest(
         if abs(share) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
             place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
-            say(f"note: {note.format(error=error.replace('_', ' '), place=place, change=change)}")
+            said = note.format(error=error.replace("_", " "), place=place, change=change)
+            moves = "; the best eta may be another, too: --dimension 1000 searches it there"
+            say(f"note: {said}{moves * ('eta' in searched and name == 'finite_size_shift')}")
 
 
 def farthest(changes: ArrayLike) -> int:

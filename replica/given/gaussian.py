@@ -100,7 +100,7 @@ class FeatureMoments(Described):
     covariances : array (N, p, p)
         S, symmetric and positive semidefinite.
     fractions : array (N,), optional
-        Shares of the strata, of any sum.  One stratum needs none.
+        Shares of the strata, as of a GaussianMixture.  One stratum needs none.
     label_means : array (N,), optional
         h; 0 unless given.
     label_covariances : array (N, p), optional

@@ -52,8 +52,9 @@ class Bounds(Displayed):
     lower, upper : float
         L of (8.2) and U of (8.1), on noiseless targets; NaN if not converged.
     linear : float
-        Error of the best linear predictor, which kernels and random features of this scaling
-        do not surpass; with a constant where the network can fit one.
+        Error of the best linear predictor of the inputs, not of these features, which may do worse;
+        kernels and random features of this scaling do not surpass it.  With a constant where the
+        network can fit one.
     coefficients : (G + A K,) or (G + 1 + A K,)
         m (last, the output intercept where one is trained) and theta at the lower bound.
     offsets : (G,) or (G + 1,)
@@ -112,8 +113,9 @@ class Bounds(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        errors = {name: getattr(self, name) for name in ("lower", "upper", "linear")}
-        return errors | {"status": status}
+        return {"lower": self.lower, "upper": self.upper, "linear": _said(self.linear)} | {
+            "status": status
+        }
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
@@ -153,11 +155,17 @@ class BoundsOverEta(Displayed):
         return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("eta", "lower", "upper", "linear")}
+        known = {name: getattr(self, name) for name in ("eta", "lower", "upper")}
+        return known | {"linear": _said(self.linear)}
 
     def _rows(self) -> list[dict[str, Any]]:
         columns = zip(self.eta.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         return [{"eta": eta, "lower": low, "upper": up} for eta, low, up in columns]
+
+
+def _said(linear: float) -> str:
+    """The error of the best linear predictor, and of what it is one."""
+    return f"{linear:.6g} (the best linear predictor of the inputs, not of these features)"
 
 
 @overload

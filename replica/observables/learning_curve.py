@@ -88,8 +88,8 @@ def learning_curve(
         Fields of the model, or of the step that made it, to vary: ``beta=[0.5, 1, 2]``,
         ``eta=...``, ``readout=["equal", "gaussian"]``; ``rate=`` is eta/d, which stays as beta
         varies: eta~ = rate/beta; ``separation=``, a factor of the means of the step's inputs.
-        ``student=["tanh", "relu"]``; ``theory=["srf", "network"]``, of a step; ``eta="best"`` is
-        that of :func:`optimal_eta`.
+        ``student=["tanh", "relu"]``; ``theory=["srf", "network"]``, of a step, the latter
+        at a ``dimension=500`` or in the limit; ``eta="best"`` is that of :func:`optimal_eta`.
 
     Returns
     -------

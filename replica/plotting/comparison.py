@@ -94,7 +94,7 @@ def plot_comparison(
                 label_shown = line.label if kind == name and not style else ""
                 few = theory.sizes[abscissa] < 3  # errors that a line does not show
                 mark = {"marker": "_", "markersize": 14} if few else {}
-                draw_line(ax, theory, abscissa, line, kind, label=label_shown, **mark, **style)
+                draw_line(ax, theory, abscissa, line, kind, 0, label=label_shown, **mark, **style)
             at = points.sel(line.at)
             x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
             label_shown = line.label if kind == name and not theories else ""  # else of a line

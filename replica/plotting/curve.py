@@ -50,7 +50,8 @@ def plot_curve(
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
         abscissa (alpha or samples on a tie); every combination of the others gets a line, with
-        marks where few points are known, and a gap where they are not.  With more than eight values
+        marks where five points or fewer are known, and none are given, and a gap where they are
+        not.  With more than eight values
         of one parameter a colour bar tells them apart.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
@@ -90,10 +91,11 @@ def plot_curve(
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     both = train and name == "test_error" and "train_error" in curve
     kinds = list(STYLES) if both else [name]
+    few = parts.FEW if points is None else 0
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
-            draw_line(ax, curve, abscissa, line, kind, label=label)
+            draw_line(ax, curve, abscissa, line, kind, few, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
             parts.draw_band(ax, x, middle, stderr, color=line.colour)
@@ -113,17 +115,26 @@ def plot_curve(
     if len(kinds) > 1:
         # it may then lie below the training error
         noisy = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
-        first, markers = ["test error, without label noise"] * bool(noisy), MARKERS
-        label_kinds(ax, lines, kinds, first, markers={} if points is None else markers)
+        first = ["test error, without label noise"] * bool(noisy)
+        dots = parts.marks_of(curve[name].sel(lines[0].at), few)
+        dots.pop("markevery", None)
+        markers = dict.fromkeys(kinds, dots) if points is None else MARKERS
+        label_kinds(ax, lines, kinds, first, markers)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
 def draw_line(
-    ax: "Axes", curve: "xarray.Dataset", abscissa: str, line: Line, kind: str, **style: Any
+    ax: "Axes",
+    curve: "xarray.Dataset",
+    abscissa: str,
+    line: Line,
+    kind: str,
+    few: int = parts.FEW,
+    **style: Any,
 ) -> None:
-    """Draw a line of a figure: an error of one ``kind``."""
+    """Draw a line of a figure: an error of one ``kind``, with marks if a ``few`` are known."""
     values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
-    looks = {"linestyle": dashes, "color": line.colour, **parts.marks_of(values), **style}
+    looks = {"linestyle": dashes, "color": line.colour, **parts.marks_of(values, few), **style}
     ax.plot(curve[abscissa].values, values, **looks)
 
 
@@ -167,7 +178,8 @@ def _draw_measured(
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
-        raise InvalidArgument("points", type(points).__name__, allowed)
+        sizes = ", ".join(f"{column.size} of {name}" for name, column in columns.items())
+        raise InvalidArgument("points", sizes or type(points).__name__, allowed)
     if old := {"stderr", "train_stderr"} & {*columns}:
         allowed = "an error's name and _stderr, such as test_error_stderr"
         raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
@@ -310,7 +322,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve` with ``lam="best"``, ``eta="best"`` or both.
-        The marker of a best value that is at an end of the range searched is open.
+        A best value at an end of the range searched has an open marker.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
 
@@ -345,7 +357,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     for one, panel in zip(searched, below, strict=True):
         ends = curve[one].where(at_edge.str.contains(rf"\b{one}\b"))
         for line in lines:
-            draw_line(panel, curve, abscissa, line, one, marker="o", markersize=4)
+            draw_line(panel, curve, abscissa, line, one)
             panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
         if ends.notnull().any():
             panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)

@@ -51,7 +51,7 @@ def at_best(curve: Any) -> str:
 
 def best_label(searched: Sequence[str]) -> str:
     """End of an error's label where these parameters are the best; empty if there are none."""
-    return f", best {' and '.join(map(symbol, searched))}" if searched else ""
+    return f" at best {', '.join(map(symbol, searched))}" if searched else ""
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
@@ -79,6 +79,8 @@ def setting(name: str, value: Any) -> str:
     ('$\\alpha_0 = \\infty$', 'readout gaussian', '$\\lambda = 10^{-5}$')
     """
     if isinstance(value, str):
+        if name == "theory" and value in THEORIES:
+            return THEORIES[value]
         return f"{name.replace('_', ' ')} {plain(value)}"
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
@@ -249,7 +251,8 @@ def style(
             raise ValueError
     except (TypeError, ValueError):
         allowed = "width and height in inches, from {:g} to {:g}, such as 6x4".format(*INCHES)
-        raise InvalidArgument("size", size, allowed) from None
+        got = "x".join(map(str, size)) if isinstance(size, list) else size  # as typed
+        raise InvalidArgument("size", got, allowed) from None
     title = usual.title and width >= COLUMN if title is None else title
     for option, value in (("title", title), ("colours", colours)):
         if not isinstance(value, bool):

@@ -35,6 +35,7 @@ NAMED = {
 SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
 GAP = 0.05  # inches around a legend under its axes
+FEW = 5  # points, up to which a line of theory has marks: of more these look like measured ones
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
 
@@ -163,13 +164,12 @@ def spaced(x: Array, count: int = 101) -> Array:
     return np.unique(np.concatenate([x, between(known.min(), known.max(), count)]))
 
 
-def marks_of(y: ArrayLike) -> dict[str, Any]:
-    """Style of a line through the values ``y``: marks on all where few are known, else on those
-    whose neighbours are not."""
+def marks_of(y: ArrayLike, few: int = FEW) -> dict[str, Any]:
+    """Style of a line through the values ``y``: marks on all where a ``few`` are known, else on
+    those whose neighbours are not."""
     known = np.isfinite(np.asarray(y, dtype=float))
     beside = np.pad(known, 1)
-    # of 25 points or more a line shows by itself where it was solved
-    alone = known if known.sum() < 25 else known & ~(beside[:-2] | beside[2:])
+    alone = known if known.sum() <= few else known & ~(beside[:-2] | beside[2:])
     marked = np.flatnonzero(alone).tolist()
     return {"marker": ".", "markersize": 6, "markevery": marked} if marked else {}
 

@@ -345,10 +345,10 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     allowed = "two positive numbers, the smaller first"
     try:
         low, high = limits
-    except (TypeError, ValueError):
+        low = number(name, low, 0, FINITE, allowed, open_low=True)
+        high = number(name, high, low, FINITE, allowed, open_low=True)
+    except (TypeError, ValueError):  # as which they are one argument
         raise InvalidArgument(name, limits, allowed) from None
-    low = number(name, low, 0, FINITE, allowed, open_low=True)
-    high = number(name, high, low, FINITE, allowed, open_low=True)
     return np.linspace(np.log(low), np.log(high), count)
 
 

@@ -86,7 +86,7 @@ class Expression:
             signs = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
             hints = [f"written with {text}" for sign, text in signs.items() if sign in self.text]
             hints += written_with_calls(self.text, self.argument)
-            allowed = hints[0] if hints else similar_name(self.text) or _grammar()
+            allowed = hints[0] if hints else similar_name(self.text) or _grammar(self.text)
             raise InvalidArgument(self.argument, self.text, allowed) from None
 
     @cached_property
@@ -167,10 +167,18 @@ def _function(name: str) -> Callable[[Array], Array]:
     raise ValueError
 
 
-def _grammar() -> str:
-    """Description of valid expressions, for messages."""
+def unknown_word(text: str) -> str:
+    """The first word of a text that is no name of an expression; empty if there is none."""
+    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
+    names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
+    return next((word for word in words if not names.fullmatch(word)), "")
+
+
+def _grammar(text: str) -> str:
+    """Description of valid expressions, for messages; first an unknown word of the ``text``."""
+    unknown = f", without {word!r}" if (word := unknown_word(text)) else ""
     return (
-        "arithmetic in z1 ... z4 (x is z1), with calls of exp, he0, he1, ..., "
+        f"arithmetic in z1 ... z4 (x is z1){unknown}, with calls of exp, he0, he1, ..., "
         f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MAX_DEPTH} terms or "
         "levels of brackets; or a function, on the command line module:function"
     )

@@ -26,14 +26,15 @@ class GaussianMixture:
     covariances : array (J, K, K) or (K, K), optional
         Covariance of every component, or one for all.  The default is the identity.
     fractions : array (J,), optional
-        Shares of the components, which are normalised to sum 1.  The default is equal shares.
+        Shares of the components, of sum 1, or relative sizes, of which one is 1 or more, such as
+        numbers of samples.  The default is equal shares.
 
     Raises
     ------
     InvalidArgument
         If shapes do not fit each other, a number is not finite, a covariance is not symmetric and
-        positive semidefinite (up to the rounding of its numbers, single precision too), or a share
-        is negative.
+        positive semidefinite (up to the rounding of its numbers, single precision too), a share is
+        negative, or shares below 1 do not sum to 1.
 
     Examples
     --------
@@ -55,6 +56,9 @@ class GaussianMixture:
         shares = np.ones(J) if given is None else plain_array("fractions", given)
         if shares.shape != (J,) or not (shares >= 0).all() or not shares.sum() > 0:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
+            raise InvalidArgument("fractions", given, allowed)
+        if shares.max() < 1 and abs(shares.sum() - 1) > 1e-6:
+            allowed = f"of sum 1, not {shares.sum():g}, or relative sizes such as [3, 7]"
             raise InvalidArgument("fractions", given, allowed)
         covariances = self.covariances
         if covariances is not None:

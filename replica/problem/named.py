@@ -21,7 +21,14 @@ from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import ACTIVATIONS, Activation
 from .checks import FINITE, finite_array, flag, number
-from .expressions import YOUR_OWN, Expression, is_expression, similar_name, written_with_calls
+from .expressions import (
+    YOUR_OWN,
+    Expression,
+    is_expression,
+    similar_name,
+    unknown_word,
+    written_with_calls,
+)
 from .kinks import find_kinks
 
 
@@ -220,8 +227,10 @@ def _hint(text: str, argument: str) -> str:
         return "in the variable x, or z1, z2, ... of a target, as in x**2"
     if called := written_with_calls(text, argument):
         return called[0]
+    word = unknown_word(text)
+    unknown = f"without {word!r}, " if word not in ("", text) else ""
     return similar_name(text) or (
-        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
+        f"{unknown}one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
         f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"
     )
 

@@ -282,10 +282,11 @@ class SpikedRandomFeatures(Problem):
                 allowed = f"left out: the fields that may vary are {', '.join(self.varying)}"
                 raise InvalidArgument(name, value, allowed)
         base, beta = self, self.beta if beta is None else beta
+        new_values = {"beta": beta, "dimension": values.pop("dimension", self.dimension)}
         names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in names if name in values}:
             base = self._after_step(beta, step_values)
-        new_values = {"beta": beta, "dimension": self.dimension, **values}
+        new_values |= values
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
         return replace(base, **changes) if changes else base
 

@@ -87,7 +87,8 @@ class Spectrum(SpectralDensity):
         """Lines of text for the legend of a figure."""
         notes = super().notes
         for value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
-            onset = rf", from $n = {samples:.0f}$" if np.isfinite(samples) and samples >= 1 else ""
+            onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
+            onset *= bool(np.isfinite(samples) and samples >= 1)
             notes += [rf"outlier at ${value:.3g}\,p${onset}"]
         return notes
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, answering
 from ..problem import Origin, SpikedRandomFeatures, choice
 from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
@@ -75,6 +75,7 @@ class GradientStep(Step):
     0.9538
     """
 
+    @answering
     def srf(self, *, beta: float, dimension: float = np.inf) -> SpikedRandomFeatures:
         """The spiked random feature model of width p = beta d after the last step, at an
         input ``dimension`` d.
@@ -92,6 +93,7 @@ class GradientStep(Step):
         origin = Origin(self, features)
         return replace(features, beta=beta, dimension=dimension, origin=origin)
 
+    @answering
     def network(
         self,
         *,
@@ -142,25 +144,29 @@ class GradientStep(Step):
         self,
         *,
         beta: float | None = None,
+        dimension: float | None = None,
         row_norms: bool = True,
         reuse: float = 0.0,
         **values: Any,
     ) -> SpikedRandomFeatures:
         """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields.
 
-        With ``theory="network"``, the model of :meth:`network` instead.
+        With ``theory="network"``, the model of :meth:`network` instead, at an input ``dimension``.
 
         Raises
         ------
         InvalidArgument
-            If beta is missing.
+            If beta is missing, or an sRF is asked for at a dimension.
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
         theory = choice("theory", values.pop("theory", "srf"), THEORIES)
         step = self.with_values(beta, values)
         if theory == "network":
-            return step.network(beta=beta, row_norms=row_norms, reuse=reuse)
+            size = np.inf if dimension is None else dimension
+            return step.network(beta=beta, dimension=size, row_norms=row_norms, reuse=reuse)
+        if dimension is not None:
+            raise InvalidArgument("dimension", dimension, 'given with theory="network"')
         return step.srf(beta=beta)
 
 

@@ -177,13 +177,13 @@ class Step(Problem):
     def varying(self) -> list[str]:
         """Names of fields that may vary on a grid: numbers, readout, student and theory.
 
-        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network",
-        ``separation`` a factor of the means of the inputs.
+        ``rate`` is eta/d, ``beta`` the width, ``theory`` the theory, "srf" or "network", the latter
+        at a ``dimension``; ``separation`` a factor of the means of the inputs.
         """
         numbers = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         rate = ["rate"] if "eta" in numbers else []
         separation = ["separation"] if self.inputs is not None else []
-        return [*numbers, "readout", *rate, *separation, "beta", "student", "theory"]
+        return [*numbers, "readout", *rate, *separation, "beta", "student", "theory", "dimension"]
 
     def with_values(self, beta: float, values: Mapping[str, Any]) -> Self:
         """The step with other ``values`` of ``varying`` fields, for networks of width ``beta``.

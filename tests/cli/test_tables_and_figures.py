@@ -8,6 +8,7 @@ import pytest
 import xarray
 
 import replica
+from replica.cli.printing import note_farthest
 from replica.documents import to_tex
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
@@ -84,7 +85,8 @@ def test_errors_above_that_of_zero_are_noted(capsys):
     theory(f"curve {line} --intercept")
     assert "--intercept" not in capsys.readouterr().err
     theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1")
-    assert capsys.readouterr().err == ""  # nor is the limit far, or the network
+    (which,) = capsys.readouterr().err.splitlines()  # nor is the limit far, or the network
+    assert which.startswith("note: theory of the sRF, the published equivalent")
 
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
@@ -100,6 +102,35 @@ def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
     said = capsys.readouterr().err  # who asks is answered, however near they are
     assert "at d = 1000 the test error at alpha = 1, lam = 0.1 differs by +0.7%" in said
     assert "of the network itself differs by -2%" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "which"),
+    [
+        ("--eta 3", "note: theory of the sRF, the published equivalent (--theory network: "),
+        ("--eta 3 --theory network", "note: theory of the network itself"),
+        ("--eta 3 --reuse 1", "note: theory of the network itself, a share 1 of samples reused"),
+        ("", ""),
+    ],
+)
+def test_a_table_has_the_theory_of_a_step_beside_it(given, which, capsys):
+    step = STEP if given else "--student tanh --target sin --r 1 --c 1 --gamma .9"
+    theory(f"curve {step} {given} --alpha 1 --lam .1")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(which) if which else said == []
+
+
+def test_a_shift_is_unknown_only_where_the_point_is_known(capsys):
+    """That others are not has a warning; of a best rate it is said that it may move."""
+    known = {"alpha": 1.0, "converged": True, "finite_size_shift": 0.07}
+    lost = {"alpha": 2.0, "converged": False, "finite_size_shift": np.nan}
+    note_farthest([known, lost], ["alpha"], "test_error", 0.02, ["eta"])
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "at alpha = 1 differs by +7%" in said
+    assert said.endswith("the best eta may be another, too: --dimension 1000 searches it there")
+    note_farthest([known, lost | {"converged": True}], ["alpha"], "test_error", 0.1, [])
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "not known at 1 of 2 points" in said
 
 
 def test_an_optimum_at_the_edge_is_noted(capsys):
@@ -192,7 +223,8 @@ def test_why_points_of_a_curve_failed_is_said(capsys):
 def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     plot = tmp_path / "a.png"
     assert theory(f"curve {STEP} --eta 3 --lam .1 --alpha 1 --plot {plot} --size {size}") == 2
-    assert "width and height in inches, from 1 to 100, such as 6x4" in capsys.readouterr().err
+    said = f"width and height in inches, from 1 to 100, such as 6x4, got {size}\n"
+    assert capsys.readouterr().err.endswith(said)
     assert not plot.exists()
 
 

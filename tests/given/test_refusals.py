@@ -131,6 +131,7 @@ REFUSED = {
         *((dict(covariances=of), "covariances") for of in (np.eye(2), [[-1.0]])),
         (dict(means=[[0, 0]], covariances=[[1, 0.5], [0, 1]]), "covariances"),
         *((dict(fractions=of), "fractions") for of in ([0.5], [-1, 2])),
+        (dict(fractions=[0.5, 0.6]), r"fractions must be of sum 1, not 1\.1, or relative"),
     ],
     solved: [
         *BOTH,

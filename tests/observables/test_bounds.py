@@ -116,6 +116,8 @@ def test_random_features_learn_linear_functions(student, constant):
 def test_bounds_over_the_rate_and_its_edges():
     found = replica.bounds(STEP, eta=[1.0, 3.0, 10.0])
     assert found.lower[1] == replica.bounds(STEP).lower
+    for one in (found, found.each[1]):  # an error below "lower" is no contradiction
+        assert f"{one.linear:.6g} (the best linear predictor of the inputs, not of" in repr(one)
     assert found.converged
     best = replica.best_bounds(STEP)
     assert best.upper <= found.upper.min()

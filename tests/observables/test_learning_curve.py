@@ -266,5 +266,9 @@ def test_former_ways_to_a_model_say_what_to_type():
         PUBLISHED.model(beta=1.0)
     with pytest.raises(AttributeError, match=r"take step.network\(beta=...\)"):
         replica.Network(step=PUBLISHED)
+    with pytest.raises(AttributeError, match="'optimal_lamda': did you mean optimal_lambda"):
+        _ = replica.optimal_lamda
+    with pytest.raises(InvalidArgument, match=r"the smaller first, got \(5, 1\)"):
+        replica.optimal_eta(PUBLISHED, alpha=1.0, beta=1.0, eta=(5, 1))
     with pytest.raises(InvalidArgument, match="did you mean theory"):
         learning_curve(PUBLISHED, alpha=1.0, lam=0.1, beta=1.0, model="network")

@@ -22,12 +22,17 @@ def test_a_point_alone_between_gaps_is_marked():
 
 
 def test_few_solved_points_are_marked_and_joined_by_straight_lines():
-    """Where 25 and more are known there are no marks."""
-    for count, mark in ((24, "."), (25, "None")):
+    """Of more than five, or beside measured ones, they would look like these; the legend has the
+    marks that are drawn."""
+    own = {"alpha": [0.2], "test_error": [0.1]}
+    for count, points, mark in ((5, None, "."), (6, None, "None"), (5, own, "None")):
         curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, count), lam=0.1)
-        for line in plotting.plot_curve(curve).get_lines()[:2]:
+        ax = plotting.plot_curve(curve, points=points)
+        for line in ax.get_lines()[:2]:
             assert line.get_marker() == mark
             assert line.get_xdata().tolist() == curve.alpha.values.tolist()
+        if points is None:
+            assert [one.get_marker() for one in ax.get_legend_handles_labels()[0]] == [mark] * 2
     each = replica.bounds(STEP, eta=[1.0, 2.0, 3.0])
     assert [line.get_marker() for line in each.plot().get_lines()[:2]] == [".", "."]
 
@@ -275,7 +280,7 @@ def test_an_outlier_is_a_mark_where_it_is():
     assert marks["outlier, theory"] == pytest.approx(200 * found.outliers, rel=0.02)
     (drawn,) = [x for name, x in marks.items() if name == "outlier, simulated"]
     assert 1.45 < min(drawn) < max(drawn) == pytest.approx(2)
-    assert "outlier at" in ax.get_title()
+    assert "above the bulk from $n = " in ax.get_title().replace("\n", " ")
     assert all(text.strip() for text in ax.get_legend_handles_labels()[1])
     lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
     assert len(lines) == 3

@@ -52,6 +52,21 @@ def test_anything_else_is_refused(text):
         Expression(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("he1+he2x", "target must be without 'he2x', one of tanh"),
+        ("z5", r"z4 \(x is z1\), without 'z5', with calls"),
+        ("z1 + zz2 + zz3", r"z4 \(x is z1\), without 'zz2', with calls"),
+        ("nothing", "target must be one of tanh"),  # all of it
+        ("z1 + 1j", r"z4 \(x is z1\), with calls"),
+    ],
+)
+def test_the_first_unknown_word_is_named(text, said):
+    with pytest.raises(InvalidArgument, match=said):
+        GradientStep(student="relu", target=text, alpha0=3, eta=1)
+
+
 def test_expressions_are_targets_everywhere():
     assert not isinstance(target("he1+he2/2"), Expression)
     step = GradientStep(student="relu", target="z1 + he2(z1)/2", alpha0=3, eta=1)
