@@ -97,7 +97,8 @@ class Evaluation:
         """Some of the points as the ``Points`` of ridge regression."""
         conjugates = Conjugates(*(part[rows] for part in self.conjugates))
         errors = MeanSquaredErrors(self.test_error[rows], self.train_error[rows])
-        account = self.residual[rows], self.iterations[rows], self.status[rows]
+        account = self.residual, self.quadrature_error, self.iterations, self.status
+        account = (column[rows] for column in account)
         return ridge.Points(self.overlaps_at(rows), conjugates, errors, *account)
 
     def flag(self, rows: Any, status: Any) -> None:

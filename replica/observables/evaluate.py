@@ -46,7 +46,6 @@ from ..saddle_point import (
     LARGEST_MATRIX,
     ridge,
     ridge_scores,
-    solve_and_check,
     unknown_overlaps,
 )
 
@@ -270,7 +269,7 @@ def _solve_ridge(task: Task) -> Evaluation:
         for rows in (points[i : i + size] for i in range(0, len(points), size)):
             alpha, lam = task.alpha[rows], task.lam[rows]
             start = found.overlaps_at(rows) if found.converged[rows].all() else None
-            at, error = solve_and_check(fine, coarse, alpha, lam, start)
+            at = ridge.solve_points(fine, alpha, lam, start, coarse)
             solved, (test, train) = at.status == Status.CONVERGED, at.errors
             found.store(
                 rows,
@@ -281,12 +280,12 @@ def _solve_ridge(task: Task) -> Evaluation:
                 loss_error=(test + fine.noise) / 2,
                 train_loss=train / 2,
                 residual=at.residual,
-                quadrature_error=error,
+                quadrature_error=at.quadrature_error,
                 iterations=at.iterations,
                 nodes=fine.weights.size,
                 status=at.status,
                 converged=solved,
-                open=~(solved & (error <= task.tol)),
+                open=~(solved & (at.quadrature_error <= task.tol)),
             )
             if model.train_bias:
                 score = partial(ridge_scores, fine)
