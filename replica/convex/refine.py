@@ -44,6 +44,7 @@ from ..equivalence import Table, tables, tabulate_at
 from ..problem import Model
 from ..saddle_point import (
     SMALLEST_ERROR,
+    Evaluation,
     Field,
     Overlaps,
     Scores,
@@ -52,7 +53,7 @@ from ..saddle_point import (
     ridge,
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
-from .evaluation import Evaluation, Task, solve_on_growing_tables
+from .evaluation import Task, solve_on_growing_tables
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, shared_tables, tau_rule
 from .panels import fitted_rules, fitted_table, has_panels
 

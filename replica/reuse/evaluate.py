@@ -8,10 +8,10 @@ import numpy as np
 from solvers.resources import check_time, deadline
 from solvers.results import Array, Indices, Status
 
-from ..convex import Evaluation, Loss, solve_on_growing_tables
+from ..convex import Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import unknown_overlaps
+from ..saddle_point import Evaluation, unknown_overlaps
 from .cavity import Cavity
 from .readout import Readout
 from .strata import SAMPLE_RULES, SampleNodes, strata

@@ -22,13 +22,14 @@ these are the equations of a least-squares problem with a unit penalty on phi.  
 regression is linear in the output: there one Newton step from anywhere is the solution.
 """
 
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.linear import least_squares
-from solvers.results import Array
+from solvers.results import Array, Status
 
 from ..equivalence import Table
 from . import compiled
@@ -40,11 +41,13 @@ from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
 from .responses import Responses, Susceptibility
 from .rows import TabulatedRows
 
-
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
 # relative to at least this share of the error without a readout, a change of an overlap to at least
 # this share of an overlap that makes the output as large as the target.
 SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
+
+
+ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
 class Signal(NamedTuple):
@@ -131,16 +134,97 @@ class Points(NamedTuple):
     status: NDArray[np.object_]
 
 
+class Evaluation:
+    """Results of the theory of one model at P points, as arrays over points, for ``Solution``.
+
+    A point is ``converged`` once it is solved on some table.  It is ``open`` until its quadrature
+    error is within the tolerance, or it is given up.  Points that are both can be refined.
+    ``slope`` is the derivative of the training objective in a common bias, if one is trained.
+    ``history`` is that of Anderson's method for the equations of a loss.
+    """
+
+    overlaps: Overlaps
+    conjugates: Conjugates
+    history: Array | None = None
+
+    def __init__(self, count: int) -> None:
+        self.open, self.converged = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+        self.status = np.full(count, Status.NO_PROGRESS)
+        self.residual, self.quadrature_error = np.full((2, count), np.inf)
+        self.iterations, self.nodes = np.zeros((2, count), dtype=int)
+        self.trained_bias, self.slope = np.zeros((2, count))
+        self.test_error, self.train_error, *other_errors = np.full((len(ERRORS), count), np.nan)
+        self.loss_error, self.train_loss, self.classification_error = other_errors
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Results of each point, (P,), with the field names of ``Solution`` as keys."""
+        account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+        names = "trained_bias", *ERRORS, *account
+        return dict(zip(names, attrgetter(*names)(self), strict=True))
+
+    def store(self, rows: Any, **results: Any) -> None:
+        """Store results of some points by name: arrays, or records of arrays.
+
+        The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
+        """
+        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
+        for name, value in results.items():
+            if of_all and isinstance(value, (tuple, np.ndarray)):
+                setattr(self, name, value)
+            elif isinstance(value, tuple):
+                if not hasattr(self, name):
+                    setattr(self, name, type(value)(*map(self._nan_array, value)))
+                for target, values in zip(getattr(self, name), value, strict=True):
+                    target[rows] = values
+            elif value is not None:
+                if getattr(self, name) is None:
+                    setattr(self, name, self._nan_array(value))
+                getattr(self, name)[rows] = value
+
+    def _nan_array(self, template: Array) -> Array:
+        """NaN array for all points, with the trailing shape of ``template``."""
+        return np.full((len(self.open), *template.shape[1:]), np.nan)
+
+    def overlaps_at(self, rows: Any) -> Overlaps:
+        """Copy of the overlaps of some points."""
+        return Overlaps(*(part[rows] for part in self.overlaps))
+
+    def points_at(self, rows: Any) -> Points:
+        """Some of the points as the ``Points`` of ridge regression."""
+        conjugates = Conjugates(*(part[rows] for part in self.conjugates))
+        errors = MeanSquaredErrors(self.test_error[rows], self.train_error[rows])
+        account = self.residual, self.quadrature_error, self.iterations, self.status
+        own = (column[rows] for column in account)
+        return Points(self.overlaps_at(rows), conjugates, errors, *own)
+
+    def flag(self, rows: Any, status: Any) -> None:
+        """Give points up: set a status that says why, and NaN errors."""
+        self.open[rows] = self.converged[rows] = False
+        self.status[rows] = status
+        for name in ERRORS:
+            getattr(self, name)[rows] = np.nan
+
+    def close(self, residual_tol: float, lost: Any = False) -> None:
+        """Give up all points that are not within the tolerances, or whose errors are ``lost`` to
+        rounding."""
+        failures = ~self.converged, ~(self.residual <= residual_tol), self.open, lost
+        reasons = self.status, Status.NO_PROGRESS, Status.QUADRATURE, Status.ROUNDING
+        self.status = np.select(failures, reasons, Status.CONVERGED)
+        failed = self.status != Status.CONVERGED
+        self.flag(failed, self.status[failed])
+
+
 def solve_points(
     table: Table,
     alpha: Array,
     lam: Array,
-    start: Overlaps | None = None,
+    start: tuple[Array, Array] | None = None,
     coarse: Table | None = None,
 ) -> Points:
     """Solutions of ridge regression at the points (alpha, lam), arrays (P,).
 
-    ``start`` are guesses, as overlaps on another table.  Points that did not converge hold the
+    ``start`` are guesses of V1 and V2, from another table.  Points that did not converge hold the
     solver's last values; callers mask them.  With a ``coarse`` table the points are checked: their
     quadrature error is the residual there, or the error of a network's tabulated rows if that is
     larger.
@@ -148,7 +232,7 @@ def solve_points(
     if len(table.mu1) == 1:
         compiled.solved[0] += 1 + len(alpha) / compiled.POINTS_PER_CALL
     responses = responses_of(table)
-    guess = None if start is None else responses.pack(start.V1, start.V2)
+    guess = None if start is None else responses.pack(*start)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
         result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
         readout = trained_readout(responses, result.value, alpha, lam)
@@ -223,7 +307,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     """
     responses, o, hats = responses_of(table), points.overlaps, points.conjugates
     P, count, V = len(alpha), len(table.offsets), responses.pack(o.V1, o.V2)
-    special, special_hat = o.special.reshape(P, -1), hats.special.reshape(P, -1)
+    special = np.concatenate([o.theta, o.psi], axis=2)
+    special_hat = hats.special.reshape(P, -1)
     Q_given = responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2)
     R = 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
@@ -231,7 +316,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     # overlaps follow from the given conjugates: recomputed ones have large rounding errors
     new_special = (susceptibility.matrix @ special_hat[..., None])[..., 0]  # Eqs. (4.5), (4.6)
     of_signal = responses.signal_sources(V, susceptibility, alpha, hats.m, hats.special)
-    gap, error = conditional_error(table, o.m, o.special)
+    gap, error = conditional_error(table, o.m, special)
     score = (R[:, None] * gap).reshape(P, -1)  # minus E[s | kappa] and its slope in tau
     missing = score @ table.weighted_regressors.T + np.hstack([hats.m, special_hat])  # Eq. (4.5)
     error += responses.at_nodes(Q_given)  # Eq. (4.7)
@@ -248,7 +333,11 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     V_hat_given, X_given = responses.pack(hats.V1, hats.V2), responses.pack(hats.X1, hats.X2)
     changes = [  # values, references and floors, (P, k) each
         (missing, np.zeros_like(missing), norms * np.maximum(size, of_terms)),
-        (new_special, special, SMALLEST_OVERLAP * size / norms[:, count:]),  # inf: no loading
+        (
+            new_special,
+            special.reshape(P, -1),
+            SMALLEST_OVERLAP * size / norms[:, count:],
+        ),  # inf: no loading
         (V_hat, V_hat_given, responses.magnitude(V_hat_given)),
         (X, X_given, responses.magnitude(X_given)),
         (Q, Q_given, responses.magnitude(responses.pack(o.Q1, o.q2))),
@@ -258,7 +347,8 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
             SMALLEST_ERROR * np.stack(floors, 1),
         ),
     ]
-    change = relative_change(*(np.concatenate(parts, axis=1) for parts in zip(*changes)))
+    parts = zip(*changes, strict=True)
+    change = relative_change(*(np.concatenate(part, axis=1) for part in parts))
     # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
     distance = responses.newton_distance(V, alpha, lam)
     return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
