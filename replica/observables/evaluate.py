@@ -37,7 +37,7 @@ from ..convex import (
 )
 from ..convex import loss as as_loss
 from ..dimension import evaluate_at_dimension
-from ..equivalence import rules, table_at, tabulate
+from ..equivalence import table_at
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
@@ -209,9 +209,9 @@ def evaluate_at_bias(
         found = Evaluation(len(alpha))
         found.flag(slice(None), given_up.status)
     if not hasattr(found, "overlaps"):  # not even the first of the tables was made
-        with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
-            first = tabulate(model.features, next(rules(model.features)), target=False)
-        shapes = len(first.classes), len(first.offsets), first.loadings.shape[1], len(first.g)
+        of, root = model.features.geometry, model.features.components.root
+        groups, spikes = of.r.shape
+        shapes = groups, groups + model.intercept, spikes - model.resolved, root.shape[1] - spikes
         found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *shapes)
         return found
     table = table_at(model, 0)

@@ -121,7 +121,7 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
-    model = model_of(problem, beta, theory)
+    model = model_of(problem, beta, theory, given=Given)
     if isinstance(problem, Given):
         name, value = asked(problem, alpha, samples)
         one_positive(name, value)

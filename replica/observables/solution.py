@@ -20,7 +20,6 @@ from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot
 from ..problem import (
     SpikedRandomFeatures,
     asked,
-    check_model,
     describe_with_step,
     flag,
     needs_alpha,
@@ -335,7 +334,7 @@ def solve(
     >>> round(solve(step, alpha=0.9, lam=0.1, beta=1.0, theory="network").test_error, 7)
     0.0416284
     """
-    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory)
+    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given)
     if isinstance(problem, Given):
         solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         for note in solution.notes if solution.converged else ():
@@ -344,7 +343,6 @@ def solve(
         if alpha is None or samples is not None:
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None
-        problem = check_model(problem, alpha)
         minimised = as_loss(loss)
         evaluated = evaluate(
             problem,

@@ -164,27 +164,15 @@ class Evaluation:
         return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def store(self, rows: Any, **results: Any) -> None:
-        """Store results of some points by name: arrays, or records of arrays.
-
-        The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
-        """
-        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
+        """Store results of some points by name: arrays, or records of arrays."""
         for name, value in results.items():
-            if of_all and isinstance(value, (tuple, np.ndarray)):
-                setattr(self, name, value)
-            elif isinstance(value, tuple):
-                if not hasattr(self, name):
-                    setattr(self, name, type(value)(*map(self._nan_array, value)))
-                for target, values in zip(getattr(self, name), value, strict=True):
-                    target[rows] = values
-            elif value is not None:
-                if getattr(self, name) is None:
-                    setattr(self, name, self._nan_array(value))
-                getattr(self, name)[rows] = value
-
-    def _nan_array(self, template: Array) -> Array:
-        """NaN array for all points, with the trailing shape of ``template``."""
-        return np.full((len(self.open), *template.shape[1:]), np.nan)
+            parts = value if isinstance(value, tuple) else (value,)
+            if getattr(self, name, None) is None:  # of a shape that is known only now
+                unknown = [np.full((len(self.open), *part.shape[1:]), np.nan) for part in parts]
+                setattr(self, name, type(value)(*unknown) if parts is value else unknown[0])
+            stored = getattr(self, name)
+            for target, part in zip(stored if parts is value else (stored,), parts, strict=True):
+                target[rows] = part
 
     def overlaps_at(self, rows: Any) -> Overlaps:
         """Copy of the overlaps of some points."""
