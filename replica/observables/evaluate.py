@@ -6,7 +6,7 @@ answer solves the equations on the table before as well, within the tolerance.
 
 A bias t common to all neurons, trained with the readout, minimises the training objective of
 docs/theory.md 4 (docs/theory.md 7, [C] App. C.8), a function of one variable around the solver,
-which knows its slope, too (``convex.common_bias``).  It may have several minima: a scan by rough
+which knows its slope, too (``convex.slope_in_bias``).  It may have several minima: a scan by rough
 solutions, of all points at once, tells where, and solutions to the full tolerance find the bottom
 of the lowest.
 """
@@ -270,20 +270,16 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
                     else:
                         chunks += [*rows[:, None]]
                     continue
-                solved, (test, train) = at.status == Status.CONVERGED, at.errors
+                solved, results = at.status == Status.CONVERGED, at._asdict()
+                test, train = results.pop("errors")
                 found.store(
                     rows,
-                    overlaps=at.overlaps,
-                    conjugates=at.conjugates,
+                    **results,
                     test_error=test,
                     train_error=train,
                     loss_error=(test + fine.noise) / 2,
                     train_loss=train / 2,
-                    residual=at.residual,
-                    quadrature_error=at.quadrature_error,
-                    iterations=at.iterations,
                     nodes=fine.weights.size,
-                    status=at.status,
                     converged=solved,
                     open=~(solved & (at.quadrature_error <= task.tol)),
                 )
@@ -294,5 +290,5 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
             if not points.size:
                 return found
     except GivenUp as given_up:
-        found.flag(points, given_up.status)
+        found.flag(points[found.open[points]], given_up.status)
     return found
