@@ -233,8 +233,9 @@ class Responses(ABC):
         network; and the penalty on m."""
         table, V2 = self.table, V[:, -self.groups :]
         kinds, penalty = table.classes, np.zeros((len(V), len(table.offsets)), V.dtype)
-        of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
-        penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
+        if np.isfinite(table.dimension):
+            of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
+            penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
         if self.signal_response is not None:
             signal_response = self.signal_response(V, V_hat)
             M = signal_response.overlaps(V2, alpha)
@@ -258,14 +259,16 @@ class Responses(ABC):
         groups of a kind by their shares.
         """
         table, A, scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
+        X, Q = np.zeros((2, *V.shape))
         if susceptibility.response is not None:
-            X2, Q1 = susceptibility.response.sources(V[:, -A:], alpha, special_hat)
+            X[:, -A:], Q1 = susceptibility.response.sources(V[:, -A:], alpha, special_hat)
+            Q[:, :-A] = Q1[:, *self.upper]
         else:
-            X2, Q1 = scale * table.c * (special_hat**2).sum(axis=2), np.zeros((len(V), A, A))
+            X[:, -A:] = scale * table.c * (special_hat**2).sum(axis=2)
         if np.isfinite(table.dimension):
             shares = table.shares[:, None] * (table.classes[:, None] == np.arange(A))
-            X2 = X2 + scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
-        return SignalSources(self.pack(np.zeros_like(Q1), X2), self.pack(Q1, np.zeros_like(X2)))
+            X[:, -A:] += scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
+        return SignalSources(X, Q)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, ``Result.value`` (P, D).

@@ -77,8 +77,8 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         diagonal[:, 1:] += 1
         diagonal[:, :1] += penalty
         diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
-        m, special_hat = np.split(np.linalg.solve(matrix, gram[:, :n, n:]), [1], axis=1)
-        m = m[..., 0]
+        solution = np.linalg.solve(matrix, gram[:, :n, n:])
+        m, special_hat = solution[:, 0], solution[:, 1:]
     shape = len(R), len(table.mu1), -1
     special = (M @ special_hat).reshape(shape)  # theta = M theta_hat
     return Signal(m, special, penalty * m, special_hat.reshape(shape))
@@ -164,9 +164,16 @@ class Evaluation:
         return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def store(self, rows: Any, **results: Any) -> None:
-        """Store results of some points by name: arrays, or records of arrays."""
+        """Store results of some points by name: arrays, or records of arrays.
+
+        The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
+        """
+        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
         for name, value in results.items():
             parts = value if isinstance(value, tuple) else (value,)
+            if of_all and (parts is value or isinstance(value, np.ndarray)):
+                setattr(self, name, value)
+                continue
             if getattr(self, name, None) is None:  # of a shape that is known only now
                 unknown = [np.full((len(self.open), *part.shape[1:]), np.nan) for part in parts]
                 setattr(self, name, type(value)(*unknown) if parts is value else unknown[0])
@@ -196,9 +203,11 @@ class Evaluation:
     def close(self, residual_tol: float, lost: Any = False) -> None:
         """Give up all points that are not within the tolerances, or whose errors are ``lost`` to
         rounding."""
-        failures = ~self.converged, ~(self.residual <= residual_tol), self.open, lost
-        reasons = self.status, Status.NO_PROGRESS, Status.QUADRATURE, Status.ROUNDING
-        self.status = np.select(failures, reasons, Status.CONVERGED)
+        self.status[self.converged] = Status.CONVERGED
+        failures = ~(self.residual <= residual_tol), self.open, lost
+        reasons = Status.NO_PROGRESS, Status.QUADRATURE, Status.ROUNDING
+        for failed, reason in zip(failures, reasons, strict=True):
+            self.status[failed & (self.status == Status.CONVERGED)] = reason
         failed = self.status != Status.CONVERGED
         self.flag(failed, self.status[failed])
 
@@ -276,7 +285,8 @@ def unpacked(
 ) -> tuple[Overlaps, Conjugates]:
     """Overlaps and conjugates from their packed arrays (P, D), and from the ``signal``.  Q lacks
     psi psi^T."""
-    theta, psi = np.split(signal.special, [responses.table.loadings.shape[1]], axis=2)
+    spikes = responses.table.loadings.shape[1]
+    theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
     (V1, V2), (Q1, q2) = responses.unpack(V), responses.unpack(Q)
     Q1 = Q1 + psi @ psi.swapaxes(1, 2)
     hats = signal.m_hat, signal.special_hat
@@ -306,7 +316,7 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     of_signal = responses.signal_sources(V, susceptibility, alpha, hats.m, hats.special)
     gap, error = conditional_error(table, o.m, special)
     score = (R[:, None] * gap).reshape(P, -1)  # minus E[s | kappa] and its slope in tau
-    missing = score @ table.weighted_regressors.T + np.hstack([hats.m, special_hat])  # Eq. (4.5)
+    missing = score @ table.weighted_regressors.T + np.concatenate([hats.m, special_hat], axis=1)
     error += responses.at_nodes(Q_given)  # Eq. (4.7)
     X = responses.conjugates_from(R**2 * error, alpha) + of_signal.X  # Eq. (4.8)
     Q = responses.second_moments_at(V_hat, lam, X, V) + of_signal.Q  # Eq. (4.9)
@@ -316,27 +326,21 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     norms, size = norms[:, :-1], norms[:, -1:]
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
     of_terms = 1e-6 * np.vecdot(np.abs(o.m), norms[:, :count])[:, None]
-    power = table.weights * (table.power + table.noise)
-    floors = np.full(P, power.sum()), R**2 @ power  # the errors without a readout
     V_hat_given, X_given = responses.pack(hats.V1, hats.V2), responses.pack(hats.X1, hats.X2)
+    power = table.weights * (table.power + table.noise)
+    without_readout = np.full(P, power.sum()), R**2 @ power
     changes = [  # values, references and floors, (P, k) each
         (missing, np.zeros_like(missing), norms * np.maximum(size, of_terms)),
-        (
-            new_special,
-            special.reshape(P, -1),
-            SMALLEST_OVERLAP * size / norms[:, count:],
-        ),  # inf: no loading
+        # an infinite floor where a loading is 0
+        (new_special, special.reshape(P, -1), SMALLEST_OVERLAP * size / norms[:, count:]),
         (V_hat, V_hat_given, responses.magnitude(V_hat_given)),
         (X, X_given, responses.magnitude(X_given)),
         (Q, Q_given, responses.magnitude(responses.pack(o.Q1, o.q2))),
-        (
-            np.stack([test, train], 1),
-            np.stack(points.errors, 1),
-            SMALLEST_ERROR * np.stack(floors, 1),
-        ),
     ]
-    parts = zip(*changes, strict=True)
-    change = relative_change(*(np.concatenate(part, axis=1) for part in parts))
+    for error, given, largest in zip((test, train), points.errors, without_readout, strict=True):
+        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * largest[:, None]))
+    value, reference, floor = (np.concatenate(x, axis=1) for x in zip(*changes, strict=True))
+    change = relative_change(value, reference, floor)
     # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
     distance = responses.newton_distance(V, alpha, lam)
     return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
