@@ -317,4 +317,5 @@ def learned_function(
     point = solve(model, alpha=alpha, lam=lam, **how)
     if direction is None:
         return LearnedFunction(point)
-    return LearnedAlong(point, unit_vector("direction", direction, len(model.components.basis)))
+    axes = len(point.model.components.basis)
+    return LearnedAlong(point, unit_vector("direction", direction, axes))

@@ -315,6 +315,7 @@ def solve(
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
     model = model_of(model, beta)
     check_alone(model)
+    assert isinstance(model, SpikedRandomFeatures)
     _check(model)
     start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
     with mpmath.workdps(digits + GUARD):

@@ -250,6 +250,7 @@ def spectrum(
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         (ratio,) = one_positive("alpha", alpha)
+        assert isinstance(model, SpikedRandomFeatures)
         find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
