@@ -227,9 +227,8 @@ def evaluate_at_bias(
         with suppress(GivenUp), deadline(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.store(rows, classification_error=error)
-    if len(table.classes) != len(table.c):
-        of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
-        found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
+    found.overlaps = ridge.overlaps_of_groups(table, found.overlaps)
+    found.conjugates = ridge.conjugates_of_groups(table, found.conjugates)
     return found
 
 
@@ -285,7 +284,7 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
                 )
                 if model.train_bias:
                     score = partial(ridge_scores, fine)
-                    found.store(rows, slope=slope_in_bias(model, fine, alpha, at, score))
+                    found.store(rows, slope=slope_in_bias(model, fine, alpha, at.overlaps, score))
             points, coarse = points[found.open[points] & found.converged[points]], fine
             if not points.size:
                 return found

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -352,15 +351,14 @@ def solve(
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
-        columns = evaluated.columns
         solution = Solution(
             model=problem,
             alpha=float(alpha),
             lam=float(lam),
             loss=minimised,
-            overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
-            conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
-            **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),
+            overlaps=Overlaps(*(part[0] for part in evaluated.overlaps)),
+            conjugates=Conjugates(*(part[0] for part in evaluated.conjugates)),
+            **{name: column.item() for name, column in evaluated.columns.items()},
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:

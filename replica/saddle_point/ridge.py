@@ -22,7 +22,6 @@ these are the equations of a least-squares problem with a unit penalty on phi.  
 regression is linear in the output: there one Newton step from anywhere is the solution.
 """
 
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +44,6 @@ from .rows import TabulatedRows
 # relative to at least this share of the error without a readout, a change of an overlap to at least
 # this share of an overlap that makes the output as large as the target.
 SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
-
-
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
@@ -160,8 +157,7 @@ class Evaluation:
     def columns(self) -> dict[str, Array]:
         """Results of each point, (P,), with the field names of ``Solution`` as keys."""
         account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
-        names = "trained_bias", *ERRORS, *account
-        return dict(zip(names, attrgetter(*names)(self), strict=True))
+        return {name: getattr(self, name) for name in ("trained_bias", *ERRORS, *account)}
 
     def store(self, rows: Any, **results: Any) -> None:
         """Store results of some points by name: arrays, or records of arrays.
@@ -184,14 +180,6 @@ class Evaluation:
     def overlaps_at(self, rows: Any) -> Overlaps:
         """Copy of the overlaps of some points."""
         return Overlaps(*(part[rows] for part in self.overlaps))
-
-    def points_at(self, rows: Any) -> Points:
-        """Some of the points as the ``Points`` of ridge regression."""
-        conjugates = Conjugates(*(part[rows] for part in self.conjugates))
-        errors = MeanSquaredErrors(self.test_error[rows], self.train_error[rows])
-        account = self.residual, self.quadrature_error, self.iterations, self.status
-        own = (column[rows] for column in account)
-        return Points(self.overlaps_at(rows), conjugates, errors, *own)
 
     def flag(self, rows: Any, status: Any) -> None:
         """Give points up: set a status that says why, and NaN errors."""
@@ -365,45 +353,42 @@ def responses_of(table: Table) -> Responses:
     return CompiledCorrelated(table) if core else CorrelatedGroup(table)
 
 
-def expand_kinds(table: Table, points: Points) -> Points:
-    """Solution for the model's G groups, from the solution for the table's A kinds of neurons.
+def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
+    """Overlaps of the model's G groups, from those of the table's A kinds of neurons.
 
-    Up to signs, the groups of a kind divide its V2, theta and psi by their shares, and have its
-    conjugates.  In V1 = c V2 - (coupling) they divide the coupling, and the first term is the
-    group's own; likewise in Q1.
+    Up to signs, the groups of a kind divide its V2, theta and psi by their shares.  In
+    V1 = c V2 - (coupling) they divide the coupling, and the first term is the group's own; likewise
+    in Q1.
     """
     kinds, shares = table.classes, table.shares
-    overlaps, conjugates = points.overlaps, points.conjugates
     if len(kinds) == len(table.c):
-        return points
-
-    def repeat(first: Array) -> Array:
-        """Matrices of groups (P, G, G) from matrices of kinds (P, A, A)."""
-        return first[:, kinds][:, :, kinds]
+        return o
 
     def divide(first: Array, second: Array) -> Array:
         """V1 or Q1 of groups (P, G, G) from the V1 or Q1 of kinds (P, A, A), and their V2 or q2 (P,
         A)."""
-        diagonal = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
+        coupling = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None] - first
         own_terms = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
-        return own_terms - repeat(diagonal - first) * shares[:, None] * shares
+        return own_terms - coupling[:, kinds][:, :, kinds] * shares[:, None] * shares
 
     theta_signs, psi_signs = np.split(table.signs, [table.loadings.shape[1]], axis=1)
-    group_overlaps = Overlaps(
-        divide(overlaps.V1, overlaps.V2),
-        shares * overlaps.V2[:, kinds],
-        overlaps.m,
-        theta_signs * shares[:, None] * overlaps.theta[:, kinds],
-        psi_signs * shares[:, None] * overlaps.psi[:, kinds],
-        divide(overlaps.Q1, overlaps.q2),
-        shares * overlaps.q2[:, kinds],
+    return Overlaps(
+        divide(o.V1, o.V2),
+        shares * o.V2[:, kinds],
+        o.m,
+        theta_signs * shares[:, None] * o.theta[:, kinds],
+        psi_signs * shares[:, None] * o.psi[:, kinds],
+        divide(o.Q1, o.q2),
+        shares * o.q2[:, kinds],
     )
-    group_conjugates = Conjugates(
-        repeat(conjugates.V1),
-        conjugates.V2[:, kinds],
-        conjugates.m,
-        table.signs * conjugates.special[:, kinds],
-        repeat(conjugates.X1),
-        conjugates.X2[:, kinds],
-    )
-    return points._replace(overlaps=group_overlaps, conjugates=group_conjugates)
+
+
+def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
+    """Conjugates of the model's G groups: up to signs, those of their kinds."""
+    kinds = table.classes
+    if len(kinds) == len(table.c):
+        return hats
+    V1, V2, m, special, X1, X2 = hats
+    pairs = np.ix_(range(len(V1)), kinds, kinds)
+    special = table.signs * special[:, kinds]
+    return Conjugates(V1[pairs], V2[:, kinds], m, special, X1[pairs], X2[:, kinds])
