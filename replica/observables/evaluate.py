@@ -227,8 +227,9 @@ def evaluate_at_bias(
         with suppress(GivenUp), deadline(end - monotonic()):
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.store(rows, classification_error=error)
-    found.overlaps = ridge.overlaps_of_groups(table, found.overlaps)
-    found.conjugates = ridge.conjugates_of_groups(table, found.conjugates)
+    if len(table.classes) != len(table.c):
+        found.overlaps = ridge.overlaps_of_groups(table, found.overlaps)
+        found.conjugates = ridge.conjugates_of_groups(table, found.conjugates)
     return found
 
 
