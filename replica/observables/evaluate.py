@@ -35,7 +35,6 @@ from ..convex import (
     solve_convex,
     training_objective,
 )
-from ..convex import loss as as_loss
 from ..dimension import evaluate_at_dimension
 from ..equivalence import table_at
 from ..errors import InvalidArgument
@@ -72,7 +71,7 @@ def evaluate(
     alpha: Array,
     lam: Array,
     *,
-    loss: Any = "square",
+    loss: Loss = LOSSES["square"],
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
@@ -80,15 +79,14 @@ def evaluate(
     tol, seconds = quadrature_tol, time_limit
     if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
         tol, seconds = limits(tol, seconds)
-    minimised = as_loss(loss)
-    if minimised.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
-    settings = minimised, tol, seconds
+    if loss.kind == "margin" and not model.labels.binary:
+        raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
+    settings = loss, tol, seconds
     if model.follows_alpha:
-        return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
+        return _each_at_its_alpha(model, alpha, lam, *settings)
     if model.reuse:
-        return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
-    if np.isfinite(model.own_dimension) and minimised.is_square:
+        return evaluate_reused(model, alpha, lam, *settings)
+    if np.isfinite(model.own_dimension) and loss.is_square:
         model = model.of_one_kind
         limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
         return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
