@@ -386,6 +386,6 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
 def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
     """Conjugates of the model's G groups: up to signs, those of their kinds."""
     kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
-    pairs = np.ix_(range(len(V1)), kinds, kinds)
+    pairs = np.s_[:, kinds[:, None], kinds]
     special = table.signs * special[:, kinds]
     return Conjugates(V1[pairs], V2[:, kinds], m, special, X1[pairs], X2[:, kinds])
