@@ -107,8 +107,10 @@ def answering(function: Function) -> Function:
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
         unknown = [one for one in given if one not in known]
-        foreign = [one for one in unknown if ELSEWHERE.get(one, "").split(",")[0] in known]
-        check_names(function.__name__, known, foreign if any_name else unknown, by_name, len(args))
+        if unknown or len(args) > len(known) - len(by_name):
+            foreign = [one for one in unknown if ELSEWHERE.get(one, "").split(",")[0] in known]
+            refused = foreign if any_name else unknown
+            check_names(function.__name__, known, refused, by_name, len(args))
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]
         if missing := [_with_type(one, function) for one in left if one not in given]:
             close = [one for one in unknown if meant(one, left) in left]

@@ -58,9 +58,9 @@ class GivenUp(ConvergenceError):
 
 
 @contextmanager
-def deadline(seconds: float, *, whatever_outer: bool = False) -> Iterator[None]:
-    """Set a deadline for all calls inside: ``seconds`` from now, or an outer one that is earlier,
-    unless ``whatever_outer``.
+def deadline(seconds: float) -> Iterator[float]:
+    """Set a deadline for all calls inside, and give it in the time of ``monotonic``: ``seconds``
+    from now, or an outer one that is earlier.
 
     Examples
     --------
@@ -69,10 +69,10 @@ def deadline(seconds: float, *, whatever_outer: bool = False) -> Iterator[None]:
     ...         time_left() <= 60
     True
     """
-    outer = np.inf if whatever_outer else _deadline.get()
-    token = _deadline.set(min(outer, monotonic() + seconds))
+    end = min(_deadline.get(), monotonic() + seconds)
+    token = _deadline.set(end)
     try:
-        yield
+        yield end
     finally:
         _deadline.reset(token)
 

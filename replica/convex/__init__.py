@@ -3,7 +3,7 @@
 from .averages import losses, scores
 from .classification import answers_of_two, classification_error, error_at_nodes
 from .equations import LOSS_RESIDUAL_TOLERANCE
-from .evaluation import ERRORS, Evaluation, Task, solve_on_growing_tables
+from .evaluation import Task, solve_on_growing_tables
 from .label_tables import ConditionalLabels
 from .losses import LOSSES, Loss, loss
 from .refine import (

@@ -46,7 +46,6 @@ from ..saddle_point import (
     Susceptibility,
     field_at_nodes,
     one_pass,
-    penalty_on_m,
     ridge,
 )
 from .averages import losses, scores
@@ -190,10 +189,10 @@ class Equations:
     def update(self, alpha: Array, lam: Array, o: Overlaps) -> tuple[Overlaps, Conjugates, Scores]:
         """Map whose fixed point solves (6.1)-(6.3), (4.3)-(4.6) and (4.9): one pass of the
         equations."""
-        return one_pass(self.responses, alpha, lam, o, self.scores, partial(self._signal, alpha, o))
+        return one_pass(self.responses, alpha, lam, o, self.scores, partial(self._signal, o))
 
     def _signal(
-        self, alpha: Array, o: Overlaps, s: Scores, field: Field, V2: Array, M: Susceptibility
+        self, o: Overlaps, s: Scores, field: Field, susceptibility: Susceptibility
     ) -> Signal:
         """Newton step on (6.2) for m, the overlaps with special directions and their conjugates.
 
@@ -201,8 +200,8 @@ class Equations:
         a loss may have no slope, such as the hinge if all margins are below 1.  A floor on the
         slope and a limit on the step lead m to where it has one.
         """
-        coordinates, table, (root, inverse_root) = self.coordinates, self.table, M.roots()
-        penalty = penalty_on_m(table, alpha, V2)
+        coordinates, table, penalty = self.coordinates, self.table, susceptibility.penalty
+        root, inverse_root = susceptibility.roots()
         combine, regressors = coordinates.combine, coordinates.regressors
         x, count = o.m @ coordinates.resolve.T, combine.shape[1]
         means, special = slice(count), slice(count, None)

@@ -44,6 +44,7 @@ from ..equivalence import Table, tables, tabulate_at
 from ..problem import Model
 from ..saddle_point import (
     SMALLEST_ERROR,
+    Evaluation,
     Field,
     Overlaps,
     Scores,
@@ -52,7 +53,7 @@ from ..saddle_point import (
     ridge,
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
-from .evaluation import Evaluation, Task, solve_on_growing_tables
+from .evaluation import Task, solve_on_growing_tables
 from .label_tables import LabelTable, has_steps, labels_at, shared_table, shared_tables, tau_rule
 from .panels import fitted_rules, fitted_table, has_panels
 
@@ -65,15 +66,16 @@ def training_objective(
 
 
 def slope_in_bias(
-    model: Model, table: Table, alpha: Array, points: ridge.Points, score: Callable[[Field], Scores]
+    model: Model, table: Table, alpha: Array, kinds: Overlaps, score: Callable[[Field], Scores]
 ) -> Array:
-    """Derivative dE/dt (P,) of the objective in the bias, at solutions on ``table``.
+    """Derivative dE/dt (P,) of the objective in the bias, at solutions for the ``kinds`` of neurons
+    of a ``table``.
 
     ``score`` averages the score given a local field.  The derivative is 0 if no bias is trained.
     """
     if not model.train_bias:
         return np.zeros(len(alpha))
-    overlaps = ridge.expand_kinds(table, points).overlaps
+    overlaps = ridge.overlaps_of_groups(table, kinds)
 
     def field_at(bias: float) -> Field:
         # groups are not merged: they may respond alike at one bias only
@@ -83,7 +85,7 @@ def slope_in_bias(
 
     step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
     with np.errstate(all="ignore"):  # points that did not converge may have any values
-        field = field_at_nodes(ridge.responses_of(table), points.overlaps)
+        field = field_at_nodes(ridge.responses_of(table), kinds)
         s, below, above = score(field), field_at(-step), field_at(step)
         C, P, S2, V = ((y - x) / (2 * step) for x, y in zip(below, above, strict=True))
         integrand = (
@@ -289,8 +291,7 @@ def _store_errors(
     _, conjugates, _ = equations.update(subtask.alpha, subtask.lam, overlaps)
     errors = equations.errors(overlaps)
     found.store(rows, conjugates=conjugates, **errors)
-    points = found.points_at(rows)
-    slope = slope_in_bias(subtask.model, table, subtask.alpha, points, equations.scores)
+    slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
     found.store(rows, slope=slope)
     power = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
     floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}

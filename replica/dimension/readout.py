@@ -29,7 +29,7 @@ from solvers.newton import newton
 from solvers.results import Array, Indices, largest_modulus
 
 from ..equivalence import Table
-from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility, penalty_on_m, ridge
+from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
@@ -111,12 +111,12 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     gap = y - coefficients @ phi
     special_hat = ((w * fit.R * gap) @ phi.T)[:, None, count:]
     prices = fit.group.prices(V, fit.conjugates)
-    m_hat = penalty_on_m(table, alpha, V[:, 1:]) * np.sqrt(prices) * coefficients[:, :count]
-    of_signal = fit.group.signal_sources(V, fit.susceptibility, alpha, special_hat)
+    m_hat = fit.susceptibility.penalty * np.sqrt(prices) * coefficients[:, :count]
+    of_signal = fit.group.signal_sources(V, fit.susceptibility, alpha, m_hat, special_hat)
     # -d(price of m) / d(V1_hat V1)
     spared = fit.group.shortened * coefficients[:, 0] ** 2
     spared /= table.beta * table.dimension * V[:, 1]
-    Q1_of_signal = of_signal.Q1[:, 0] - (spared * V[:, 0])[:, None]
+    Q1_of_signal = of_signal.Q[:, :1] - (spared * V[:, 0])[:, None]
     known = gap**2 + table.spread + table.noise
     of_lengths = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
     error0 = known + of_lengths + Q1_of_signal * table.mu1**2  # Eq. (4.7)
@@ -126,12 +126,11 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     for _ in range(MOST_PASSES):
         at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
         before = error0[rows] + of_leverage[rows]
-        sources = m_hat[rows], of_signal.X2[rows]
-        X1, X2 = ridge.sources(group, R * R * before, alpha[rows], *sources)  # Eq. (4.8)
-        X1 += (spared * fit.conjugates[:, 0])[rows, None, None]
+        X = group.conjugates_from(R * R * before, alpha[rows]) + of_signal.X[rows]  # Eq. (4.8)
+        X[:, 0] += (spared * fit.conjugates[:, 0])[rows]
         through_leverage = (R * (R * before * leverage[rows] - of_leverage[rows])) @ w
-        X2 = X2 + (alpha[rows] / table.beta * through_leverage / at[:, 1])[:, None]
-        Q = group.second_moments(at, alpha[rows], lam[rows], group.pack(X1, X2))  # Eq. (4.10)
+        X[:, 1] += alpha[rows] / table.beta * through_leverage / at[:, 1]
+        Q = group.second_moments(at, alpha[rows], lam[rows], X)  # Eq. (4.10)
         error[rows] = before + group.at_nodes(Q)
         H_inverse = fit.H_inverse[rows]
         change = H_inverse @ _averages(table, w * R * R * error[rows]) @ H_inverse
@@ -218,7 +217,7 @@ def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
     R = group.shrinkage(V)
     conjugates = group.conjugates(V, alpha)
     susceptibility = group.susceptibility(V, conjugates, alpha)
-    penalty = penalty_on_m(table, alpha, V[:, 1:]) * group.prices(V, conjugates)
+    penalty = susceptibility.penalty * group.prices(V, conjugates)
     root = _prior_roots(penalty, susceptibility)
     transposed = root.swapaxes(1, 2)
     within = transposed @ _averages(table, table.weights * R) @ root

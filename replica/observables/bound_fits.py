@@ -38,7 +38,7 @@ class Fit(NamedTuple):
     def error(self, table: Table | None = None) -> float:
         """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
         t = self.table if table is None else table
-        error = ridge.conditional_error(t, self.m[None], self.special[None])[0]
+        error = ridge.conditional_error(t, self.m[None], self.special[None])[1][0]
         return float(t.weights @ error - t.noise)
 
 

@@ -6,7 +6,7 @@ answer solves the equations on the table before as well, within the tolerance.
 
 A bias t common to all neurons, trained with the readout, minimises the training objective of
 docs/theory.md 4 (docs/theory.md 7, [C] App. C.8), a function of one variable around the solver,
-which knows its slope, too (``convex.common_bias``).  It may have several minima: a scan by rough
+which knows its slope, too (``convex.slope_in_bias``).  It may have several minima: a scan by rough
 solutions, of all points at once, tells where, and solutions to the full tolerance find the bottom
 of the lowest.
 """
@@ -14,39 +14,37 @@ of the lowest.
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from itertools import count
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
-from solvers.results import Array, Indices, Status
+from solvers.results import Array, Status
 from solvers.scan_minimum import lowest_minimum
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
     LOSSES,
-    Evaluation,
     Loss,
     Task,
     classification_error,
     slope_in_bias,
     solve_convex,
-    solve_on_growing_tables,
     training_objective,
 )
-from ..convex import loss as as_loss
 from ..dimension import evaluate_at_dimension
-from ..equivalence import Table, rules, table_at, tabulate
+from ..equivalence import table_at
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
+    Evaluation,
     ridge,
     ridge_scores,
-    solve_and_check,
     unknown_overlaps,
 )
 
@@ -73,7 +71,7 @@ def evaluate(
     alpha: Array,
     lam: Array,
     *,
-    loss: Any = "square",
+    loss: Loss = LOSSES["square"],
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
@@ -81,15 +79,14 @@ def evaluate(
     tol, seconds = quadrature_tol, time_limit
     if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
         tol, seconds = limits(tol, seconds)
-    minimised = as_loss(loss)
-    if minimised.kind == "margin" and not model.labels.binary:
-        raise InvalidArgument("loss", minimised.name, LABELS_NEEDED)
-    settings = minimised, tol, seconds
+    if loss.kind == "margin" and not model.labels.binary:
+        raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
+    settings = loss, tol, seconds
     if model.follows_alpha:
-        return _each_at_its_alpha(model, alpha, lam, minimised, tol, seconds)
+        return _each_at_its_alpha(model, alpha, lam, *settings)
     if model.reuse:
-        return evaluate_reused(model, alpha, lam, minimised, tol, seconds)
-    if np.isfinite(model.own_dimension) and minimised.is_square:
+        return evaluate_reused(model, alpha, lam, *settings)
+    if np.isfinite(model.own_dimension) and loss.is_square:
         model = model.of_one_kind
         limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
         return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
@@ -131,9 +128,10 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
         return evaluate(model, ratio, lam, quadrature_tol=tol).test_error
     table = table_at(model, level)
     assert table is not None
-    points = ridge.solve_points(table, ratio, lam)
-    known = (points.status == Status.CONVERGED) & ~_lost(table, *points.errors, table.noise)
-    return np.where(known, points.errors.test, np.nan)
+    points, power = ridge.solve_points(table, ratio, lam), table.weights @ table.power + table.noise
+    test, train = points.errors
+    known = (points.status == Status.CONVERGED) & (test >= IN_DOUBT * power) & (train >= 0)
+    return np.where(known, test, np.nan)
 
 
 def solves_each_point(model: SpikedRandomFeatures) -> bool:
@@ -159,7 +157,7 @@ def _with_trained_bias(
         value = training_objective(found.train_loss, found.overlaps, a, b, model.beta)
         return found, np.array([value, found.slope])
 
-    every, square = list(range(len(alpha))), is_ridge(model, loss)
+    every, square = list(range(len(alpha))), loss.is_square and not model.labels.channel
     share = np.inf if square else time_limit / len(BIAS_SCAN)
     # to a rough tolerance: which of its cells hold a minimum is told by less
     scan = np.array([at(float(bias), every, 1e-3, share)[1] for bias in BIAS_SCAN])
@@ -195,30 +193,32 @@ def evaluate_at_bias(
     """Solutions at the points (alpha[i], lam[i]), arrays (P,), and at the model's bias, whether or
     not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, within
     ``time_limit`` seconds a point."""
-    square = is_ridge(model, loss)
+    square = loss.is_square and not model.labels.channel  # so this is ridge regression
     if tol is None:
         tol = RIDGE_QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
-    task = Task(model, loss, alpha, lam, tol)
-    end = monotonic() + time_limit * len(alpha)
+    task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
+    end = monotonic() + seconds
     try:
-        with deadline(end - monotonic()):
+        with deadline(seconds) as last:
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
-            found = _solve_ridge(task) if square else solve_convex(task, time_limit)
+            found = _solve_ridge(task, last) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         found = Evaluation(len(alpha))
         found.flag(slice(None), given_up.status)
     if not hasattr(found, "overlaps"):  # not even the first of the tables was made
-        with deadline(TIME_LIMIT, whatever_outer=True):  # past the deadline, for the shapes alone
-            first = tabulate(model.features, next(rules(model.features)), target=False)
-        shapes = len(first.classes), len(first.offsets), first.loadings.shape[1], len(first.g)
+        of, root = model.features.geometry, model.features.components.root
+        groups, spikes = of.r.shape
+        shapes = groups, groups + model.intercept, spikes - model.resolved, root.shape[1] - spikes
         found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *shapes)
         return found
-    found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE)
     table = table_at(model, 0)
     assert table is not None
-    lost = _lost(table, found.test_error, found.train_error, table.noise if square else 0.0)
-    found.flag(found.converged & lost, Status.ROUNDING)
+    # A test error is a difference of terms of the size of the labels' power: of the squares that
+    # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
+    power = table.weights @ table.power + (table.noise if square else 0.0)  # Eqs. (4.7), (4.11)
+    lost = (found.test_error < IN_DOUBT * power) | (found.train_error < 0)
+    found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, lost)
     if model.labels.binary:
         rows = np.flatnonzero(found.converged)
         wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
@@ -226,72 +226,67 @@ def evaluate_at_bias(
             error = classification_error(model, found.overlaps_at(rows), wrong)
             found.store(rows, classification_error=error)
     if len(table.classes) != len(table.c):
-        of_groups = ridge.expand_kinds(table, found.points_at(slice(None)))
-        found.overlaps, found.conjugates = of_groups.overlaps, of_groups.conjugates
+        found.overlaps = ridge.overlaps_of_groups(table, found.overlaps)
+        found.conjugates = ridge.conjugates_of_groups(table, found.conjugates)
     return found
 
 
-def _lost(table: Table, test_error: Array, train_error: Array, noise: float) -> Array:
-    """True where an error is below the rounding of the terms whose difference it is."""
-    # A test error is a difference of terms of the size of the labels' power: of the squares that
-    # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = float(table.weights @ table.power) + noise  # Eqs. (4.7), (4.11)
-    return (test_error < IN_DOUBT * power) | (train_error < 0)
+def _solve_ridge(task: Task, end: float) -> Evaluation:
+    """Ridge regression at the points of a task, until the time ``end``.  docs/theory.md 4
 
-
-def is_ridge(model: Model, loss: Loss) -> bool:
-    """Whether the readout is ridge regression: the square loss on labels without a channel."""
-    return loss.is_square and not model.labels.channel
-
-
-def _solve_ridge(task: Task) -> Evaluation:
-    """Ridge regression at the points of a task.  docs/theory.md 4"""
-    model, found, times = task.model, Evaluation(len(task.alpha)), [monotonic()]
-
-    def tables_for(level: int, _: Indices) -> tuple[Table, Table] | None:
-        """The next table, and the last: it takes no less time than that, and mostly twice its
-        memory."""
-        last = table_at(model, level)
-        assert last is not None
-        times.append(monotonic())
-        if level and times[-1] - times[-2] > time_left():
-            raise GivenUp(Status.TIME)
-        groups = len(last.c)
-        kept = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
-        if level and 2 * last.weights.size * kept >= LARGEST_TABLE:
-            raise GivenUp(Status.MEMORY)
-        fine = table_at(model, level + 1)
-        return None if fine is None else (fine, last)
-
-    def solve_on(tables: tuple[Table, Table], points: Indices, _: Any) -> Indices:
-        """Solve points on the first table, checked on both; from where they were found before."""
-        fine, coarse = tables
-        size = max(1, CHUNK // (fine.weights.size * len(fine.c) ** 2))
-        for rows in (points[i : i + size] for i in range(0, len(points), size)):
-            alpha, lam = task.alpha[rows], task.lam[rows]
-            start = found.overlaps_at(rows) if found.converged[rows].all() else None
-            at, error = solve_and_check(fine, coarse, alpha, lam, start)
-            solved, (test, train) = at.status == Status.CONVERGED, at.errors
-            found.store(
-                rows,
-                overlaps=at.overlaps,
-                conjugates=at.conjugates,
-                test_error=test,
-                train_error=train,
-                loss_error=(test + fine.noise) / 2,
-                train_loss=train / 2,
-                residual=at.residual,
-                quadrature_error=error,
-                iterations=at.iterations,
-                nodes=fine.weights.size,
-                status=at.status,
-                converged=solved,
-                open=~(solved & (error <= task.tol)),
-            )
-            if model.train_bias:
-                score = partial(ridge_scores, fine)
-                found.store(rows, slope=slope_in_bias(model, fine, alpha, at, score))
-        return points[found.open[points] & found.converged[points]]
-
-    solve_on_growing_tables(found, np.arange(len(task.alpha)), tables_for, solve_on)
+    A point is solved on larger and larger tables, from where it was found before, until its error
+    on the table before is within the tolerance.
+    """
+    model, points, began = task.model, np.arange(len(task.alpha)), monotonic()
+    found = Evaluation(len(points))
+    try:
+        coarse: Any = table_at(model, 0)
+        for level in count(1):
+            groups, now = len(coarse.c), monotonic()
+            kept = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
+            # the next table takes no less time than the last, and mostly twice its memory
+            if level > 1 and now - began > end - now:
+                raise GivenUp(Status.TIME)
+            if level > 1 and 2 * coarse.weights.size * kept >= LARGEST_TABLE:
+                raise GivenUp(Status.MEMORY)
+            fine, began = table_at(model, level), now
+            if fine is None:
+                return found
+            size = max(1, CHUNK // (fine.weights.size * groups**2))
+            chunks = [points[i : i + size] for i in range(0, len(points), size)]
+            while chunks:
+                rows = chunks.pop()
+                start = None
+                if found.converged[rows].all():
+                    start = found.overlaps.V1[rows], found.overlaps.V2[rows]
+                alpha, lam = task.alpha[rows], task.lam[rows]
+                try:
+                    at = ridge.solve_points(fine, alpha, lam, start, coarse)
+                except np.linalg.LinAlgError:  # of some of the points: each alone
+                    if len(rows) == 1:
+                        found.flag(rows, Status.NOT_FINITE)
+                    else:
+                        chunks += [*rows[:, None]]
+                    continue
+                solved, results = at.status == Status.CONVERGED, at._asdict()
+                test, train = results.pop("errors")
+                found.store(
+                    rows,
+                    **results,
+                    test_error=test,
+                    train_error=train,
+                    loss_error=(test + fine.noise) / 2,
+                    train_loss=train / 2,
+                    nodes=fine.weights.size,
+                    converged=solved,
+                    open=~(solved & (at.quadrature_error <= task.tol)),
+                )
+                if model.train_bias:
+                    score = partial(ridge_scores, fine)
+                    found.store(rows, slope=slope_in_bias(model, fine, alpha, at.overlaps, score))
+            points, coarse = points[found.open[points] & found.converged[points]], fine
+            if not points.size:
+                return found
+    except GivenUp as given_up:
+        found.flag(points[found.open[points]], given_up.status)
     return found

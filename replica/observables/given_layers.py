@@ -13,11 +13,12 @@ import numpy as np
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
-from ..convex import ERRORS, Loss
+from ..convex import Loss
 from ..display import Progress
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
 from ..problem import asked, limits, positive, samples_of
+from ..saddle_point import ERRORS
 from .axes import data_set, losses_of, scalar_arguments
 
 if TYPE_CHECKING:

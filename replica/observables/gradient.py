@@ -25,7 +25,6 @@ from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
 from ..saddle_point import ridge
 from ..steps import model_of
-from .evaluate import is_ridge
 from .given_layers import beyond, classes_of
 from .solution import Solution, solve, solve_layer
 
@@ -122,7 +121,7 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
-    model = model_of(problem, beta, theory)
+    model = model_of(problem, beta, theory, given=Given)
     if isinstance(problem, Given):
         name, value = asked(problem, alpha, samples)
         one_positive(name, value)
@@ -195,7 +194,7 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
     values = {"alpha": point.alpha, "lam": point.lam} | values
     slopes: dict[str, Slopes] = dict.fromkeys(values, (np.nan, np.nan))
     if point.converged:
-        square = is_ridge(model, point.loss)
+        square = point.loss.is_square and not model.labels.channel
         of, order, (tol, least) = (
             (_of_ridge, 8, AGREEMENT) if square else (_of_loss, 4, LOSS_AGREEMENT)
         )

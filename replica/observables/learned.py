@@ -30,7 +30,7 @@ from ..equivalence import Table, average_components, flat_kappa, table_at_kappa,
 from ..errors import InvalidArgument, answering
 from ..given import FirstLayer, Posterior
 from ..plotting import drawn_kappa, plot_learned
-from ..problem import Components, SpikedRandomFeatures, check_model, needs_alpha, unit_vector
+from ..problem import Components, SpikedRandomFeatures, needs_alpha, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .solution import Solution, solve, solve_layer
@@ -299,7 +299,7 @@ def learned_function(
     >>> along.mean([-1.0, 1.0]).round(4).tolist()
     [0.1424, 0.3901]
     """
-    model = model_of(model, beta, theory)
+    model = model_of(model, beta, theory, alpha, FirstLayer)
     if isinstance(model, FirstLayer):
         if direction is not None:
             raise InvalidArgument("direction", direction, "left out: a layer has the target's")
@@ -310,7 +310,6 @@ def learned_function(
         layer_point, points = solve_layer(model, *at)
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
-    model = check_model(model, alpha)
     model.refuse_channel()
     model.refuse_reuse()
     model.refuse_own_dimension()
@@ -318,4 +317,5 @@ def learned_function(
     point = solve(model, alpha=alpha, lam=lam, **how)
     if direction is None:
         return LearnedFunction(point)
-    return LearnedAlong(point, unit_vector("direction", direction, len(model.components.basis)))
+    axes = len(point.model.components.basis)
+    return LearnedAlong(point, unit_vector("direction", direction, axes))

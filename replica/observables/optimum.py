@@ -26,7 +26,6 @@ from ..problem import (
     Problem,
     SpikedRandomFeatures,
     asked,
-    check_model,
     check_step,
     limits,
     logarithms,
@@ -183,18 +182,17 @@ def optimal_lambda(
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
-    model = model_of(model, beta, theory)
+    problem: Any = model_of(model, beta, theory, alpha, Given)
     of_square(loss)
     axis, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
     how = {"quadrature_tol": tol, "time_limit": seconds}
-    if isinstance(model, Given):
-        one_positive(*asked(model, alpha, samples))
+    if isinstance(problem, Given):
+        one_positive(*asked(problem, alpha, samples))
         with deadline(seconds):
-            return _search_given(model, {"alpha": alpha, "samples": samples}, axis[::3], how)
+            return _search_given(problem, {"alpha": alpha, "samples": samples}, axis[::3], how)
     alpha = needs_alpha(alpha, samples)
-    limit = check_model(model, alpha)
     with deadline(seconds):
-        return _search(lambda _: limit, alpha, {"lam": axis}, how, few_nodes=_is_slow(limit))
+        return _search(lambda _: problem, alpha, {"lam": axis}, how, few_nodes=_is_slow(problem))
 
 
 def of_square(loss: Any) -> None:
@@ -281,7 +279,7 @@ def optimal_eta(
     tol, seconds = limits(quadrature_tol, time_limit)
     how = {"quadrature_tol": tol, "time_limit": seconds}
     with deadline(seconds):
-        rated = lambda rate: check_model(own.model_at(eta=rate), alpha)  # noqa: E731
+        rated = lambda rate: model_of(own.model_at(eta=rate), alpha=alpha)  # noqa: E731
         return _search(rated, alpha, axes, how, lam, few_nodes=_is_slow(own))
 
 

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot
 from ..problem import (
     SpikedRandomFeatures,
     asked,
-    check_model,
     describe_with_step,
     flag,
     needs_alpha,
@@ -335,7 +333,7 @@ def solve(
     >>> round(solve(step, alpha=0.9, lam=0.1, beta=1.0, theory="network").test_error, 7)
     0.0416284
     """
-    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory)
+    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given)
     if isinstance(problem, Given):
         solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         for note in solution.notes if solution.converged else ():
@@ -344,7 +342,6 @@ def solve(
         if alpha is None or samples is not None:
             alpha = needs_alpha(alpha, samples)
         assert alpha is not None
-        problem = check_model(problem, alpha)
         minimised = as_loss(loss)
         evaluated = evaluate(
             problem,
@@ -354,15 +351,14 @@ def solve(
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
-        columns = evaluated.columns
         solution = Solution(
             model=problem,
             alpha=float(alpha),
             lam=float(lam),
             loss=minimised,
-            overlaps=Overlaps(*map(itemgetter(0), evaluated.overlaps)),
-            conjugates=Conjugates(*map(itemgetter(0), evaluated.conjugates)),
-            **dict(zip(columns, map(methodcaller("item"), columns.values()), strict=True)),
+            overlaps=Overlaps(*(part[0] for part in evaluated.overlaps)),
+            conjugates=Conjugates(*(part[0] for part in evaluated.conjugates)),
+            **{name: column.item() for name, column in evaluated.columns.items()},
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, assign, number, numbers, one_positive
+from .checks import FINITE, SQUARABLE, assign, number, numbers
 from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
 from .named import activation
-from .problem import Problem, check_alone, check_readout
+from .problem import Problem, check_readout
 from .targets import MultiIndex, parse_target
 
 
@@ -312,14 +312,3 @@ class SpikedRandomFeatures(Problem):
 
 
 Model = SpikedRandomFeatures  # short name for the packages of equations
-
-
-def check_model(model: Any, alpha: Any = None) -> SpikedRandomFeatures:
-    """Checked ``model``, at ``alpha`` readout samples over dimension if its step follows alpha."""
-    if not isinstance(model, SpikedRandomFeatures):
-        raise InvalidArgument("model", model, "a GradientStep, or a model such as step.srf(beta=1)")
-    if not model.follows_alpha:
-        return model
-    if alpha is None:
-        check_alone(model)
-    return model.at_alpha(one_positive("alpha", alpha).item())

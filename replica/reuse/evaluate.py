@@ -14,10 +14,10 @@ from scipy.special import ndtr
 from solvers.resources import check_time, deadline
 from solvers.results import Array, Indices, Status
 
-from ..convex import Evaluation, Loss, solve_on_growing_tables
+from ..convex import Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import unknown_overlaps
+from ..saddle_point import Evaluation, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
 from .strata import SAMPLE_RULES, Features, SampleNodes, strata
 

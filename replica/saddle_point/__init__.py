@@ -19,8 +19,7 @@ from .overlaps import (
     variance_given_tau,
 )
 from .pencil import TrainedRows
-from .residual import SMALLEST_ERROR, relative_change, solve_and_check
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
-from .ridge import Signal, penalty_on_m, responses_of
+from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
 from .rows import TabulatedRows
 from .special_directions import DELTA, norm_variance

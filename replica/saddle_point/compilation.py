@@ -17,8 +17,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 options: dict[Callable[..., Any], dict[str, Any]] = {}  # numba's options for each function
 
 
-# numba removes branches on an argument that is None, but not on a field that is None: ``rows``,
-# ``one_spike`` and ``several`` are therefore arguments in addition to the table that has them.
+# numba removes branches on an argument that is None, but not on a field that is None: ``rows`` is
+# therefore an argument in addition to the table that has it.
 def compiled(function: Function) -> Function:
     """Mark a function for compilation."""
     options[function] = {}

@@ -96,19 +96,36 @@ def solve_task(
     """Results (P, 5) of one of three tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2).
 
     SOLVE: V1, V2, residual, evaluations and status.
-    SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  NEWTON: the relative step from V, and (Q1, q2)
-    from X with V_hat of (4.2).
+    SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  Eqs. (5.3), (15.8)
+    NEWTON: Newton's step from any V, in log V1 and log V2; and, by the same linear system, (Q1, q2)
+    from sources X that do not contain Q, with V_hat of (4.2).  Eqs. (4.7)-(4.10)
     """
     out = np.zeros((len(alpha), 5))
     for i in range(len(alpha)):
-        V1, V2, V1_hat, level = V[i, 0], V[i, 1], V_hat[i, 0], lam[i] + V_hat[i, 1]
+        V1, V2, X1, X2 = V[i, 0], V[i, 1], X[i, 0], X[i, 1]
         if task == SOLVE:
             out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
-        elif task == SECOND_MOMENTS:
-            out[i, 0], out[i, 1] = second_moments(t, V2, V1_hat, level, X[i, 0], X[i, 1])
+        elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
+            V1_hat, level = V_hat[i, 0], lam[i] + V_hat[i, 1]
+            c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
+            _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+            dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
+            by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+            out[i, 0] = weighted2 * X1 + mixed * X2 - level * by_c
+            out[i, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_c
         else:
-            step, Q = newton_step(t, alpha[i], lam[i], V1, V2, X[i, 0], X[i, 1])
-            out[i, 0], out[i, 1], out[i, 2], out[i, 3] = step[0], step[1], Q[0], Q[1]
+            W1 = V1
+            if t.rows is not None:  # of the q of (4.2)
+                W1 = V2 / (alpha[i] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
+            error, slopes, sides, bulk = log_residual(t, t.rows, alpha[i], lam[i], W1, V2)
+            d1, d2 = solve_pair(slopes, error)
+            # Q is minus the derivative of (i), (ii) under V_hat + s X
+            source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+            e1, e2 = solve_pair(slopes, source)
+            out[i, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
+            out[i, 1] = d2
+            out[i, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
+            out[i, 3] = V2 * e2
     return out
 
 
@@ -127,8 +144,7 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, floa
     slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
     for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
-        bulk = bulk_at(t, t.rows, T1, T2)
-        error, new_slopes, _ = log_residual(t, averages(t, bulk.V1, T2), alpha, lam, bulk, T2)
+        error, new_slopes, _, bulk = log_residual(t, t.rows, alpha, lam, T1, T2)
         # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
         # the residual, this does not depend on how the equations are scaled.
         back1, back2 = solve_pair(slopes, error)
@@ -170,25 +186,23 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 
 @compiled
-def bulk_at(t: OneGroup, rows: HalfLine | None, W1: float, V2: float) -> Bulk:
-    """V1 and the variance of the rows, with their derivatives, for (i) and (ii).  Eq. (16.6)"""
+def log_residual(
+    t: OneGroup, rows: HalfLine | None, alpha: float, lam: float, W1: float, V2: float
+) -> tuple[Pair, Matrix, Pair, Bulk]:
+    """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, right
+    sides, and V1 with its derivatives.  A negative constant is moved to the other side, so that all
+    sides are positive."""
     q = V2 / W1 - 1 / t.c
     if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
-        return Bulk(W1, t.c, 1.0, 1.0)
-    c, slope = effective_variance(t, t.rows, q)
-    falls = q + 1 / t.c  # -dq / d log W1
-    p = 1 / (1 + q * c)
-    p_slope = falls * (c + q * slope) * p
-    return Bulk(V2 * c * p, c, p_slope - falls * slope / c, p_slope)
-
-
-@compiled
-def log_residual(
-    t: OneGroup, E: Averages, alpha: float, lam: float, bulk: Bulk, V2: float
-) -> tuple[Pair, Matrix, Pair]:
-    """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, and right
-    sides.  A negative constant is moved to the other side, so that all sides are positive."""
-    V1, ratio, p = bulk.V1, alpha / t.beta, bulk.V1 / (bulk.c * V2)
+        bulk = Bulk(W1, t.c, 1.0, 1.0)
+    else:  # Eq. (16.6)
+        c, by_q = effective_variance(t, t.rows, q)
+        falls = q + 1 / t.c  # -dq / d log W1
+        p = 1 / (1 + q * c)
+        p_slope = falls * (c + q * by_q) * p
+        bulk = Bulk(V2 * c * p, c, p_slope - falls * by_q / c, p_slope)
+    V1, slope, E = bulk.V1, bulk.slope, averages(t, bulk.V1, V2)
+    ratio, p = alpha / t.beta, V1 / (bulk.c * V2)
     left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
     left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
     # in log V1 and log V2, without p
@@ -196,12 +210,12 @@ def log_residual(
     p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
     fall = bulk.p_slope * p / left2
     slopes = (
-        bulk.slope * by1,
-        by2 + (1 - bulk.slope) * by1,
-        fall + bulk.slope * p_by1,
-        -fall - p_by2 + (1 - bulk.slope) * p_by1,
+        slope * by1,
+        by2 + (1 - slope) * by1,
+        fall + slope * p_by1,
+        -fall - p_by2 + (1 - slope) * p_by1,
     )
-    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2)
+    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2), bulk
 
 
 @compiled
@@ -220,42 +234,6 @@ def resolvent(
     balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
     inverse2, mixed = inverse / balance, weighted / shrunk / balance
     return inverse, weighted, inverse2, mixed, beta * weighted**2 + c / shrunk**2 * mixed
-
-
-@compiled
-def second_moments(
-    t: OneGroup, V2: float, V1_hat: float, level: float, X1: float, X2: float
-) -> Pair:
-    """Second moments -dV[X] at fixed conjugates, with the derivative of c_e.  Eqs. (5.3), (15.8)"""
-    c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
-    _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
-    dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
-    by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
-    return weighted2 * X1 + mixed * X2 - level * by_c, mixed * X1 + inverse2 * X2 + V1_hat * by_c
-
-
-@compiled
-def newton_step(
-    t: OneGroup, alpha: float, lam: float, V1: float, V2: float, X1: float, X2: float
-) -> tuple[Pair, Pair]:
-    """Newton's step in log V1 and log V2 at any (V1, V2), and the second moments (Q1, q2) of
-    sources X that do not contain Q, by the same linear system.  Eqs. (4.7)-(4.10)
-
-    The unknown W1 is that of the q of (4.2).
-    """
-    W1, mismatch = V1, 0.0
-    if t.rows is not None:
-        q = alpha * averages(t, V1, V2).Ra * V2
-        W1 = V2 / (q + 1 / t.c)
-    bulk = bulk_at(t, t.rows, W1, V2)
-    mismatch = log(V1 / bulk.V1)
-    error, slopes, sides = log_residual(t, averages(t, bulk.V1, V2), alpha, lam, bulk, V2)
-    d1, d2 = solve_pair(slopes, error)
-    # Q is minus the derivative of (i), (ii) under V_hat + s X
-    source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
-    e1, e2 = solve_pair(slopes, source)
-    step = mismatch + bulk.slope * d1 + (1 - bulk.slope) * d2, d2
-    return step, (bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2), V2 * e2)
 
 
 @compiled

@@ -26,7 +26,7 @@ from ..equivalence import Table
 from .groups import Groups, geometric_means
 from .isotropic import Isotropic
 from .pencil import GroupResolvent, PencilEquations, TrainedRows
-from .responses import Responses, SignalSources
+from .responses import Responses
 from .rows import TabulatedRows
 from .special_directions import DELTA, Special
 
@@ -70,9 +70,10 @@ class SignalResponse(NamedTuple):
         M, index = alpha[:, None, None] * size * (self.C @ self._matrix_W()), self.overlap_indices
         return np.asarray(M[:, index[:, None], index])
 
-    def sources(self, V2: Array, alpha: Array, special_hat: Array) -> SignalSources:
+    def sources(self, V2: Array, alpha: Array, special_hat: Array) -> tuple[Array, Array]:
         """Contributions of the special directions' conjugates nu (P, A, K + K') to the second
-        moments: to X2 of every group, as V2_b changes M', and to Q_1.  Eq. (15.8)"""
+        moments: to X2 (P, A) of every group, as V2_b changes M', and to Q_1 (P, A, A).
+        Eq. (15.8)"""
         P, A = V2.shape
         nu = np.zeros(self.C.shape[:2], np.result_type(special_hat, V2))
         nu[:, self.overlap_indices] = special_hat.reshape(P, -1)
@@ -84,7 +85,7 @@ class SignalResponse(NamedTuple):
         by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
         size = (alpha**2 / self.table.beta)[:, None]
         root_tau = alpha[:, None] * root_tau[:, :A]
-        return SignalSources(size * by_tau / V2, root_tau[:, :, None] * root_tau[:, None] * by_K)
+        return size * by_tau / V2, root_tau[:, :, None] * root_tau[:, None] * by_K
 
     def _matrix_W(self) -> Array:
         """Matrix W = (1 + Pi K C)^-1, (P, nA, nA).  Eq. (17.4)"""

@@ -38,8 +38,8 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         return Overlaps(*(array.reshape(len(x), *template.shape) for array, template in pairs))
 
     def image(x: Array, rows: Indices) -> tuple[Overlaps, Conjugates, Scores]:
-        def signal(s: Scores, _: Field, V2: Array, M: Susceptibility) -> Signal:
-            return ridge_signal(table, s.slope, alpha[rows], V2, M)
+        def signal(s: Scores, _: Field, M: Susceptibility) -> Signal:
+            return ridge_signal(table, s.slope, M)
 
         return one_pass(responses, alpha[rows], lam[rows], unpack(x), score, signal)
 
@@ -58,5 +58,6 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
         _, conjugates, s = image(found.value, np.arange(len(alpha)))
         errors = ridge_errors(table, s)
-    account = found.residual, found.iterations, found.status
+    unchecked = np.full(len(alpha), np.inf)
+    account = found.residual, unchecked, found.iterations, found.status
     return Points(unpack(found.value), conjugates, errors, *account)

@@ -2,7 +2,7 @@
 
 The loss enters through its score s alone, averaged given kappa: of the square, it is
 (y - omega) / (1 + V).  Iterated, the pass solves a convex loss, and, damped, ridge regression as
-papers do.  ``residual`` has the same equations for the square, where no score is needed.
+papers do.  ``ridge.residual`` has the same equations for the square, where no score is needed.
 """
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from solvers.results import Array
 
 from .overlaps import Conjugates, Field, Overlaps, Scores, field_at_nodes
 from .responses import Responses, Susceptibility
-from .ridge import Signal, sources, unpacked
+from .ridge import Signal, unpacked
 
 Score = Callable[[Field], Scores]
-# From the averages, the local field, V2 (P, A) and the susceptibility.
-SignalStep = Callable[[Scores, Field, Array, Susceptibility], Signal]
+# From the averages, the local field and the susceptibility.
+SignalStep = Callable[[Scores, Field, Susceptibility], Signal]
 
 
 def one_pass(
@@ -39,8 +39,9 @@ def one_pass(
     V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = step(s, field, responses.unpack(V)[1], susceptibility)  # Eqs. (4.5), (6.2)
-    signal_sources = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
-    X = sources(responses, s.square, alpha, signal.m_hat, signal_sources.X2)  # Eqs. (4.8), (6.3)
-    Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)  # Eq. (4.9)
-    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), s
+    signal = step(s, field, susceptibility)  # Eqs. (4.5), (6.2)
+    hats = signal.m_hat, signal.special_hat
+    of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
+    X = responses.conjugates_from(s.square, alpha) + of_signal.X  # Eqs. (4.8), (6.3)
+    Q = responses.second_moments_at(V_hat, lam, X, V)  # Eq. (4.9)
+    return *unpacked(responses, V, V_hat, signal, X, Q + of_signal.Q), s

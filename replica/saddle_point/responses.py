@@ -45,11 +45,16 @@ class Susceptibility(NamedTuple):
     ----------
     matrix : (P, n, n)
         Matrix of the map: diagonal for isotropic rows, (alpha/beta) M' of (17.4) in a network.
+    penalty : (P, G) or (P, G + 1)
+        Penalty on m in E[mu_0 s] = penalty m, the counterpart of 1 / (alpha c V2) in
+        E[kappa mu_1 s] = theta / (alpha c V2); 0 for the intercept, and in the limit of infinite
+        dimension.
     response : SignalResponse, optional
         Signal response of a network, from which the map was computed.
     """
 
     matrix: Array
+    penalty: Array
     response: Any = None
 
     def roots(self) -> tuple[Array, Array]:
@@ -69,18 +74,13 @@ class Susceptibility(NamedTuple):
         inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
         return vectors * root[:, None], vectors * inverse[:, None]
 
-    def overlaps(self, special_hat: Array) -> Array:
-        """Overlaps (P, A, K + K') that answer the conjugates ``special_hat``."""
-        flat = special_hat.reshape(len(special_hat), self.matrix.shape[1], 1)
-        return np.asarray((self.matrix @ flat).reshape(special_hat.shape))
-
 
 class SignalSources(NamedTuple):
-    """Contributions of the signal's conjugates to the source X2 (P, A) and, in a network, to Q1
-    (P, A, A).  Eqs. (4.8), (15.8)"""
+    """Contributions of the signal's conjugates to the sources X and, in a network, to the second
+    moments Q, packed (P, D) both.  Eqs. (4.8), (15.8)"""
 
-    X2: Array
-    Q1: Array
+    X: Array
+    Q: Array
 
 
 class Responses(ABC):
@@ -229,27 +229,46 @@ class Responses(ABC):
         return self.susceptibility(V, self.conjugates(V, alpha), alpha).matrix
 
     def susceptibility(self, V: Array, V_hat: Array, alpha: Array) -> Susceptibility:
-        """Susceptibility alpha c V2 of Eq. (4.5) for all special directions; (alpha/beta) M' in a
-        network."""
+        """Susceptibility alpha c V2 of Eq. (4.5) for all special directions, (alpha/beta) M' in a
+        network; and the penalty on m."""
+        table, V2 = self.table, V[:, -self.groups :]
+        kinds, penalty = table.classes, np.zeros((len(V), len(table.offsets)), V.dtype)
+        if np.isfinite(table.dimension):
+            of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
+            penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
         if self.signal_response is not None:
             signal_response = self.signal_response(V, V_hat)
-            M = signal_response.overlaps(self.unpack(V)[1], alpha)
-            return Susceptibility(M.real, signal_response)
-        directions = self.table.loadings.shape[1] + len(self.table.g)
-        scale = alpha[:, None] * self.table.c * V[:, -self.groups :]
-        diagonal = np.repeat(scale, directions, axis=1)[..., None]
-        return Susceptibility(diagonal * _identity(diagonal.shape[1]))
+            M = signal_response.overlaps(V2, alpha)
+            return Susceptibility(M.real, penalty, signal_response)
+        directions = table.loadings.shape[1] + len(table.g)
+        diagonal = np.repeat(alpha[:, None] * table.c * V2, directions, axis=1)[..., None]
+        return Susceptibility(diagonal * _identity(diagonal.shape[1]), penalty)
 
     def signal_sources(
-        self, V: Array, susceptibility: Susceptibility, alpha: Array, special_hat: Array
+        self,
+        V: Array,
+        susceptibility: Susceptibility,
+        alpha: Array,
+        m_hat: Array,
+        special_hat: Array,
     ) -> SignalSources:
         """Contributions of the signal's conjugates ``special_hat`` (P, A, K + K'): the last term of
-        (4.8); in a network, the terms of (15.8)."""
+        (4.8); in a network, the terms of (15.8).
+
+        At a finite dimension ``m_hat`` (P, G) acts as theta_hat does (docs/readout.md), of the
+        groups of a kind by their shares.
+        """
+        table, A, scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
+        X, Q = np.zeros((2, *V.shape))
         if susceptibility.response is not None:
-            return susceptibility.response.sources(self.unpack(V)[1], alpha, special_hat)
-        scale = (alpha**2 / self.beta)[:, None] * self.table.c
-        A = self.groups
-        return SignalSources(scale * (special_hat**2).sum(axis=2), np.zeros((len(V), A, A)))
+            X[:, -A:], Q1 = susceptibility.response.sources(V[:, -A:], alpha, special_hat)
+            Q[:, :-A] = Q1[:, *self.upper]
+        else:
+            X[:, -A:] = scale * table.c * (special_hat**2).sum(axis=2)
+        if np.isfinite(table.dimension):
+            shares = table.shares[:, None] * (table.classes[:, None] == np.arange(A))
+            X[:, -A:] += scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
+        return SignalSources(X, Q)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, ``Result.value`` (P, D).

@@ -22,13 +22,13 @@ these are the equations of a least-squares problem with a unit penalty on phi.  
 regression is linear in the output: there one Newton step from anywhere is the solution.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.linear import least_squares, solve_rows
-from solvers.results import Array
+from solvers.linear import least_squares
+from solvers.results import Array, Status
 
 from ..equivalence import Table
 from . import compiled
@@ -37,8 +37,14 @@ from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
-from .responses import Responses, SignalSources, Susceptibility
+from .responses import Responses, Susceptibility
 from .rows import TabulatedRows
+
+# Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
+# relative to at least this share of the error without a readout, a change of an overlap to at least
+# this share of an overlap that makes the output as large as the target.
+SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
+ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 
 
 class Signal(NamedTuple):
@@ -51,53 +57,39 @@ class Signal(NamedTuple):
     special_hat: Array
 
 
-def penalty_on_m(table: Table, alpha: Array, V2: Array) -> Array:
-    """Penalty on m in E[mu_0 s] = penalty m, (P, G or G + 1).
-
-    It is the counterpart of 1 / (alpha c V2) in E[kappa mu_1 s] = theta / (alpha c V2).  It is 0
-    for the intercept, and in the limit of infinite dimension.
-    """
-    penalty = np.zeros((len(alpha), len(table.offsets)), V2.dtype)
-    kinds = table.classes
-    penalty[:, : len(kinds)] = 1 / table.dimension / (alpha[:, None] * table.shares * V2[:, kinds])
-    return penalty
-
-
-def ridge_signal(
-    table: Table, R: Array, alpha: Array, V2: Array, susceptibility: Susceptibility
-) -> Signal:
+def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Signal:
     """Signal of ridge regression, for R = 1 / (1 + V) at the nodes, (P, N).  Eqs. (4.5), (4.6)
 
     If the mu_0 are zero or dependent, it is the least-norm solution.
     """
-    penalty, P = penalty_on_m(table, alpha, V2), len(R)
+    M, penalty, _ = susceptibility
     if len(table.offsets) > 1:
-        m, special_hat = _least_squares(table, R, penalty, susceptibility)
+        m, special_hat = _least_squares(table, R, susceptibility)
     else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
         n = len(table.regressors)
-        gram = (R @ table.weighted_products.T).reshape(P, n + 1, n + 1)  # the target is last
+        gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
         matrix = gram[:, :n, :n].copy()
-        matrix[:, :, 1:] = matrix[:, :, 1:] @ susceptibility.matrix
+        matrix[:, :, 1:] = matrix[:, :, 1:] @ M
         diagonal = np.einsum("pii->pi", matrix)
         diagonal[:, 1:] += 1
         diagonal[:, :1] += penalty
         diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
-        solution = solve_rows(matrix, gram[:, :n, n])
-        m, special_hat = solution[:, :1], solution[:, 1:]
-    special_hat = special_hat.reshape(P, len(table.mu1), -1)
-    return Signal(m, susceptibility.overlaps(special_hat), penalty * m, special_hat)
+        solution = np.linalg.solve(matrix, gram[:, :n, n:])
+        m, special_hat = solution[:, 0], solution[:, 1:]
+    shape = len(R), len(table.mu1), -1
+    special = (M @ special_hat).reshape(shape)  # theta = M theta_hat
+    return Signal(m, special, penalty * m, special_hat.reshape(shape))
 
 
-def _least_squares(
-    table: Table, R: Array, penalty: Array, susceptibility: Susceptibility
-) -> tuple[Array, Array]:
-    """The m (P, n_0) and the conjugates (P, n) for any number of offsets, theta = root phi."""
+def _least_squares(table: Table, R: Array, susceptibility: Susceptibility) -> tuple[Array, Array]:
+    """The m (P, n_0) and the conjugates (P, n, 1) for any number of offsets, theta = root phi."""
     count, W = len(table.offsets), table.per_part(R * table.weights)
     offsets, loadings = table.regressors[:count], table.regressors[count:]
     root, inverse_root = susceptibility.roots()
     # Many mu_0 are nearly dependent.  Least squares does not square their singular values, unlike
     # the normal equations, which would lose half the digits.
-    penalties = np.concatenate([penalty, np.ones((len(W), len(loadings)))], axis=1)
+    ones = np.ones((len(W), len(loadings)))
+    penalties = np.concatenate([susceptibility.penalty, ones], axis=1)
     root_W = np.sqrt(W)[..., None]
     columns = np.broadcast_to(offsets.T, (len(W), *offsets.T.shape))
     columns = np.concatenate([columns, loadings.T @ root], axis=2)
@@ -114,7 +106,7 @@ def _least_squares(
     penalty_dominates = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1
     defined_phi = root.transpose(0, 2, 1) @ defined_hat
     phi = np.where(penalty_dominates[..., None], defined_phi, phi)
-    return m, (defined_hat + inverse_root @ (phi - defined_phi))[..., 0]
+    return m, defined_hat + inverse_root @ (phi - defined_phi)
 
 
 class Points(NamedTuple):
@@ -123,8 +115,9 @@ class Points(NamedTuple):
     Attributes
     ----------
     overlaps, conjugates, errors : Overlaps, Conjugates, Errors
-    residual : (P,)
-        Residual of (4.1)-(4.4); of all equations, if the points were checked.
+    residual, quadrature_error : (P,)
+        Residual of (4.1)-(4.4), and infinity; if the points were checked, of all equations, and
+        their quadrature error.
     iterations, status : (P,)
         Iterations of the solver of (4.1)-(4.4), and its ``Status``.
     """
@@ -133,92 +126,218 @@ class Points(NamedTuple):
     conjugates: Conjugates
     errors: MeanSquaredErrors
     residual: Array
+    quadrature_error: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.object_]
 
 
-def solve_points(table: Table, alpha: Array, lam: Array, start: Overlaps | None = None) -> Points:
+class Evaluation:
+    """Results of the theory of one model at P points, as arrays over points, for ``Solution``.
+
+    A point is ``converged`` once it is solved on some table.  It is ``open`` until its quadrature
+    error is within the tolerance, or it is given up.  Points that are both can be refined.
+    ``slope`` is the derivative of the training objective in a common bias, if one is trained.
+    ``history`` is that of Anderson's method for the equations of a loss.
+    """
+
+    overlaps: Overlaps
+    conjugates: Conjugates
+    history: Array | None = None
+
+    def __init__(self, count: int) -> None:
+        self.open, self.converged = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+        self.status = np.full(count, Status.NO_PROGRESS)
+        self.residual, self.quadrature_error = np.full((2, count), np.inf)
+        self.iterations, self.nodes = np.zeros((2, count), dtype=int)
+        self.trained_bias, self.slope = np.zeros((2, count))
+        self.test_error, self.train_error, *other_errors = np.full((len(ERRORS), count), np.nan)
+        self.loss_error, self.train_loss, self.classification_error = other_errors
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Results of each point, (P,), with the field names of ``Solution`` as keys."""
+        account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+        return {name: getattr(self, name) for name in ("trained_bias", *ERRORS, *account)}
+
+    def store(self, rows: Any, **results: Any) -> None:
+        """Store results of some points by name: arrays, or records of arrays.
+
+        The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
+        """
+        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
+        for name, value in results.items():
+            parts = value if isinstance(value, tuple) else (value,)
+            if of_all and (parts is value or isinstance(value, np.ndarray)):
+                setattr(self, name, value)
+                continue
+            if getattr(self, name, None) is None:  # of a shape that is known only now
+                unknown = [np.full((len(self.open), *part.shape[1:]), np.nan) for part in parts]
+                setattr(self, name, type(value)(*unknown) if parts is value else unknown[0])
+            stored = getattr(self, name)
+            for target, part in zip(stored if parts is value else (stored,), parts, strict=True):
+                target[rows] = part
+
+    def overlaps_at(self, rows: Any) -> Overlaps:
+        """Copy of the overlaps of some points."""
+        return Overlaps(*(part[rows] for part in self.overlaps))
+
+    def flag(self, rows: Any, status: Any) -> None:
+        """Give points up: set a status that says why, and NaN errors."""
+        self.open[rows] = self.converged[rows] = False
+        self.status[rows] = status
+        for name in ERRORS:
+            getattr(self, name)[rows] = np.nan
+
+    def close(self, residual_tol: float, lost: Any = False) -> None:
+        """Give up all points that are not within the tolerances, or whose errors are ``lost`` to
+        rounding."""
+        self.status[self.converged] = Status.CONVERGED
+        failures = ~(self.residual <= residual_tol), self.open, lost
+        reasons = Status.NO_PROGRESS, Status.QUADRATURE, Status.ROUNDING
+        for failed, reason in zip(failures, reasons, strict=True):
+            self.status[failed & (self.status == Status.CONVERGED)] = reason
+        failed = self.status != Status.CONVERGED
+        self.flag(failed, self.status[failed])
+
+
+def solve_points(
+    table: Table,
+    alpha: Array,
+    lam: Array,
+    start: tuple[Array, Array] | None = None,
+    coarse: Table | None = None,
+) -> Points:
     """Solutions of ridge regression at the points (alpha, lam), arrays (P,).
 
-    ``start`` are guesses, as overlaps on another table.  Points that did not converge hold the
-    solver's last values; callers mask them.
+    ``start`` are guesses of V1 and V2, from another table.  Points that did not converge hold the
+    solver's last values; callers mask them.  With a ``coarse`` table the points are checked: their
+    quadrature error is the residual there, or the error of a network's tabulated rows if that is
+    larger.
     """
     if len(table.mu1) == 1:
         compiled.solved[0] += 1 + len(alpha) / compiled.POINTS_PER_CALL
     responses = responses_of(table)
-    guess = None if start is None else responses.pack(start.V1, start.V2)
+    guess = None if start is None else responses.pack(*start)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
         result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
         readout = trained_readout(responses, result.value, alpha, lam)
-    return Points(*readout, result.residual, result.iterations, result.status)
+        account = np.full(len(alpha), np.inf), result.iterations, result.status
+        points = Points(*readout, result.residual, *account)
+        if coarse is None:
+            return points
+        on_fine, error = (residual(one, alpha, lam, points) for one in (table, coarse))
+    if isinstance(table.covariance, TabulatedRows):
+        q = table.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
+        error = np.maximum(error, table.covariance.error(q))
+    return points._replace(residual=on_fine, quadrature_error=error)
 
 
 def trained_readout(
     responses: Responses, V: Array, alpha: Array, lam: Array
 ) -> tuple[Overlaps, Conjugates, MeanSquaredErrors]:
     """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)"""
-    table = responses.table
-    V2, R = responses.unpack(V)[1], responses.shrinkage(V)
+    table, R = responses.table, 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
     V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = ridge_signal(table, R, alpha, V2, susceptibility)  # Eqs. (4.5), (4.6)
-    signal_sources = responses.signal_sources(V, susceptibility, alpha, signal.special_hat)
+    signal = ridge_signal(table, R, susceptibility)  # Eqs. (4.5), (4.6)
+    hats = signal.m_hat, signal.special_hat
+    X_of_signal, Q_of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
 
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0 = conditional_error(table, signal.m, signal.special)
-    if signal_sources.Q1.any():
-        error0 += responses.at_nodes(responses.pack(signal_sources.Q1, np.zeros_like(V2)))
+    error0 = conditional_error(table, signal.m, signal.special)[1]
+    if Q_of_signal.any():
+        error0 += responses.at_nodes(Q_of_signal)
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    R2 = R * R
-    X = sources(responses, R2 * error0, alpha, signal.m_hat, signal_sources.X2)  # Eq. (4.8)
-    Q = responses.second_moments(V, alpha, lam, responses.pack(*X))  # Eq. (4.10)
+    X = responses.conjugates_from(R**2 * error0, alpha) + X_of_signal  # Eq. (4.8)
+    Q = responses.second_moments(V, alpha, lam, X)  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = sources(responses, R2 * error, alpha, signal.m_hat, signal_sources.X2)  # Eq. (4.8)
+    X = responses.conjugates_from(R**2 * error, alpha) + X_of_signal  # Eq. (4.8)
     # (4.9) once more by itself: a q2 much smaller than V2 is lost in the joint system.
-    Q = responses.second_moments_at(V_hat, lam, responses.pack(*X), V)
+    Q = responses.second_moments_at(V_hat, lam, X, V)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    test = error @ table.weights - table.noise  # Eq. (4.11)
-    train = (R2 * error) @ table.weights  # Eq. (4.11)
-    return *unpacked(responses, V, V_hat, signal, signal_sources, X, Q), MeanSquaredErrors(
-        test, train
-    )
+    test, train = error @ table.weights - table.noise, (R**2 * error) @ table.weights  # Eq. (4.11)
+    found = unpacked(responses, V, V_hat, signal, X, Q + Q_of_signal)
+    return *found, MeanSquaredErrors(test, train)
+
+
+def conditional_error(table: Table, m: Array, special: Array) -> tuple[Array, Array]:
+    """What a linear output lacks of the target's parts, (P, 1 + K', N), and the error (P, N) of
+    Eq. (4.7), with psi psi^T for Q1 and 0 for q2."""
+    output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
+    gap = (output - table.target_parts).reshape(len(m), -1, table.weights.size)
+    return gap, np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise)
 
 
 def unpacked(
-    responses: Responses,
-    V: Array,
-    V_hat: Array,
-    signal: Signal,
-    signal_sources: SignalSources,
-    X: tuple[Array, Array],
-    Q: Array,
+    responses: Responses, V: Array, V_hat: Array, signal: Signal, X: Array, Q: Array
 ) -> tuple[Overlaps, Conjugates]:
-    """Overlaps and conjugates from their packed arrays, with the contributions of the ``signal`` to
-    Q1.  Eq. (4.9)"""
+    """Overlaps and conjugates from their packed arrays (P, D), and from the ``signal``.  Q lacks
+    psi psi^T."""
     spikes = responses.table.loadings.shape[1]
     theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
-    Q1, q2 = responses.unpack(Q)
-    Q1 = Q1 + signal_sources.Q1 + psi @ psi.swapaxes(1, 2)
-    overlaps = Overlaps(*responses.unpack(V), signal.m, theta, psi, Q1, q2)
-    return overlaps, Conjugates(*responses.unpack(V_hat), signal.m_hat, signal.special_hat, *X)
+    (V1, V2), (Q1, q2) = responses.unpack(V), responses.unpack(Q)
+    Q1 = Q1 + psi @ psi.swapaxes(1, 2)
+    hats = signal.m_hat, signal.special_hat
+    conjugates = Conjugates(*responses.unpack(V_hat), *hats, *responses.unpack(X))
+    return Overlaps(V1, V2, signal.m, theta, psi, Q1, q2), conjugates
 
 
-def sources(
-    responses: Responses, square: Array, alpha: Array, m_hat: Array, X2_of_signal: Array
-) -> tuple[Array, Array]:
-    """X1 (P, A, A) and X2 (P, A) from ``square``, E[s^2 | kappa] (P, N), and the contribution of
-    the signal to X2.  Eqs. (4.8), (6.3)
+def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
+    """Largest relative violation of the original equations on ``table`` by ``points``, (P,).
 
-    At a finite dimension m_hat acts as theta_hat does (docs/readout.md), of the groups of a kind by
-    their shares.
+    Every unknown is recomputed from its own equation of (4.1)-(4.11), with all others as in
+    ``points``, and compared relatively.  On the table on which the points were solved this is the
+    residual; on a coarser one it estimates the quadrature error of that table.  A conjugate of the
+    signal is compared with a term of the target's size, an overlap with no less than
+    SMALLEST_OVERLAP times an overlap whose output has the target's size.
     """
-    table, (X1, X2) = responses.table, responses.unpack(responses.conjugates_from(square, alpha))
-    X2 = X2 + X2_of_signal
-    if np.isfinite(table.dimension):
-        shares = table.shares[:, None] * (table.classes[:, None] == np.arange(X2.shape[1]))
-        squares = m_hat[:, : len(shares)] ** 2 @ shares
-        X2 += (alpha**2 / table.beta)[:, None] * table.dimension * squares
-    return X1, X2
+    responses, o, hats = responses_of(table), points.overlaps, points.conjugates
+    P, count, V = len(alpha), len(table.offsets), responses.pack(o.V1, o.V2)
+    special = np.concatenate([o.theta, o.psi], axis=2)
+    special_hat = hats.special.reshape(P, -1)
+    Q_given = responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2)
+    R = 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
+    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
+    susceptibility = responses.susceptibility(V, V_hat, alpha)
+    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
+    new_special = (susceptibility.matrix @ special_hat[..., None])[..., 0]  # Eqs. (4.5), (4.6)
+    of_signal = responses.signal_sources(V, susceptibility, alpha, hats.m, hats.special)
+    gap, error = conditional_error(table, o.m, special)
+    score = (R[:, None] * gap).reshape(P, -1)  # minus E[s | kappa] and its slope in tau
+    missing = score @ table.weighted_regressors.T + np.concatenate([hats.m, special_hat], axis=1)
+    error += responses.at_nodes(Q_given)  # Eq. (4.7)
+    X = responses.conjugates_from(R**2 * error, alpha) + of_signal.X  # Eq. (4.8)
+    Q = responses.second_moments_at(V_hat, lam, X, V) + of_signal.Q  # Eq. (4.9)
+    test, train = error @ table.weights - table.noise, (R**2 * error) @ table.weights  # Eq. (4.11)
+
+    norms = np.sqrt(R @ table.weighted_powers.T)
+    norms, size = norms[:, :-1], norms[:, -1:]
+    # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
+    of_terms = 1e-6 * np.vecdot(np.abs(o.m), norms[:, :count])[:, None]
+    V_hat_given, X_given = responses.pack(hats.V1, hats.V2), responses.pack(hats.X1, hats.X2)
+    power = table.weights * (table.power + table.noise)
+    without_readout = np.full(P, power.sum()), R**2 @ power
+    changes = [  # values, references and floors, (P, k) each
+        (missing, np.zeros_like(missing), norms * np.maximum(size, of_terms)),
+        # an infinite floor where a loading is 0
+        (new_special, special.reshape(P, -1), SMALLEST_OVERLAP * size / norms[:, count:]),
+        (V_hat, V_hat_given, responses.magnitude(V_hat_given)),
+        (X, X_given, responses.magnitude(X_given)),
+        (Q, Q_given, responses.magnitude(responses.pack(o.Q1, o.q2))),
+    ]
+    for error, given, largest in zip((test, train), points.errors, without_readout, strict=True):
+        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * largest[:, None]))
+    value, reference, floor = (np.concatenate(x, axis=1) for x in zip(*changes, strict=True))
+    change = relative_change(value, reference, floor)
+    # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
+    distance = responses.newton_distance(V, alpha, lam)
+    return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
+
+
+def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
+    """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
+    scale = np.maximum(np.abs(reference), floor)
+    return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
 
 
 def responses_of(table: Table) -> Responses:
@@ -234,52 +353,39 @@ def responses_of(table: Table) -> Responses:
     return CompiledCorrelated(table) if core else CorrelatedGroup(table)
 
 
-def conditional_error(table: Table, m: Array, special: Array) -> Array:
-    """Conditional error epsilon(kappa) of Eq. (4.7), (P, N), with psi psi^T for Q1 and 0 for q2."""
-    output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    gap = (output - table.target_parts).reshape(len(m), -1, table.weights.size)
-    return np.asarray(np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise))
+def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
+    """Overlaps of the model's G groups, from those of the table's A kinds of neurons.
 
-
-def expand_kinds(table: Table, points: Points) -> Points:
-    """Solution for the model's G groups, from the solution for the table's A kinds of neurons.
-
-    Up to signs, the groups of a kind divide its V2, theta and psi by their shares, and have its
-    conjugates.  In V1 = c V2 - (coupling) they divide the coupling, and the first term is the
-    group's own; likewise in Q1.
+    Up to signs, the groups of a kind divide its V2, theta and psi by their shares.  In
+    V1 = c V2 - (coupling) they divide the coupling, and the first term is the group's own; likewise
+    in Q1.
     """
     kinds, shares = table.classes, table.shares
-    overlaps, conjugates = points.overlaps, points.conjugates
     if len(kinds) == len(table.c):
-        return points
-
-    def repeat(first: Array) -> Array:
-        """Matrices of groups (P, G, G) from matrices of kinds (P, A, A)."""
-        return first[:, kinds][:, :, kinds]
+        return o
 
     def divide(first: Array, second: Array) -> Array:
         """V1 or Q1 of groups (P, G, G) from the V1 or Q1 of kinds (P, A, A), and their V2 or q2 (P,
         A)."""
-        diagonal = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None]
+        coupling = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None] - first
         own_terms = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
-        return own_terms - repeat(diagonal - first) * shares[:, None] * shares
+        return own_terms - coupling[:, kinds][:, :, kinds] * shares[:, None] * shares
 
     theta_signs, psi_signs = np.split(table.signs, [table.loadings.shape[1]], axis=1)
-    group_overlaps = Overlaps(
-        divide(overlaps.V1, overlaps.V2),
-        shares * overlaps.V2[:, kinds],
-        overlaps.m,
-        theta_signs * shares[:, None] * overlaps.theta[:, kinds],
-        psi_signs * shares[:, None] * overlaps.psi[:, kinds],
-        divide(overlaps.Q1, overlaps.q2),
-        shares * overlaps.q2[:, kinds],
+    return Overlaps(
+        divide(o.V1, o.V2),
+        shares * o.V2[:, kinds],
+        o.m,
+        theta_signs * shares[:, None] * o.theta[:, kinds],
+        psi_signs * shares[:, None] * o.psi[:, kinds],
+        divide(o.Q1, o.q2),
+        shares * o.q2[:, kinds],
     )
-    group_conjugates = Conjugates(
-        repeat(conjugates.V1),
-        conjugates.V2[:, kinds],
-        conjugates.m,
-        table.signs * conjugates.special[:, kinds],
-        repeat(conjugates.X1),
-        conjugates.X2[:, kinds],
-    )
-    return points._replace(overlaps=group_overlaps, conjugates=group_conjugates)
+
+
+def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
+    """Conjugates of the model's G groups: up to signs, those of their kinds."""
+    kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
+    pairs = np.s_[:, kinds[:, None], kinds]
+    special = table.signs * special[:, kinds]
+    return Conjugates(V1[pairs], V2[:, kinds], m, special, X1[pairs], X2[:, kinds])

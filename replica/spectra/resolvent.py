@@ -11,7 +11,7 @@ V_2^b have a positive imaginary part, and on the real axis the only singularitie
 the spectrum.  Outliers lie beyond them, from some sample size on.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from solvers.results import Array
 
 from ..equivalence import Table
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import RESPONSE_TOLERANCE, Responses, penalty_on_m
+from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
 BLOCK_NUMBERS = 2**19  # numbers in the largest array of a block of points
 
@@ -163,7 +163,7 @@ def samples_of_outliers(resolvent: Resolvent, position: float, count: int) -> Ar
     V2 = coordinates[:, -resolvent.responses.groups :].real
     total = 1 + resolvent.responses.from_analytic(coordinates).real @ resolvent.real.coefficients
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
-    penalty = penalty_on_m(replace(table, dimension=1.0), np.array([alpha]), V2)[0, :groups]
+    penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0].real

@@ -25,7 +25,7 @@ from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
     asked,
-    check_model,
+    check_alone,
     describe_with_step,
     limits,
     needs_alpha,
@@ -235,7 +235,7 @@ def spectrum(
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
     tol, time_limit = limits(quadrature_tol, time_limit)
-    model = model_of(model, beta, theory)
+    model = model_of(model, beta, theory, given=FirstLayer | FeatureSample | FeatureMoments)
     if isinstance(model, FeatureSample | FeatureMoments):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", model, allowed)
@@ -245,12 +245,13 @@ def spectrum(
         (n,) = samples_of(model, name, one_positive(name, value))
         find = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
-        model = check_model(model)
+        check_alone(model)
         model.refuse_reuse()
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         (ratio,) = one_positive("alpha", alpha)
+        assert isinstance(model, SpikedRandomFeatures)
         find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:

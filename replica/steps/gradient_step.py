@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument, answering
-from ..problem import Origin, SpikedRandomFeatures, choice
+from ..problem import Origin, SpikedRandomFeatures, choice, one_positive
 from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
 from .step import Step
@@ -170,26 +170,45 @@ class GradientStep(Step):
         return step.srf(beta=beta)
 
 
-def model_of(problem: Any, beta: float | None = None, theory: str | None = None) -> Any:
+def model_of(
+    problem: Any,
+    beta: float | None = None,
+    theory: str | None = None,
+    alpha: Any = None,
+    given: Any = (),
+) -> Any:
     """Model that a function solves: of a GradientStep, the sRF or the network; else ``problem``
     itself.
 
     Parameters
     ----------
-    problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
+    problem : GradientStep or SpikedRandomFeatures, or one of the classes ``given``
     beta : float
         Width over input dimension p/d, for a GradientStep.
     theory : {"srf", "network"}, optional
         Theory of a GradientStep: "srf", the published one, unless given.
+    alpha : float, optional
+        Readout samples over dimension, which the step's alpha0 may follow.
+    given : type or tuple of types
+        Classes of other problems, which are returned as they are.
 
     Raises
     ------
     InvalidArgument
-        If a GradientStep has no ``beta``, or another problem is given ``beta`` or ``theory``.
+        If a GradientStep has no ``beta``, another problem is given ``beta`` or ``theory``, or
+        ``problem`` is none.
     """
     if isinstance(problem, Step):
-        return problem.model_at(beta=beta, theory="srf" if theory is None else theory)
-    for name, value in (("beta", beta), ("theory", theory)):
-        if value is not None:
-            raise InvalidArgument(name, value, f"left out: only a GradientStep needs {name}=")
+        problem = problem.model_at(beta=beta, theory="srf" if theory is None else theory)
+    elif beta is not None or theory is not None:
+        name, value = ("theory", theory) if beta is None else ("beta", beta)
+        raise InvalidArgument(name, value, f"left out: only a GradientStep needs {name}=")
+    if isinstance(problem, given):
+        return problem
+    if not isinstance(problem, SpikedRandomFeatures):
+        raise InvalidArgument(
+            "model", problem, "a GradientStep, or a model such as step.srf(beta=1)"
+        )
+    if alpha is not None and problem.follows_alpha:
+        return problem.at_alpha(one_positive("alpha", alpha).item())
     return problem

@@ -95,22 +95,23 @@ def test_signal_sources_are_derivatives(initialisation):
 
     def form(V1_hat, V2):
         V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
-        overlaps = responses.susceptibility(V, V_hat, alpha).overlaps(hats)
-        return responses.beta / alpha[0] * np.sum(hats * overlaps)
+        M = responses.susceptibility(V, V_hat, alpha).matrix[0]
+        return responses.beta / alpha[0] * hats.ravel() @ M @ hats.ravel()
 
     V, V_hat = (responses.pack(part[None], V2[None]) for part in (np.eye(A), V1_hat))
     of = responses.susceptibility(V, V_hat, alpha)
-    found = responses.signal_sources(V, of, alpha, hats)
+    found = responses.signal_sources(V, of, alpha, np.zeros((1, A)), hats)
+    (Q1,), (X2,) = responses.unpack(found.Q)[0], responses.unpack(found.X)[1]
     scale, h = (alpha[0] / responses.beta) ** 2, 1e-5
     for i in range(A):
         e = np.eye(A)[i]
         slope = (form(V1_hat, V2 + h * e) - form(V1_hat, V2 - h * e)) / (2 * h)
         # tau = beta V2; differences of second order
-        assert scale * slope == pytest.approx(found.X2[0, i], rel=1e-6, abs=1e-8)
+        assert scale * slope == pytest.approx(X2[i], rel=1e-6, abs=1e-8)
         for j in range(A):
             dV = h * (np.outer(e, np.eye(A)[j]) + np.outer(np.eye(A)[j], e)) / 2
             slope = (form(V1_hat + dV, V2) - form(V1_hat - dV, V2)) / (2 * h)
-            assert -scale * slope == pytest.approx(found.Q1[0, i, j], rel=1e-6, abs=1e-8)
+            assert -scale * slope == pytest.approx(Q1[i, j], rel=1e-6, abs=1e-8)
 
 
 def test_a_rate_that_vanishes():

@@ -10,7 +10,7 @@ from replica import MultiIndex, SpikedRandomFeatures, solve
 from replica.equivalence import group_kinds, table_at, table_of_size, tabulate, tabulate_at
 from replica.observables import solve_grid
 from replica.problem import law
-from replica.saddle_point import groups, responses, ridge, solve_and_check
+from replica.saddle_point import groups, responses, ridge
 from replica.saddle_point.overlaps import MeanSquaredErrors
 from solvers.rules import Rule, trapezoid_tensor
 from tests.oracles.equations import residuals
@@ -279,13 +279,13 @@ def test_many_groups_are_solved_without_matrices(monkeypatch):
     )  # fmt: skip
     table = tabulate(model, trapezoid_tensor(14, 2))
     alpha, lam = np.array([0.1, 1.0, 2.0, 20.0]), np.array([1e-4, 0.1, 10.0, 1e-6])
-    usual, _ = solve_and_check(table, table, alpha, lam)
+    usual = ridge.solve_points(table, alpha, lam, coarse=table)
     wrong = ridge.responses_of(table)
     V = wrong.pack(usual.overlaps.V1, usual.overlaps.V2) * (1 + 1e-6)
     step = np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1)
     for module in (groups, responses):
         monkeypatch.setattr(module, "LARGEST_MATRIX", 50)
-    many, _ = solve_and_check(table, table, alpha, lam)
+    many = ridge.solve_points(table, alpha, lam, coarse=table)
     assert many.residual.max() < 1e-12
     # what is left where V is off by 1e-6, with and without Newton's matrix
     assert np.abs(wrong.newton_distance(V, alpha, lam)).max(axis=1) == pytest.approx(step, rel=1e-3)

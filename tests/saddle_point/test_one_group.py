@@ -7,11 +7,11 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import compiled, ridge, solve_and_check
+from replica.saddle_point import compiled, ridge
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
-from replica.saddle_point.residual import residual
+from replica.saddle_point.ridge import residual
 from solvers.results import Status
 
 MIXTURE = replica.GaussianMixture(
@@ -57,7 +57,14 @@ def general(responses, alpha=ALPHA, lam=LAM):
     """The points by the code for any number of groups."""
     result = responses.solve(alpha, lam, 1e-14)
     readout = ridge.trained_readout(responses, result.value, alpha, lam)
-    return ridge.Points(*readout, result.residual, result.iterations, result.status)
+    unchecked = np.full(len(alpha), np.inf)
+    return ridge.Points(*readout, result.residual, unchecked, result.iterations, result.status)
+
+
+def checked(fine, coarse, alpha, lam):
+    """The points, with their residual, and their quadrature errors."""
+    points = ridge.solve_points(fine, alpha, lam, coarse=coarse)
+    return points, points.quadrature_error
 
 
 def model_of(name):
@@ -100,7 +107,7 @@ def test_core_is_the_general_code_of_a_network(name):
     """To 1e-11, which rows are tabulated to, and its residual is that of the equations as the
     general code has them."""
     table = of(name)
-    found, error = solve_and_check(table, table, ALPHA, LAM)
+    found, error = checked(table, table, ALPHA, LAM)
     assert_agree(found, general(CorrelatedGroup(table)), 1e-11)
     assert error.max() < 1e-11
     assert residual(table, ALPHA, LAM, found).max() < 1e-12
@@ -113,7 +120,7 @@ def test_network_at_its_thresholds(name, lam):
     tries q < 0."""
     table = of(name)
     alpha, lam = np.array([table.beta, 1.0, 1.001, 0.02]), np.full(4, lam)
-    found, error = solve_and_check(table, table, alpha, lam)
+    found, error = checked(table, table, alpha, lam)
     assert (found.status == Status.CONVERGED).all()
     assert error.max() < 1e-10  # what is asked of a point
     expected = ridge.trained_readout(
@@ -131,9 +138,9 @@ def test_network_at_its_thresholds(name, lam):
 def test_core_as_python(name, monkeypatch):
     """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
     table = of(name)
-    by_numba, error = solve_and_check(table, table, ALPHA, LAM)
+    by_numba, error = checked(table, table, ALPHA, LAM)
     monkeypatch.setattr(compiled, "kernel", lambda: compiled.solve_task)
-    plain, error = solve_and_check(table, table, ALPHA, LAM)
+    plain, error = checked(table, table, ALPHA, LAM)
     assert_agree(plain, by_numba, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at
     assert error.max() < 1e-12  # with that of the tabulated rows of a network
@@ -149,7 +156,7 @@ def test_violations_are_those_of_the_general_code(name, monkeypatch):
     varying = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
-    found, error = solve_and_check(fine, coarse, ALPHA, LAM)
+    found, error = checked(fine, coarse, ALPHA, LAM)
     monkeypatch.setattr(compiled, "kernel", lambda: None)
     expected = residual(coarse, ALPHA, LAM, found)
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
@@ -162,7 +169,7 @@ def test_what_is_not_finite_is_flagged():
     table = of("odd")
     alpha, lam = np.array([1.0, 1e300, 1.0]), np.array([0.1, 1e-300, 0.1])
     with np.errstate(all="ignore"):  # numpy warns where the functions are not compiled
-        points, error = solve_and_check(table, table, alpha, lam)
+        points, error = checked(table, table, alpha, lam)
     assert points.status[0] == points.status[2] == Status.CONVERGED
     assert points.status[1] != Status.CONVERGED or not points.residual[1] <= 1e-10
     assert error[0] < 1e-13

@@ -10,7 +10,7 @@ from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.equivalence import table_at
 from replica.saddle_point import Overlaps, ridge, solve_damped
-from replica.saddle_point.residual import residual
+from replica.saddle_point.ridge import residual
 from solvers.results import Status
 from solvers.rules import trapezoid
 from tests.convex.problems import SIGN, labels_on, overlaps_of
@@ -79,6 +79,8 @@ def scaled(function, part=None, factor=1.2):
         value = function(*args)
         if part is None:
             return value * factor
+        if isinstance(part, int):
+            return (*value[:part], value[part] * factor, *value[part + 1 :])
         return value._replace(**{part: getattr(value, part) * factor})
 
     return wrong
@@ -86,42 +88,36 @@ def scaled(function, part=None, factor=1.2):
 
 MAPS = [
     *(("ridge_signal", part) for part in ("m", "special", "special_hat")),
-    ("conditional_error", None),
+    ("conditional_error", 1),
 ]
 
 
 @pytest.mark.parametrize(("name", "part"), MAPS)
 def test_every_step_of_the_solver_is_checked(solved, name, part, monkeypatch):
     table, _ = solved
-    monkeypatch.setattr(ridge, name, scaled(getattr(ridge, name), part))
-    assert of(table, in_general(table)).min() > WRONG
-
-
-@pytest.mark.parametrize("which", [0, 1])
-def test_sources_are_checked(solved, which, monkeypatch):
-    """X1, X2 halved."""
-    table, right = solved[0], ridge.sources
-    half = np.where(np.arange(2) == which, 0.5, 1.0)
-    wrong = lambda *args: [x * part for x, part in zip(right(*args), half, strict=True)]  # noqa: E731
-    monkeypatch.setattr(ridge, "sources", wrong)
-    assert of(table, in_general(table)).min() > WRONG
+    with monkeypatch.context() as patch:
+        patch.setattr(ridge, name, scaled(getattr(ridge, name), part))
+        points = in_general(table)
+    assert of(table, points).min() > WRONG
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
-    [("conjugates_from", None), ("second_moments_at", None), ("signal_sources", "X2"),
-     ("susceptibility", "matrix")],
+    ("name", "part", "factor"),
+    [("conjugates_from", None, 1.2), ("conjugates_from", None, "first"),
+     ("conjugates_from", None, "last"), ("second_moments_at", None, 1.2),
+     ("signal_sources", "X", 1.2), ("susceptibility", "matrix", 1.2)],
 )  # fmt: skip
-def test_every_response_is_checked(solved, name, part, monkeypatch):
-    table, right = solved[0], ridge.responses_of
-
-    def wrong(table):
-        responses = right(table)
-        setattr(responses, name, scaled(getattr(responses, name), part))
-        return responses
-
-    monkeypatch.setattr(ridge, "responses_of", wrong)
-    assert of(table, in_general(table)).min() > WRONG
+def test_every_response_is_checked(solved, name, part, factor, monkeypatch):
+    """V_hat and X wrong as a whole, or halved in V1_hat and X1, or in V2_hat and X2."""
+    table, responses = solved[0], ridge.responses_of(solved[0])
+    if isinstance(factor, str):
+        of_vector = np.arange(responses.unknowns) >= responses.unknowns - responses.groups
+        factor = np.where(of_vector == (factor == "last"), 0.5, 1.0)
+    setattr(responses, name, scaled(getattr(responses, name), part, factor))
+    with monkeypatch.context() as patch:
+        patch.setattr(ridge, "responses_of", lambda table: responses)
+        points = in_general(table)
+    assert of(table, points).min() > WRONG
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.convex.label_tables import shared_table
-from replica.saddle_point import Overlaps, field_at_nodes, penalty_on_m
+from replica.saddle_point import Overlaps, field_at_nodes
 from validation import draw, simulate
 from validation.fit import fit_convex_readout
 
@@ -54,7 +54,7 @@ def with_fluctuation(point, monkeypatch):
         near = responses.pack(o.V1, o.V2)
         X = point.alpha / table.beta * (s.square * table.weights) @ responses.products.T
         q2 = responses.second_moments_at(V_hat, lam, X, near)[0, 1]
-        penalty = penalty_on_m(table, alpha, o.V2)[0, 0]
+        penalty = responses.susceptibility(near, V_hat, alpha).penalty[0, 0]
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))
         terms[:] = V, V**2 * n * (s.square[0] @ mu_0_square + penalty * q2 / o.V2[0, 0])
         o, _ = equations.solve(alpha, lam, o)
