@@ -1,8 +1,8 @@
 """Classification error P(y f < 0) of labels +-1 on new samples.
 
 Given kappa, or kappa and tau, the probability has a closed form.  As a function of kappa it varies
-quickly where C changes sign, in a layer as thin as the standard deviation of the prediction.
-Panels are halved until they resolve this layer.
+quickly where C changes sign, in a layer as thin as the standard deviation of the prediction.  The
+tables that all points share resolve most layers; for the others panels are halved until they do.
 """
 
 from collections.abc import Iterable
@@ -41,13 +41,17 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     points = len(overlaps.V2)
     if not (points and model.labels.binary):
         return np.full(points, np.nan)
-    if model.geometry.r.shape[1] > 1:
-        values = (_error_on_table(x, overlaps) for x in shared_tables(model))
-        return _settled_value(values, points, tol)
-    if model.components.tau_slopes.shape[2] > 1:  # panels need a single component of tau
-        values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))
-        return _settled_value(values, points, tol)
-    return _error_on_panels(model, overlaps, tol)
+    # on tables that resolve it the error falls to its square from one to the next
+    on_tables = (_error_on_table(x, overlaps) for x in shared_tables(model))
+    wrong = _settled_value(on_tables, points, 1e-2 * tol)
+    if model.geometry.r.shape[1] == 1 and (rest := np.isnan(wrong)).any():
+        overlaps = Overlaps(*(x[rest] for x in overlaps))
+        if model.components.tau_slopes.shape[2] <= 1:
+            wrong[rest] = _error_on_panels(model, overlaps, tol)
+        else:  # the rule over tau has no error estimate of its own
+            values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))
+            wrong[rest] = _settled_value(values, len(overlaps.V2), tol)
+    return wrong
 
 
 def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
@@ -97,10 +101,19 @@ def _settled_value(values: Iterable[Array], points: int, tol: float) -> Array:
 
 
 def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
-    """Classification error on a table, (P,)."""
+    """Classification error on a table, (P,); NaN where its nodes are too far apart for a layer.
+
+    Two tables may agree because neither sees a layer between its nodes.  Across a layer C / S
+    changes by at most 1 from node to node if a trapezoidal rule is to have an error below 1e-8.
+    """
     table, labels = label_table
-    field = field_at_nodes(responses_of(table), overlaps).project_tau(labels.tau.shape[2])
-    return np.asarray(error_at_nodes(labels, field).sum(axis=-1) @ table.weights)
+    field = field_at_nodes(responses_of(table), overlaps)
+    wrong = _error_given_kappa(labels, field.project_tau(labels.tau.shape[2])) @ table.weights
+    if len(table.places.z) == 1:
+        ratio = field.centre / np.sqrt(field.variance)
+        layer = (ratio[:, 1:] * ratio[:, :-1] < 0) & (np.diff(table.places.component) == 0)
+        wrong[(layer & (np.abs(np.diff(ratio)) > 1)).any(axis=1)] = np.nan
+    return wrong
 
 
 def _error_at_places(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
@@ -108,23 +121,28 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
 
     Over several components of tau it uses the rule ``level`` instead of a tolerance.
     """
-    rest = model.components.tau_slopes
-    if has_steps(model):
-        law = step_law(labels_at(model, places, tau_rule(model, places, 0), 1), "margin", field)
-        return np.asarray(law.partial_moments(-law.mean / law.sd)[0].sum(axis=0))
-    if not rest.any() or rest.shape[2] > 1:
-        M, wrong = len(places.component), []
+    M, rest = len(places.component), model.components.tau_slopes
+    if has_steps(model) or not rest.any() or rest.shape[2] > 1:
         size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
+        wrong = []
         for block in (slice(start, start + size) for start in range(0, M, size)):
             check_time()
-            block_places = places.subset(block)
-            labels = labels_at(model, block_places, tau_rule(model, block_places, level), 1)
-            wrong.append(error_at_nodes(labels, field.select(block)).sum(axis=-1))
+            part = places.subset(block)
+            labels = labels_at(model, part, tau_rule(model, part, level), 1)
+            wrong.append(_error_given_kappa(labels, field.select(block)))
         return np.concatenate(wrong, axis=1)
     found = average_over_tau(
         model, places, lambda labels, owner: error_at_nodes(labels, field.select(owner)), tol, 1
     )
     return np.full(places.z.shape, np.nan) if found is None else found[1]
+
+
+def _error_given_kappa(labels: ConditionalLabels, field: Field) -> Array:
+    """P(y f < 0) at every kappa, (P, N)."""
+    if labels.steps is None:
+        return np.asarray(error_at_nodes(labels, field).sum(axis=-1))
+    law = step_law(labels, "margin", field)
+    return np.asarray(law.partial_moments(-law.mean / law.sd)[0].sum(axis=0))
 
 
 def error_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
