@@ -18,7 +18,7 @@ from solvers.rules import Rule, gaussian_density
 from ..equivalence import tabulate
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of, variance_given_tau
-from .averages import step_law
+from .averages import step_labels
 from .label_tables import (
     ConditionalLabels,
     LabelTable,
@@ -141,8 +141,8 @@ def _error_given_kappa(labels: ConditionalLabels, field: Field) -> Array:
     """P(y f < 0) at every kappa, (P, N)."""
     if labels.steps is None:
         return np.asarray(error_at_nodes(labels, field).sum(axis=-1))
-    law = step_law(labels, "margin", field)
-    return np.asarray(law.partial_moments(-law.mean / law.sd)[0].sum(axis=0))
+    _, _, mean, sd, law = step_labels(labels, "margin", field)
+    return np.asarray(law.moments_below((-mean / sd)[None])[0][0].sum(axis=0))
 
 
 def error_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
