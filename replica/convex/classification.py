@@ -38,34 +38,31 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 
     NaN unless labels are +-1, and where no panels resolve it.
     """
-    points = len(overlaps.V2)
-    if not (points and model.labels.binary):
-        return np.full(points, np.nan)
-    # on tables that resolve it the error falls to its square from one to the next
-    on_tables = (_error_on_table(x, overlaps) for x in shared_tables(model))
-    wrong = _settled_value(on_tables, points, 1e-2 * tol)
-    if model.geometry.r.shape[1] == 1 and (rest := np.isnan(wrong)).any():
-        overlaps = Overlaps(*(x[rest] for x in overlaps))
-        if model.components.tau_slopes.shape[2] <= 1:
-            wrong[rest] = _error_on_panels(model, overlaps, tol)
-        else:  # the rule over tau has no error estimate of its own
-            values = (_error_on_panels(model, overlaps, tol, level) for level in range(TAU_LEVELS))
-            wrong[rest] = _settled_value(values, len(overlaps.V2), tol)
+    wrong = np.full(len(overlaps.V2), np.nan)
+    if not model.labels.binary:
+        return wrong
+    one_spike, several_tau = len(model.geometry.r[0]) == 1, model.components.tau_slopes.shape[2] > 1
+    for rows in (slice(i, i + 16) for i in range(0, len(wrong), 16)):
+        part = Overlaps(*(x[rows] for x in overlaps))
+        if one_spike and several_tau:  # for which tables have too many nodes
+            values = (_error_on_panels(model, part, tol, level) for level in range(TAU_LEVELS))
+            wrong[rows] = _settled_value(values, len(part.V2), tol)
+            continue
+        values = (_error_on_table(x, part) for x in shared_tables(model))
+        # beside panels, only tables that resolve it well: the error falls to its square from one to
+        # the next
+        found = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
+        if one_spike and (rest := np.isnan(found)).any():
+            found[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
+        wrong[rows] = found
     return wrong
 
 
 def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
-    """Classification error on panels over kappa, (P,), a few points at a time.
+    """Classification error of a few points, (P,), each on its own panels over kappa.
 
     ``level`` is the level of the rule over several components of tau.
     """
-    blocks = np.array_split(np.arange(len(overlaps.V2)), -(-len(overlaps.V2) // 16))
-    parts = (Overlaps(*(x[rows] for x in overlaps)) for rows in blocks)
-    return np.concatenate([_block_error(model, block, tol, level) for block in parts])
-
-
-def _block_error(model: Model, overlaps: Overlaps, tol: float, level: int) -> Array:
-    """Classification error of a few points, (P,), each on its own panels over kappa."""
 
     def values(panels: Panels) -> Array:
         z = panels.nodes.ravel()

@@ -89,6 +89,11 @@ def has_steps(model: Model) -> bool:
     return _steps(model, nowhere) is not None
 
 
+def has_panels(model: Model) -> bool:
+    """Whether panels can be fitted: for one spike, and at most one other target direction."""
+    return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
+
+
 def shared_tables(model: Model) -> Iterator[LabelTable]:
     """Iterate over the tables that all points of a model share, from coarse to fine.
 
