@@ -50,7 +50,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
             continue
         values = (_error_on_table(x, part) for x in shared_tables(model))
         # beside panels, only tables that resolve it well: the error falls to its square from one to
-        # the next
+        # the next, and two that miss a layer do not agree so closely
         found = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
         if one_spike and (rest := np.isnan(found)).any():
             found[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
@@ -98,19 +98,10 @@ def _settled_value(values: Iterable[Array], points: int, tol: float) -> Array:
 
 
 def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
-    """Classification error on a table, (P,); NaN where its nodes are too far apart for a layer.
-
-    Two tables may agree because neither sees a layer between its nodes.  Across a layer C / S
-    changes by at most 1 from node to node if a trapezoidal rule is to have an error below 1e-8.
-    """
+    """Classification error on a table, (P,)."""
     table, labels = label_table
-    field = field_at_nodes(responses_of(table), overlaps)
-    wrong = _error_given_kappa(labels, field.project_tau(labels.tau.shape[2])) @ table.weights
-    if len(table.places.z) == 1:
-        ratio = field.centre / np.sqrt(field.variance)
-        layer = (ratio[:, 1:] * ratio[:, :-1] < 0) & (np.diff(table.places.component) == 0)
-        wrong[(layer & (np.abs(np.diff(ratio)) > 1)).any(axis=1)] = np.nan
-    return wrong
+    field = field_at_nodes(responses_of(table), overlaps).project_tau(labels.tau.shape[2])
+    return np.asarray(_error_given_kappa(labels, field) @ table.weights)
 
 
 def _error_at_places(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
