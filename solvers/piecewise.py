@@ -3,51 +3,87 @@
 The proximal map of f takes t0 to the minimiser t of (t - t0)^2 / (2V) + f(t).  If f is piecewise
 quadratic, the map is piecewise linear in t0, and so is the score g = (t - t0) / V.  Averages of g,
 g', g^2, t, t^2 and f(t) over t0 = mean + sd z are then sums of truncated moments of z, for a normal
-z or any other ``Distribution``.  Kinks of f or g need no quadrature.
+z, or one that is observed together with a step function of another normal variable (``StepLaw``).
+Kinks of f or g need no quadrature.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, owens_t
 
 from .results import Array
-from .rules import composite_legendre, gaussian_density
+from .rules import gaussian_density
 
 NORMAL_CUT = 30.0  # normal mass beyond: 1e-197; further out the density would underflow
+SMALLEST_ARGUMENT = 1e-100  # of numbers whose ratios are arguments of Owen's function
+# Gauss-Legendre rule on [-1, 1] for a kink's narrow interval
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)
+# Quantities to average over t0: g, g' and g^2, or t, t^2 and f(t).
+Averaged = Literal["score", "residual"]
 
 
-class Distribution(Protocol):
-    """Law of z = (t0 - mean) / sd, of any total mass, with known truncated moments."""
+class StepLaw(NamedTuple):
+    """Law of a normal z, weighted with P(tau), a step function of tau correlated with it.
 
-    @property
-    def total(self) -> tuple[Array, Array, Array]:
-        """E 1, E z and E z^2, of shapes that broadcast with the shape of t0."""
+    (z, tau) ~ N(0, [[1, r], [r, 1]]), and the density of z is phi(z) E[P | z].  Arrays broadcast
+    with z.
 
-    def partial_moments(self, z: Array) -> tuple[Array, Array, Array]:
-        """Integrals from -inf to each z of the density times 1, z and z^2."""
+    Attributes
+    ----------
+    first : array
+        P before the first step.
+    rises, edges : arrays (J, ...)
+        Change of P at each step, and values of tau there, none of them 0.
+    r, rest : arrays
+        The correlation of z and tau, and sqrt(1 - r^2).
+    """
+
+    first: Array
+    rises: Array
+    edges: Array
+    r: Array
+    rest: Array
 
     def density(self, z: Array) -> Array:
         """Density at each z."""
+        chance = self.first
+        for rise, edge in zip(self.rises, self.edges, strict=True):
+            chance = chance + rise * ndtr((self.r * z - edge) / self.rest)
+        return np.asarray(gaussian_density(z) * chance)
+
+    def moments_below(self, z: Array) -> list[list[Array]]:
+        """Integrals of the density times 1, z and z^2, from -inf to each z (n, ...) and, last, to
+        infinity: n + 1 arrays of each."""
+        jumps = self.rises * gaussian_density(self.edges)
+        mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
+        square = mass + self.r**2 * (jumps * self.edges).sum(axis=0)
+        total = mass, self.r * jumps.sum(axis=0), square
+        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT) + SMALLEST_ARGUMENT  # not 0
+        below, density = ndtr(z), gaussian_density(z)
+        zeroth, first = self.first * below, -self.first * density
+        second = zeroth + z * first
+        for rise, edge in zip(self.rises, self.edges, strict=True):
+            tau_in_sd = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
+            z_in_sd = (z - self.r * edge) / self.rest  # z given tau at the edge
+            joint = (below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
+            joint += owens_t(edge, z_in_sd / edge) - owens_t(z, tau_in_sd / z)
+            at_z = density * ndtr(tau_in_sd)
+            at_edge = self.r * gaussian_density(edge)
+            inside = at_edge * ndtr(z_in_sd)
+            edge_term = self.r * edge * inside - self.rest * at_edge * gaussian_density(z_in_sd)
+            zeroth = zeroth + rise * joint
+            first = first + rise * (inside - at_z)
+            second = second + rise * (joint - z * at_z + edge_term)
+        parts = zip(total, (zeroth, first, second), strict=True)
+        if not len(self.rises):
+            return [[*x, end] for end, x in parts]
+        # exact values far out, as a large response would multiply the rounding
+        low, high = z <= -NORMAL_CUT, z >= NORMAL_CUT
+        return [[*np.where(high, end, np.where(low, 0.0, x)), end] for end, x in parts]
 
 
-class Normal(Distribution):
-    """Standard normal law of z."""
-
-    total = np.ones(()), np.zeros(()), np.ones(())
-
-    def partial_moments(self, z: Array) -> tuple[Array, Array, Array]:
-        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
-        mass, density = ndtr(z), self.density(z)
-        return mass, -density, mass - z * density
-
-    def density(self, z: Array) -> Array:
-        """Normal density exp(-z^2 / 2) / sqrt(2 pi) at each z."""
-        return gaussian_density(np.clip(z, -NORMAL_CUT, NORMAL_CUT))
-
-
-NORMAL = Normal()
+NORMAL = StepLaw(np.ones(()), np.empty(0), np.empty(0), np.zeros(()), np.ones(()))
 
 
 class Pieces(NamedTuple):
@@ -111,122 +147,77 @@ class Segment(NamedTuple):
     jump: tuple[float, float] | None = None
 
 
-def segments(pieces: Pieces, V: Array) -> Iterator[Segment]:
-    """Intervals on which the proximal map is linear: one for each piece and each kink."""
-    zero, low = np.zeros_like(V), np.full_like(V, -np.inf)
+def segments(pieces: Pieces, V: Array) -> list[Segment]:
+    """Intervals on which the proximal map is linear: one for each piece and each kink where it
+    stays."""
+    zero, low, found = np.zeros_like(V), np.full_like(V, -np.inf), []
     for i, (a, b, q) in enumerate(pieces.coefficients):
         shrinkage = 1 / (1 + V * q)
         lines = (-V * b * shrinkage, shrinkage), (-b * shrinkage, -q * shrinkage)
         if i == len(pieces.knots):
-            yield Segment(low, np.full_like(V, np.inf), *lines, (a, b, q))
-            return
+            found.append(Segment(low, np.full_like(V, np.inf), *lines, (a, b, q)))
+            break
         knot = pieces.knots[i]
         _, b_next, q_next = pieces.coefficients[i + 1]
         left_slope, right_slope = b + q * knot, b_next + q_next * knot
         high = knot + V * left_slope
-        yield Segment(low, high, *lines, (a, b, q))
+        found.append(Segment(low, high, *lines, (a, b, q)))
         low = knot + V * right_slope
         if right_slope > left_slope:
             rate = 1 / np.maximum(V, 1e-300)
             lines_at_knot = (knot + zero, zero), (knot * rate, -rate)
-            yield Segment(high, low, *lines_at_knot, (a, b, q), (left_slope, right_slope))
+            found.append(Segment(high, low, *lines_at_knot, (a, b, q), (left_slope, right_slope)))
+    return found
 
 
-def average_score(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
+def gaussian_averages(
+    quantity: Averaged, pieces: Pieces, mean: Array, sd: Array, V: Array, law: StepLaw = NORMAL
 ) -> Array:
-    """Averages E g, E g' and E g^2 over t0 = mean + sd z, where z has the ``law``.
+    """Averages over t0 = mean + sd z, where z has the ``law``: E g, E g' and E g^2 of the score, or
+    E t, E t^2 and E f(t) of the residual, where V = 0 means t = t0.
 
     Examples
     --------
-    >>> square = Pieces((), ((0.0, 0.0, 1.0),))
-    >>> [float(x) for x in average_score(square, np.array(1.0), np.array(2.0), np.array(1.0))]
+    >>> square, at = Pieces((), ((0.0, 0.0, 1.0),)), map(np.array, (1.0, 2.0, 1.0))
+    >>> gaussian_averages("score", square, *at).tolist()
     [-0.5, -0.5, 1.25]
-    """
-    total = np.zeros((3, *np.broadcast_shapes(mean.shape, sd.shape, V.shape)))
-    for segment, masses in _segment_moments(pieces, mean, sd, V, law):
-        _, b, q = segment.piece
-        if segment.jump is None and q == 0:  # the score is constant
-            total[0] -= b * masses[0]
-            total[2] += b**2 * masses[0]
-            continue
-        with np.errstate(all="ignore"):  # V = 0 at a kink divides by 0; its segment is narrow
-            mean_score, mean_square = _linear_moments(segment.g, masses, mean, sd)
-            terms = [mean_score, segment.g[1] * masses[0], mean_square]
-        if segment.jump is not None:
-            width = V * (segment.jump[1] - segment.jump[0]) / 2 / sd
-            narrow = width < 0.05  # there the moments cancel, and four nodes have an error of 1e-14
-            if narrow.any():
-                by_nodes = _score_by_nodes(segment, width, mean, sd, V, law)
-                terms = [np.where(narrow, *pair) for pair in zip(by_nodes, terms, strict=True)]
-        for i, term in enumerate(terms):
-            total[i] += term
-    return total
-
-
-def _linear_moments(
-    line: tuple[Array, Array], masses: tuple[Array, ...], mean: Array, sd: Array
-) -> tuple[Array, Array]:
-    """Moments E x and E x^2 of x = line[0] + line[1] (mean + sd z), from E 1, E z and E z^2."""
-    I0, I1, I2 = masses
-    centre, rate = line[0] + line[1] * mean, line[1] * sd
-    mean_x = centre * I0 + rate * I1
-    return mean_x, centre * (mean_x + rate * I1) + rate**2 * I2
-
-
-def _score_by_nodes(
-    segment: Segment, width: Array, mean: Array, sd: Array, V: Array, law: Distribution
-) -> list[Array]:
-    """Averages of g, g' and g^2 over the segment of a kink, by Gauss-Legendre nodes.
-
-    The segment has the half ``width`` in standard deviations.  If that is small, the rule is exact
-    to rounding for any V, as the score is linear.
-    """
-    assert segment.jump is not None
-    left, right = segment.jump
-    half = (right - left) / 2
-    offset = (mean - (segment.low + segment.high) / 2) / sd
-    rule = composite_legendre(4, np.array([-1.0, 1.0]))
-    u, w = (x.reshape(-1, *np.ones(offset.ndim, dtype=int)) for x in rule)
-    density = law.density(width * u - offset) * (w * half / sd)  # over V
-    score = -(left + right) / 2 - half * u
-    return [
-        (score * density).sum(axis=0) * V,
-        -density.sum(axis=0),
-        (score**2 * density).sum(axis=0) * V,
-    ]
-
-
-def average_proximal(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution = NORMAL
-) -> Array:
-    """Averages E t, E t^2 and E f(t) over t0 = mean + sd z, where V = 0 means t = t0.
-
-    Examples
-    --------
     >>> absolute = Pieces((0.0,), ((0.0, -1.0, 0.0), (0.0, 1.0, 0.0)))
-    >>> average = average_proximal(absolute, np.array(0.0), np.array(1.0), np.array(0.0))
+    >>> average = gaussian_averages("residual", absolute, *map(np.array, (0.0, 1.0, 0.0)))
     >>> round(float(average[2]), 12)  # sqrt(2 / pi)
     0.797884560803
     """
-    total = np.zeros((3, *np.broadcast_shapes(mean.shape, sd.shape, V.shape)))
-    for segment, masses in _segment_moments(pieces, mean, sd, V, law):
-        a, b, q = segment.piece
-        mean_t, square = _linear_moments(segment.t, masses, mean, sd)
-        for i, term in enumerate((mean_t, square, a * masses[0] + b * mean_t + q / 2 * square)):
+    shape = np.broadcast_shapes(mean.shape, sd.shape, V.shape)
+    intervals, total, of_score = segments(pieces, V), np.zeros((3, *shape)), quantity == "score"
+    ends = np.array([(segment.high - mean) / sd for segment in intervals[:-1]]).reshape(-1, *shape)
+    lower = [np.zeros(())] * 3
+    for segment, *upper in zip(intervals, *law.moments_below(ends), strict=True):
+        I0, I1, I2 = (high - low for low, high in zip(lower, upper, strict=True))
+        lower, (a, b, q) = upper, segment.piece
+        if of_score and segment.jump is None and q == 0:  # the score is constant
+            total[0] -= b * I0
+            total[2] += b**2 * I0
+            continue
+        constant, slope = segment.g if of_score else segment.t
+        with np.errstate(all="ignore"):  # V = 0 at a kink divides by 0; its segment is narrow
+            centre, rate = constant + slope * mean, slope * sd
+            first = centre * I0 + rate * I1
+            second = centre * (first + rate * I1) + rate**2 * I2
+            terms: tuple[Array, ...] = first, slope * I0, second
+            if not of_score:
+                terms = first, second, a * I0 + b * first + q / 2 * second
+            elif segment.jump is not None:
+                left, right = segment.jump
+                half = (right - left) / 2
+                width = V * half / sd
+                narrow = width < 0.05  # there moments cancel, and four nodes have an error of 1e-14
+                if narrow.any():
+                    offset = (mean - (segment.low + segment.high) / 2) / sd
+                    u, w = (x.reshape(-1, *np.ones(offset.ndim, int)) for x in (NODES, WEIGHTS))
+                    density = law.density(width * u - offset) * (w * half / sd)  # over V
+                    score = -(left + right) / 2 - half * u
+                    mass, g, square = ((score**k * density).sum(axis=0) for k in range(3))
+                    by_nodes = g * V, -mass, square * V
+                    terms = tuple(np.where(narrow, *x) for x in zip(by_nodes, terms, strict=True))
+        for i, term in enumerate(terms):
             total[i] += term
     return total
-
-
-def _segment_moments(
-    pieces: Pieces, mean: Array, sd: Array, V: Array, law: Distribution
-) -> Iterator[tuple[Segment, tuple[Array, ...]]]:
-    """Segments, each with E 1, E z and E z^2 restricted to t0 = mean + sd z in the segment."""
-    all_segments = list(segments(pieces, V))
-    lower: tuple[Array, ...] = (np.zeros(()),) * 3
-    at_ends = [law.total]
-    if inner_ends := [(segment.high - mean) / sd for segment in all_segments[:-1]]:
-        at_ends = [*zip(*law.partial_moments(np.stack(inner_ends)), strict=True), law.total]
-    for segment, upper in zip(all_segments, at_ends, strict=True):
-        yield segment, tuple(b - a for a, b in zip(lower, upper, strict=True))
-        lower = upper

@@ -1,12 +1,25 @@
 """Averages over the local field and the label at each kappa.  Eqs. (6.1)-(6.3)
 
 If the mean label is a step function of tau, such as a sign, also flipped or with noise, they are in
-closed form or integrals along the proximal map.  Otherwise they are sums over tau of averages
-``averages_given_tau``.  They are computed in blocks that fit into the cache; the deadline is
-checked between blocks.
+closed form or integrals along the proximal map.  Otherwise they are sums over tau of averages given
+kappa and tau.  They are computed in blocks that fit into the cache; the deadline is checked between
+blocks.
 
-Labels with steps.  Given kappa, t0 = y - omega + noise, or y omega, is for each label y and
-component of the noise
+The argument of a loss, t0 = y - omega, or y omega, is Gaussian given kappa, tau, the label and the
+component of the noise.  Its averages are exact for a piecewise quadratic loss.  For other losses
+they are sums over points of the proximal map, with the density of t0 given every tau.  If the
+Gaussian is much wider than the distance between its means, the averages are nearly polynomials of
+the mean, which a few Chebyshev nodes determine.
+
+With t = prox(t0) as the variable, no equation has to be solved for the nodes on the proximal map:
+
+    t0 = t + V rho'(t),   dt0 = (1 + V rho''(t)) dt,   g = -rho'(t),
+
+between the kinks of rho.  At a kink t is constant while t0 increases by V times the jump of rho'.
+The graph of the map is divided into panels that are short where the density of t0 varies and where
+rho bends.
+
+Labels with steps.  Given kappa, t0 is for each label y and component of the noise
 
     t0 = mean + sd z,   (z, tau) ~ N(0, [[1, r], [r, 1]]),   P(y | tau) a sum of steps at e_j,
 
@@ -19,34 +32,215 @@ function.  By partial integration in tau
 Other losses are averaged over points of the proximal map, with the density and E[tau | z].
 """
 
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import pairwise
+from math import factorial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+from scipy.special import ndtr
 
-from solvers.piecewise import NORMAL, NORMAL_CUT, average_score
+from solvers.chebyshev import coefficient_matrix
+from solvers.piecewise import SMALLEST_ARGUMENT, Averaged, StepLaw, gaussian_averages
 from solvers.resources import check_time
 from solvers.results import Array
+from solvers.rules import composite_legendre, gaussian_density
 
 from ..saddle_point import THINNEST_FIELD, Field, Scores, variance_given_tau
-from .conditional_averages import (
-    EXACT_AVERAGES,
-    TAIL,
-    Averaged,
-    averaged_values,
-    averages_given_tau,
-    proximal_nodes,
-)
 from .label_tables import ConditionalLabels
-from .losses import Loss
+from .losses import BEND_STRETCH, Loss
 
-SMALLEST_ARGUMENT = 1e-100  # of numbers whose ratios are arguments of Owen's function
+TAIL = 7.0  # standard deviations of t0: a Gaussian has the mass 3e-12 beyond
+LONGEST_PANEL = 5.0  # in standard deviations of t0
 
 
-class StepLaw(NamedTuple):
-    """Law of z in t0 = mean + sd z, together with the label, at (P, N); its mass is P(y).
+class Graph(NamedTuple):
+    """Points (..., L) of the graph of a proximal map: t0, t, the score g of (6.1), dg / dt0, and
+    the quadrature weight in t0."""
 
-    There are K pairs of a label and a component of the noise.
+    t0: Array
+    t: Array
+    score: Array
+    slope: Array
+    length: Array
+
+
+def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
+    """Points of the graph with t0 between ``low`` and ``high``, for a density of t0 with standard
+    deviation ``sd``, arrays (..., 1); a panel has ``order`` points."""
+    # ends need not be exact, as the density vanishes there or another part of the graph begins; but
+    # an end that jumps from pass to pass would disturb the iteration
+    first, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
+    curves = [
+        _smooth_points(loss, V, np.clip(start, first, last), np.clip(end, first, last), sd, order)
+        for start, end in pairwise((-np.inf, *loss.kinks, np.inf))
+    ]
+    for kink, start, end in loss.flats(V) if loss.jumps else ():
+        curves.append(
+            _at_kink(kink, V, np.clip(start, low, high), np.clip(end, low, high), sd, order)
+        )
+    return Graph(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
+
+
+def averaged_values(quantity: Averaged, loss: Loss, curve: Graph) -> Array:
+    """Values of the averaged quantities at points of the graph, (3, ..., L)."""
+    if quantity == "residual":
+        return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
+    return np.stack([curve.score, curve.slope, curve.score**2])
+
+
+def _smooth_points(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Graph:
+    """Points of the graph with t from ``first`` to ``last``, where rho is smooth."""
+    # panel lengths in t: ``longest`` at a bend, and in proportion to the distance from it
+    bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
+    grid = np.concatenate([_bend_grid(bend, longest, first, last) for bend in bends], axis=-1)
+    grid = np.clip(np.sort(grid, axis=-1), first, last)
+    inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
+    t0 = grid + V * loss.derivative(inside)  # with the slope on this side of a kink
+    rate = 0.7  # number of panels while the distance from a bend grows by a factor e
+    bent = sum(np.arcsinh((grid - bend) / (longest * rate)) for bend in bends)
+    t, length = composite_legendre(
+        order, _even_breaks(t0 / (LONGEST_PANEL * sd) + rate * bent, grid)
+    )
+    curvature, score = loss.second(t), -loss.derivative(t)
+    stretch = 1 + V * curvature
+    return Graph(t - V * score, t, score, -curvature / stretch, length * stretch)
+
+
+def _bend_grid(centre: float, scale: float, first: Array, last: Array) -> Array:
+    """Grid from ``first`` to ``last``, even on a ``scale`` near ``centre``, and with spacing in
+    proportion to the distance further away."""
+    a, b = (np.arcsinh((end - centre) / scale) for end in (first, last))
+    longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
+    cells = int(np.clip(np.ceil(10 * longest), 3, 16))
+    return np.asarray(centre + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
+
+
+def _at_kink(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
+    """Points of the graph with t0 from ``low`` to ``high``, where t is constant at a kink."""
+    panels = _panel_count((high - low) / (LONGEST_PANEL * sd))
+    t0, length = composite_legendre(order, low + (high - low) * np.linspace(0, 1, panels + 1))
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+
+
+def _even_breaks(along: Array, grid: Array) -> Array:
+    """Ends of panels (..., M + 1) at equal distances in ``along``, a function that is given on the
+    ``grid``; both are (..., C) and increasing."""
+    start, total = along[..., :1], np.ptp(along, axis=-1, keepdims=True)
+    fraction = np.where(total > 0, (along - start) / np.where(total > 0, total, 1), 0.0)
+    fraction[..., -1] = 1.0
+    fraction = np.maximum.accumulate(np.nan_to_num(fraction), axis=-1)
+    wanted = np.linspace(0, 1, _panel_count(total) + 1)
+    # one interpolation for all rows, each shifted beyond the previous one
+    row_offset = 2.0 * np.arange(total.size).reshape(total.shape)
+    breaks = np.interp(row_offset + wanted, (row_offset + fraction).ravel(), grid.ravel())
+    breaks[..., 0], breaks[..., -1] = grid[..., 0], grid[..., -1]
+    return breaks
+
+
+def _panel_count(lengths: Array) -> int:
+    """Number of panels for the longest of ``lengths``, which are in units of panels."""
+    longest = lengths.max(initial=1.0, where=np.isfinite(lengths))
+    return int(np.clip(np.ceil(longest), 1, 384))
+
+
+# Averages (3, R, T) over t0 of means (R, T), standard deviations (R, 1) and responses (R, 1).
+Average = Callable[[Array, Array, Array], Array]
+
+
+def averages_given_tau(
+    quantity: Averaged, labels: ConditionalLabels, loss: Loss, field: Field
+) -> Array:
+    """Averages E s, -E s' and E s^2, or E t, E t^2 and E rho(t), at every node of tau,
+    (3, P, N, T)."""
+    omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
+    V = field.response.reshape(-1, 1)
+    sd = np.sqrt(variance_given_tau(field).reshape(-1, 1) + labels.variances)
+    average = partial(_by_points, quantity, loss, labels.order)
+    if loss.pieces is not None:
+        average = partial(gaussian_averages, quantity, loss.pieces)
+    law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
+    if labels.binary:
+        law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
+    total = np.zeros((3, *omega.shape))
+    for y, probability in law:
+        sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
+        values = _mixture_averages(average, mean.reshape(V.size, -1), sd, V, labels.shares)
+        if quantity == "score":
+            values *= np.array([sign, -1.0, 1.0])[:, None, None]
+        total += probability * values.reshape(total.shape)
+    return total
+
+
+def _mixture_averages(average: Average, mean: Array, sd: Array, V: Array, shares: Array) -> Array:
+    """Averages (3, R, T) over a mixture of Gaussians with standard deviations (R, M)."""
+    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-300)
+    sd = np.maximum(sd, THINNEST_FIELD * (np.abs(middle) + half))
+    sizes = [n for n in (4, 8, 16, 32) if 2 * n <= mean.shape[1]]
+    groups = np.searchsorted([largest_half_width(n) for n in sizes], (half / sd).max(axis=0))
+    total = np.zeros((3, *mean.shape))
+    for index in np.unique(groups):
+        selected = groups == index
+        count, all_nodes = np.count_nonzero(selected), index == len(sizes)
+        nodes = mean if all_nodes else middle + half * chebpts1(sizes[index])
+        nodes, responses = (np.repeat(x, count, axis=0) for x in (nodes, V))
+        at_nodes = average(nodes, sd[:, selected].reshape(-1, 1), responses)
+        at_nodes = at_nodes.reshape(3, len(mean), count, -1)
+        values = np.einsum("xrmn,m->xrn", at_nodes, shares[selected])
+        if not all_nodes:
+            x = np.clip((mean - middle) / half, -1, 1)
+            coefficients = coefficient_matrix(sizes[index]) @ values.transpose(1, 2, 0)
+            values = np.moveaxis(chebvander(x, sizes[index] - 1) @ coefficients, 2, 0)
+        total += values
+    return total
+
+
+@cache
+def largest_half_width(nodes: int) -> float:
+    """Largest half width r of the range of means, in standard deviations, for Chebyshev nodes.
+
+    Up to it, averages at so many nodes determine all others to 1e-11: the first neglected Chebyshev
+    coefficient of exp(-z^2 / 2) is about (r^2 / 8)^k / k! for k = nodes / 2.
+    """
+    half = nodes // 2
+    return float(np.sqrt(8 * (1e-11 * factorial(half)) ** (1 / half)))
+
+
+def _by_points(
+    quantity: Averaged, loss: Loss, order: int, mean: Array, sd: Array, V: Array
+) -> Array:
+    """Averages (3, R, T) by points of the proximal map, the same for all Gaussians of a row.
+
+    There are few points, as a user's loss may cost much more than a density.
+    """
+    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    # where t0 is nearly a function of tau, every Gaussian has its own points
+    thin = ((high - low) > 10 * TAIL * sd)[:, 0]
+    if thin.any() and mean.shape[1] > 1:
+        found = np.empty((3, *mean.shape))
+        each = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
+        found[:, thin] = _by_points(quantity, loss, order, *each).reshape(3, -1, mean.shape[1])
+        if not thin.all():
+            joint = mean[~thin], sd[~thin], V[~thin]
+            found[:, ~thin] = _by_points(quantity, loss, order, *joint)
+        return found
+    proximal_map = proximal_nodes(loss, V, low - TAIL * sd, high + TAIL * sd, sd, order)
+    density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
+    density *= density
+    density *= -0.5
+    np.exp(density, out=density)
+    values = averaged_values(quantity, loss, proximal_map) * (
+        proximal_map.length / (np.sqrt(2 * np.pi) * sd)
+    )
+    return np.moveaxis(np.stack(values, axis=1) @ density, 1, 0)
+
+
+class StepLabels(NamedTuple):
+    """Law of t0 = mean + sd z together with the label, for K pairs of a label and a component of
+    the noise.
 
     Attributes
     ----------
@@ -54,69 +248,19 @@ class StepLaw(NamedTuple):
         Probability of the component of the noise, and sign o = ds / dg.
     mean, sd : arrays (K, P, N)
         Mean and standard deviation of t0.
-    first : array (K, 1, 1)
-        P(y | tau) before the first step.
-    rises : array (J, K, 1, 1)
-        Change of P(y | tau) at each step.
-    edges : array (J, 1, 1, N)
-        Values of tau at the steps.
-    r, rest : arrays (K, P, N)
-        The correlation of z and tau, and sqrt(1 - r^2).
+    law : StepLaw
+        Law of z, (K, P, N), whose mass is P(y).
     """
 
     share: Array
     sign: Array
     mean: Array
     sd: Array
-    first: Array
-    rises: Array
-    edges: Array
-    r: Array
-    rest: Array
-
-    @property
-    def total(self) -> tuple[Array, Array, Array]:
-        """Moments E 1, E z and E z^2."""
-        density = self.rises * NORMAL.density(self.edges)
-        mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
-        second = mass + self.r**2 * (density * self.edges).sum(axis=0)
-        return mass, self.r * density.sum(axis=0), second
-
-    def partial_moments(self, z: Array) -> tuple[Array, Array, Array]:
-        """Integrals from -inf to each z of the density times 1, z and z^2."""
-        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT)
-        z = np.where(np.abs(z) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, z)
-        below, density = ndtr(z), NORMAL.density(z)
-        zeroth, first = self.first * below, -self.first * density
-        second = zeroth + z * first
-        for rise, edge in zip(self.rises, self.edges, strict=True):
-            tau_in_sd = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
-            z_in_sd = (z - self.r * edge) / self.rest  # z given tau at the edge
-            joint = (below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
-            joint += owens_t(edge, z_in_sd / edge) - owens_t(z, tau_in_sd / z)
-            at_z = density * ndtr(tau_in_sd)
-            at_edge = self.r * NORMAL.density(edge)
-            inside = at_edge * ndtr(z_in_sd)
-            edge_term = self.r * edge * inside - self.rest * at_edge * NORMAL.density(z_in_sd)
-            zeroth = zeroth + rise * joint
-            first = first + rise * (inside - at_z)
-            second = second + rise * (joint - z * at_z + edge_term)
-        # exact values far out, as a large response would multiply the rounding
-        parts = zip(self.total, (zeroth, first, second), strict=True)
-        low, high = z == -NORMAL_CUT, z == NORMAL_CUT
-        zeroth, first, second = (np.where(high, total, np.where(low, 0.0, x)) for total, x in parts)
-        return zeroth, first, second
-
-    def density(self, z: Array) -> Array:
-        """Density at each z."""
-        chance = self.first
-        for rise, edge in zip(self.rises, self.edges, strict=True):
-            chance = chance + rise * ndtr((self.r * z - edge) / self.rest)
-        return np.asarray(NORMAL.density(z) * chance)
+    law: StepLaw
 
 
-def step_law(labels: ConditionalLabels, kind: str, field: Field) -> StepLaw:
-    """Law of z for labels with ``steps``, for a loss of a ``kind``."""
+def step_labels(labels: ConditionalLabels, kind: str, field: Field) -> StepLabels:
+    """Law of t0 for labels with ``steps``, for a loss of a ``kind``."""
     assert labels.steps is not None
     edges, values = labels.steps
     if labels.binary:
@@ -135,55 +279,56 @@ def step_law(labels: ConditionalLabels, kind: str, field: Field) -> StepLaw:
     mean, pull = label + sign * field.centre, sign * field.tau_slope[..., 0]
     edges = np.where(np.abs(edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, edges)
     edge_array, rises = edges.T[:, None, None], np.diff(chance).T[..., None, None]
-    first = chance[:, :1, None]
-    return StepLaw(share, sign, mean, sd, first, rises, edge_array, pull / sd, rest / sd)
+    law = StepLaw(chance[:, :1, None], rises, edge_array, pull / sd, rest / sd)
+    return StepLabels(share, sign, mean, sd, law)
 
 
-def step_label_averages(
+def _step_label_averages(
     quantity: Averaged, labels: ConditionalLabels, loss: Loss, field: Field
 ) -> Array:
     """Averages given kappa for labels with steps: E s, -E s', E s^2 and E tau s, (4, P, N), or E t,
     E t^2 and E rho(t), (3, P, N)."""
-    law = step_law(labels, loss.kind, field)
+    share, sign, mean, sd, law = own = step_labels(labels, loss.kind, field)
     if loss.pieces is None:
-        values, tau_values = _averages_by_points(quantity, loss, labels.order, law, field)
+        values, tau_values = _steps_by_points(quantity, loss, labels.order, own, field)
     else:
-        values = EXACT_AVERAGES[quantity](loss.pieces, law.mean, law.sd, field.response, law)
+        values = gaussian_averages(quantity, loss.pieces, mean, sd, field.response, law)
     if quantity == "residual":
-        return np.asarray((law.share * values).sum(axis=1))
-    signed = law.share * law.sign
-    mean = (signed * values[0]).sum(axis=0)
-    slope, square = ((law.share * x).sum(axis=0) for x in (-values[1], values[2]))
+        return np.asarray((share * values).sum(axis=1))
+    signed = share * sign
+    mean_score = (signed * values[0]).sum(axis=0)
+    slope, square = ((share * x).sum(axis=0) for x in (-values[1], values[2]))
     if loss.pieces is None:
         tau_average = (signed * tau_values).sum(axis=0)
     else:
-        at_edges = law.mean + law.sd * law.r * law.edges, law.sd * law.rest  # law of t0 given tau
-        at_edge = average_score(loss.pieces, *at_edges, field.response)[0]
+        at_edges = mean + sd * law.r * law.edges, sd * law.rest  # law of t0 given tau
+        at_edge = gaussian_averages(quantity, loss.pieces, *at_edges, field.response)[0]
         jumps = (law.rises * signed * at_edge).sum(axis=1)
-        tau_average = (NORMAL.density(law.edges[:, 0]) * jumps).sum(axis=0)
+        tau_average = (gaussian_density(law.edges[:, 0]) * jumps).sum(axis=0)
         tau_average -= field.tau_slope[..., 0] * slope
-    return np.stack([mean, slope, square, tau_average])
+    return np.stack([mean_score, slope, square, tau_average])
 
 
-def _averages_by_points(
-    quantity: Averaged, loss: Loss, order: int, law: StepLaw, field: Field
+def _steps_by_points(
+    quantity: Averaged, loss: Loss, order: int, own: StepLabels, field: Field
 ) -> tuple[Array, Array]:
     """Averages (3, K, P, N) of ``averaged_values`` for each label, and of tau times the first,
     (K, P, N), by points of the proximal map."""
-    mean, sd, r, rest = (x[..., None] for x in (law.mean, law.sd, law.r, law.rest))
+    law = StepLaw(*(x[..., None] for x in own.law))
+    mean, sd = own.mean[..., None], own.sd[..., None]
     sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     V = np.broadcast_to(field.response[..., None], mean.shape)
     curve = proximal_nodes(loss, V, mean - TAIL * sd, mean + TAIL * sd, sd, order)
     z = (curve.t0 - mean) / sd
-    probability, slope = law.first[..., None], np.zeros_like(z)
-    for rise, edge in zip(law.rises[..., None], law.edges[..., None], strict=True):
-        tau_in_sd = (r * z - edge) / rest  # tau given z, in standard deviations
+    probability, slope = law.first, np.zeros_like(z)
+    for rise, edge in zip(law.rises, law.edges, strict=True):
+        tau_in_sd = (law.r * z - edge) / law.rest  # tau given z, in standard deviations
         probability = probability + rise * ndtr(tau_in_sd)
-        slope += rise * NORMAL.density(tau_in_sd)
+        slope += rise * gaussian_density(tau_in_sd)
     values = averaged_values(quantity, loss, curve)
-    weight = NORMAL.density(z) * curve.length / sd
-    tau_average = (values[0] * weight * (r * z * probability + rest * slope)).sum(axis=-1)
-    return (values * (weight * probability)).sum(axis=-1), tau_average
+    weight = gaussian_density(z) * curve.length / sd
+    tau_average = values[0] * weight * (law.r * z * probability + law.rest * slope)
+    return (values * (weight * probability)).sum(axis=-1), tau_average.sum(axis=-1)
 
 
 def average(
@@ -204,12 +349,27 @@ def average(
     points, nodes = field.centre.shape
     count = labels.tau.shape[2]  # other components of tau are Gaussian: Eq. (19.4)
     others, field = field.tau_slope[..., count:], field.project_tau(count)
-    size = max(1, _block_size(labels, loss) // points)
-    block_averages = averages_given_tau if each_tau else _block_averages
-    blocks = []
+    # as many pairs of a point and a kappa at once as have arrays that fit into the cache
+    if by_steps := labels.steps is not None and not each_tau:
+        width = labels.steps.values.size * labels.shares.size
+    else:  # most components of Student's t take few nodes
+        width = labels.weights.shape[1] * (1 + (labels.shares.size - 1) // 4)
+    # a proximal map, of some 8 panels, does more work on an array
+    pairs = 2**15 // width if loss.pieces is not None else 2**19 // (8 * labels.order * width)
+    blocks, size = [], max(1, pairs // points)
     for rows in (slice(i, i + size) for i in range(0, nodes, size)):
         check_time()
-        blocks.append(block_averages(quantity, labels.select(rows), loss, field.select(rows)))
+        own, local = labels.select(rows), field.select(rows)
+        if by_steps:
+            blocks.append(_step_label_averages(quantity, own, loss, local))
+            continue
+        values = averages_given_tau(quantity, own, loss, local)
+        if not each_tau:
+            at_tau, values = values[0], np.einsum("xpnt,nt->xpn", values, own.weights)
+        if not each_tau and quantity == "score":
+            along = np.einsum("pnt,ntk->kpn", at_tau, own.weights[..., None] * own.tau)
+            values = np.concatenate([values, along])
+        blocks.append(values)
     values = np.concatenate(blocks, axis=2)
     if quantity == "residual" or each_tau or not others.size:
         return values
@@ -236,31 +396,3 @@ def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) 
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squared_residuals = mean_t2 if loss.kind == "residual" else 1 - 2 * mean_t + mean_t2
     return {"train_loss": train, "train_error": squared_residuals, "loss_error": test}
-
-
-def _block_size(labels: ConditionalLabels, loss: Loss) -> int:
-    """Number of pairs of a point and a kappa in a block, such that its arrays fit into the
-    cache."""
-    components = labels.shares.size
-    if labels.steps is not None:
-        width = labels.steps.values.size * components
-    else:  # most components of Student's t take few nodes
-        width = labels.weights.shape[1] * (1 + (components - 1) // 4)
-    if loss.pieces is not None:  # a dozen arrays of so many nodes fit into the cache
-        return 2**15 // width
-    # a proximal map, of some 8 panels, does more work on an array
-    return 2**19 // (8 * labels.order * width)
-
-
-def _block_averages(
-    quantity: Averaged, labels: ConditionalLabels, loss: Loss, field: Field
-) -> Array:
-    """Averages given kappa for a block of kappa."""
-    if labels.steps is not None:
-        return step_label_averages(quantity, labels, loss, field)
-    values, weights = averages_given_tau(quantity, labels, loss, field), labels.weights
-    sums = np.einsum("xpnt,nt->xpn", values, weights)
-    if quantity == "residual":
-        return sums
-    tau_scores = np.einsum("pnt,ntk->kpn", values[0], weights[..., None] * labels.tau)
-    return np.concatenate([sums, tau_scores])

@@ -28,7 +28,7 @@ nearly dependent, as with many groups, large entries of m nearly cancel; the coo
 the independent combinations of m.
 """
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -65,14 +65,15 @@ class Coordinates:
     combine, resolve : (F, n), (n, F)
         Maps between the F entries of m and n independent combinations x: m = combine x, and
         x = resolve m.
+    regressors : (n + A (K + K'), (1 + K') N)
+        Regressors of the table, with these combinations of the offsets instead of all.
     """
 
     def __init__(self, table: Table) -> None:
-        self.table = table
         A, self.spikes = table.loadings.shape[:2]
         self.lower = np.tril_indices(A)
         self.size = float(np.sqrt(table.weights @ (table.power + table.noise))) or 1.0
-        special = table.regressors[len(table.offsets) :]
+        offsets, special = np.split(table.regressors, [len(table.offsets)])
         output_norms = np.sqrt(special**2 @ table.per_part(table.weights)).reshape(A, -1)
         self.unit = self.size / np.where(output_norms > 0, output_norms, self.size)
         # for dependent offsets m has the least norm, in units of their columns, as in ridge
@@ -85,87 +86,50 @@ class Coordinates:
         independent = sigma > 1e-10 * sigma[0]
         self.combine = Vt[independent].T / sigma[independent] / column_norms[:, None]
         self.resolve = Vt[independent] * sigma[independent, None] * column_norms
+        self.regressors = np.concatenate([self.combine.T @ offsets, special])
         # ends of the coordinates of V1, V2, m, theta and psi, Q1 - psi psi'; q2 is last
         pairs = self.lower[0].size
         self.ends = np.cumsum([pairs, A, self.combine.shape[1], self.unit.size, pairs])
 
-    @cached_property
-    def regressors(self) -> Array:
-        """Regressors of the table, with an orthonormal basis of the offsets instead of these."""
-        offsets, special = np.split(self.table.regressors, [len(self.table.offsets)])
-        return np.concatenate([self.combine.T @ offsets, special])
-
     def pack(self, o: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""
-        parts = [
-            self._factor_coordinates(o.V1),
-            _log(o.V2),
-            o.m @ self.resolve.T / self.size,
-            (o.special / self.unit).reshape(len(o.m), -1),
-            self._factor_coordinates(o.Q1 - o.psi @ o.psi.transpose(0, 2, 1)),
-            _log(o.q2),
-        ]
-        return np.concatenate(parts, axis=1)
+        A = len(self.unit)
+        matrices = np.stack([o.V1, o.Q1 - o.psi @ o.psi.swapaxes(1, 2)])
+        factors = np.sqrt(np.maximum(matrices, 1e-300)) if A == 1 else _cholesky(matrices)
+        scale = np.diagonal(factors, axis1=2, axis2=3)
+        logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (scale, o.V2, o.q2))
+        rows = np.where(np.eye(A), logs[..., None], factors / scale[..., None])
+        V1, spread = rows[:, :, *self.lower]
+        special = (o.special / self.unit).reshape(len(V2), -1)
+        return np.concatenate(
+            [V1, V2, o.m @ self.resolve.T / self.size, special, spread, q2], axis=1
+        )
 
     def unpack(self, x: Array) -> Overlaps:
         """Overlaps with the coordinates x (P, k)."""
+        A = len(self.unit)
         V1, V2, m, special, spread, q2 = np.split(x, self.ends, axis=1)
+        rows = np.zeros((2, len(x), A, A))
+        rows[:, :, *self.lower] = V1, spread
+        logs = np.diagonal(rows, axis1=2, axis2=3)
+        # bounded so that squares and products of a few values do not overflow
+        scale, V2, q2 = (np.exp(np.clip(part, -300.0, 300.0)) for part in (logs, V2, q2))
+        factors = scale[..., None] * np.where(np.eye(A), 1.0, rows)
+        V1, spread = factors @ factors.swapaxes(2, 3)
         special = special.reshape(-1, *self.unit.shape) * self.unit
         theta, psi = np.split(special, [self.spikes], axis=2)
-        return Overlaps(
-            self._matrix_of(V1),
-            _exp(V2),
-            m @ self.combine.T * self.size,
-            theta,
-            psi,
-            self._matrix_of(spread) + psi @ psi.transpose(0, 2, 1),
-            _exp(q2),
-        )
-
-    def _factor_coordinates(self, matrix: Array) -> Array:
-        """Coordinates (P, A (A + 1) / 2) of positive definite matrices (P, A, A).
-
-        They are the lower triangles of the Cholesky factors: the logarithms of the diagonals, and
-        the rows divided by them.
-        """
-        if matrix.shape[1] == 1:
-            return _log(matrix[:, 0]) / 2
-        factor = _cholesky(matrix)
-        scale = np.diagonal(factor, axis1=1, axis2=2)[..., None]
-        rows = np.tril(factor / scale, -1) + _log(scale) * np.eye(matrix.shape[1])
-        return rows[:, *self.lower]
-
-    def _matrix_of(self, x: Array) -> Array:
-        """Matrices (P, A, A) with the coordinates x: the inverse of ``_factor_coordinates``."""
-        A = len(self.unit)
-        if A == 1:
-            return _exp(x)[..., None] ** 2
-        rows = np.zeros((len(x), A, A))
-        rows[:, *self.lower] = x
-        scale = _exp(np.diagonal(rows, axis1=1, axis2=2))[..., None]
-        factor = scale * (np.tril(rows, -1) + np.eye(A))
-        return factor @ factor.transpose(0, 2, 1)
-
-
-def _log(x: Array) -> Array:
-    """Logarithm of x, where numbers below 1e-300 count as 1e-300."""
-    with np.errstate(invalid="ignore"):
-        return np.log(np.maximum(x, 1e-300))
-
-
-def _exp(x: Array) -> Array:
-    """Exponential of x, bounded so that squares and products of a few values do not overflow."""
-    return np.exp(np.clip(x, -300.0, 300.0))
+        m, Q1 = m @ self.combine.T * self.size, spread + psi @ psi.swapaxes(1, 2)
+        return Overlaps(V1, V2, m, theta, psi, Q1, q2)
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Cholesky factors (P, A, A); NaN for matrices without one."""
+    """Cholesky factors of matrices (..., A, A); NaN for those without one."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        if len(matrix) == 1:
+        if matrix.ndim == 2:
             return np.full_like(matrix, np.nan)
-        return np.concatenate([_cholesky(single[None]) for single in matrix])
+        return np.stack([_cholesky(single) for single in matrix])
 
 
 # Longest step of m in one pass, by its contribution to the output over the labels' size: far from
@@ -227,26 +191,26 @@ class Equations:
         # the mean output alone: the part of tau in the slope is taken to be linear
         output_step = (basis @ step[..., None])[..., 0] @ regressors[:, : table.weights.size]
         length = np.linalg.norm(step[:, means], axis=1) / coordinates.size
-        fraction = self._step_fraction(length, (rhs * step).sum(axis=1), output_step, s, field)
+        fraction = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
+        if (limited := fraction < 1).any():
+            slope = (rhs * step).sum(axis=1)
+            fraction = self._halved(fraction, limited, slope, output_step, s, field)
         updated = current + fraction[:, None] * step
         m, phi = updated[:, means] @ combine.T, updated[:, special, None]
         theta, theta_hat = (np.stack([root, inverse_root]) @ phi).reshape(2, *o.special.shape)
         return Signal(m, theta, penalty * m, theta_hat)
 
-    def _step_fraction(
-        self, length: Array, slope: Array, along: Array, s: Scores, field: Field
+    def _halved(
+        self, fraction: Array, far: Array, slope: Array, along: Array, s: Scores, field: Field
     ) -> Array:
-        """Fractions (P,) of Newton's steps in the signal that are taken.
+        """Fractions (P,) of Newton's steps in the signal that are taken, halved where ``far``.
 
-        The steps have the ``length`` (P,) in m, which is limited, and add ``along`` (P, N) to C.  A
-        convex function falls along the step, with ``slope`` (P,) at its start.  E[mu_0 s] may be
-        nearly a jump: a limited step is halved, at most ten times, until the function rises at its
-        end at most half as steeply as it falls at its start.
+        The whole steps add ``along`` (P, N) to C.  A convex function falls along them, with
+        ``slope`` (P,) at the start.  E[mu_0 s] may be nearly a jump: a limited step is halved, at
+        most ten times, until the function rises at its end at most half as steeply as it falls at
+        its start.
         """
-        fraction = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
-        far, weights = np.flatnonzero(fraction < 1), self.table.weights
-        if not far.size:
-            return fraction
+        far, weights = np.flatnonzero(far), self.table.weights
         field, slope, along = Field(*(values[far] for values in field)), slope[far], along[far]
         # contribution of the penalties to the slope at the start, and its change over the full step
         penalty = (s.mean[far] * along) @ weights - slope

@@ -55,11 +55,6 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     return LabelTable(table, labels_at(model, places, over_tau, order))
 
 
-def has_panels(model: Model) -> bool:
-    """Whether panels can be fitted: for one spike, and at most one other target direction."""
-    return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
-
-
 def average_over_tau(
     model: Model,
     places: Places,

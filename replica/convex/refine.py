@@ -54,8 +54,16 @@ from ..saddle_point import (
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
 from .evaluation import Task, solve_on_growing_tables
-from .label_tables import LabelTable, has_steps, labels_at, shared_table, shared_tables, tau_rule
-from .panels import fitted_rules, fitted_table, has_panels
+from .label_tables import (
+    LabelTable,
+    has_panels,
+    has_steps,
+    labels_at,
+    shared_table,
+    shared_tables,
+    tau_rule,
+)
+from .panels import fitted_rules, fitted_table
 
 
 def training_objective(
@@ -71,10 +79,8 @@ def slope_in_bias(
     """Derivative dE/dt (P,) of the objective in the bias, at solutions for the ``kinds`` of neurons
     of a ``table``.
 
-    ``score`` averages the score given a local field.  The derivative is 0 if no bias is trained.
+    ``score`` averages the score given a local field.
     """
-    if not model.train_bias:
-        return np.zeros(len(alpha))
     overlaps = ridge.overlaps_of_groups(table, kinds)
 
     def field_at(bias: float) -> Field:
@@ -180,8 +186,8 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
         rows = rows[np.lexsort((alpha[rows], lam[rows]))]
         # with more points, panels have many nodes that most points do not need; with fewer, numpy's
         # overhead dominates
-        for block in np.split(rows, range(8, len(rows), 8)):
-            _solve_on_fitted_panels(task, found, block)
+        for i in range(0, len(rows), 8):
+            _solve_on_fitted_panels(task, found, rows[i : i + 8])
     solve_near = _solve_on_fitted_panels if panels else _solve_on_shared_tables
     for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
         try:
@@ -291,8 +297,9 @@ def _store_errors(
     _, conjugates, _ = equations.update(subtask.alpha, subtask.lam, overlaps)
     errors = equations.errors(overlaps)
     found.store(rows, conjugates=conjugates, **errors)
-    slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
-    found.store(rows, slope=slope)
+    if subtask.model.train_bias:
+        slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
+        found.store(rows, slope=slope)
     power = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
     floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]

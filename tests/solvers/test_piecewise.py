@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from replica import loss
-from solvers.piecewise import average_proximal, average_score
+from solvers.piecewise import gaussian_averages
 
 PIECEWISE = ["square", "huber:0.5", "absolute", "quantile:0.3", "hinge", "squared_hinge"]
 
@@ -38,9 +38,9 @@ def test_gaussian_averages_are_exact(name, mean, sd, V):
     def at(part):
         return lambda x: of.score(x, np.full_like(x, V))[part]
 
-    exact = average_score(of.pieces, np.array(mean), np.array(sd), np.array(V))
-    after = average_proximal(of.pieces, np.array(mean), np.array(sd), np.array(V))
-    before = average_proximal(of.pieces, np.array(mean), np.array(sd), np.array(0.0))
+    exact = gaussian_averages("score", of.pieces, np.array(mean), np.array(sd), np.array(V))
+    after = gaussian_averages("residual", of.pieces, np.array(mean), np.array(sd), np.array(V))
+    before = gaussian_averages("residual", of.pieces, np.array(mean), np.array(sd), np.array(0.0))
     expected = [
         average(at(0)),
         average(at(1)),
@@ -59,7 +59,7 @@ def test_averages_do_not_cancel_at_a_small_response(name):
     """V -> 0: g -> -rho' and E g' -> -(jump of rho') times the density at the kink; the
     corrections are of order V."""
     of, mean, sd, V = loss(name), np.array(0.3), np.array(0.7), np.array(1e-9)
-    first, slope, square = average_score(of.pieces, mean, sd, V)
+    first, slope, square = gaussian_averages("score", of.pieces, mean, sd, V)
     (kink,) = of.kinks
     left, right = of.derivative(np.array([kink - 1, kink + 1]))
     below = stats.norm.cdf(kink, 0.3, 0.7)
@@ -72,6 +72,8 @@ def test_averages_do_not_cancel_at_a_large_response():
     """Samples that end beside the kink: the score is (1 - t0) / V below 1 and 0 above, 1e-9 of
     what the flat of the proximal map reaches at its other end."""
     sd, V = 0.7, 1e9
-    found = average_score(loss("hinge").pieces, np.array(1.0), np.array(sd), np.array(V))
+    found = gaussian_averages(
+        "score", loss("hinge").pieces, np.array(1.0), np.array(sd), np.array(V)
+    )
     expected = [sd / (V * np.sqrt(2 * np.pi)), -1 / (2 * V), sd**2 / (2 * V**2)]
     assert [float(x) for x in found] == pytest.approx(expected, rel=1e-13, abs=0)
