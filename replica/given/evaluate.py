@@ -21,7 +21,7 @@ from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
-from .outputs import sensitivity, wrong_outputs
+from .outputs import wrong_outputs
 from .rows import RowStrata
 from .sample import FeatureSample
 from .solve import Solved, solve_point
@@ -32,6 +32,7 @@ TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory i
 COARSEST = 0.05  # that one more special direction may change an error by
 
 ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
+WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
 LOOSER = 10  # times the tolerance, that columns beside the errors are known to
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
@@ -189,7 +190,12 @@ class _Point:
             raise GivenUp(Status.ALL_ROWS if all_rows else solved.status)
         self.start = solved.posterior
         errors, confusion = errors_at(given, solved, self.loss)
-        if rounding_at(given, solved) > self.tol * errors[0]:
+        moments, field = given.moments, solved.field
+        # the test error's rounding is at most the sum of the moduli of all terms of (20.4), times
+        # the relative accuracy of the moments
+        terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
+        size = (terms @ moments.weights)[: moments.outputs].sum() + moments.power
+        if given.strata.accuracy * size > self.tol * errors[0]:
             raise GivenUp(Status.ROUNDING)
         columns = dict(zip(ERRORS, errors, strict=True)) | solved.freedom._asdict()
         columns |= {"strata": given.strata.shares.size, "residual": solved.residual}
@@ -216,15 +222,6 @@ def _without(found: ReadoutPoints, unknown: Array) -> ReadoutPoints:
     return found._replace(columns=found.columns | nothing)
 
 
-def rounding_at(given: Stratified, solved: Solved) -> float:
-    """Bound on the rounding error of the test error: the sum of the moduli of all terms of (20.4),
-    times the relative accuracy of the moments."""
-    moments, field = given.moments, solved.field
-    terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
-    size = (terms @ moments.weights)[: moments.outputs].sum()
-    return float(given.strata.accuracy * (size + moments.power))
-
-
 def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
     """The ``ERRORS`` of a solution, sums over outputs, and of classes the confusion matrix.
     Eqs. (20.5), (22.12)"""
@@ -245,7 +242,9 @@ def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Arr
         of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
     wrong = (of_class * moments.weights).sum()
     if rows and given.classes:
-        sensitive = sensitivity(moments, field.centre, field.variance, wrong)
+        # d log P / d log v of the share P of wrong answers in a common factor v of all variances
+        more = wrong_outputs(moments, field.centre, WIDER * field.variance)[0] @ moments.weights
+        sensitive = np.log(more / wrong) / np.log(WIDER)
     if C == 1 and (given.rows is None or rows):  # moments of a sample have another readout
         _, T, a = solved.posterior
         diagonal = to_host(namespace(T).linalg.diagonal(T))

@@ -115,14 +115,9 @@ class FirstLayer(Described):
             raise InvalidArgument("directions", got, allowed)
         overlap = directions.T @ directions
         if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
-            got = f"inner products {overlap.round(3).tolist()}"
-            how = "of others, rewrite the target in coordinates that are"
-            if np.allclose(overlap, np.diag(np.diagonal(overlap))):
-                how = "directions / numpy.linalg.norm(directions, axis=0) are"
-            allowed = f"unit vectors that are orthogonal ({how})"
-            raise InvalidArgument("directions", got, allowed)
-        bias = plain_array("bias", self.bias)
-        bias = bias[:, 0] if bias.shape == (p, 1) else bias
+            allowed = "unit vectors that are orthogonal, the target a function of x along each"
+            raise InvalidArgument("directions", f"inner products {overlap.round(3)}", allowed)
+        bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
         arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
         kinks = np.array(student.kinks)
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
@@ -236,11 +231,10 @@ class FirstLayer(Described):
         count = first if count is None else count
         if level >= len(STRATA_LEVELS) - (count > 3) or count > directions.shape[1]:
             return None
-        if (level, count, last) not in self._made:
-            self._made[level, count, last] = self.cut(
-                STRATA_LEVELS[level], directions[:, :count], last
-            )
-        return self._made[level, count, last]
+        key = level, count, last
+        if key not in self._made:
+            self._made[key] = self.cut(STRATA_LEVELS[level], directions[:, :count], last)
+        return self._made[key]
 
     @cached_property
     def _made(self) -> dict[tuple[int, int, int | None], Stratified]:
@@ -251,9 +245,8 @@ class FirstLayer(Described):
         of the inputs, which are N(0, I), is averaged."""
         (given,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
-        return layer_strata(
-            given, self.student, rule, STRATA_LEVELS[-1].k_max, STRATA_LEVELS[-1].tol
-        )
+        finest = STRATA_LEVELS[-1]
+        return layer_strata(given, self.student, rule, finest.k_max, finest.tol)
 
     def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from solvers.arrays import like, namespace, to_host
 from solvers.results import Array
 
 from ..display import Described
@@ -35,32 +34,28 @@ class MomentStrata(Strata):
     """
 
     shares: Array
-    means: Any
-    covariances: Any
-    label_covariances: Any
+    means: Array
+    covariances: Array
+    label_covariances: Array
 
     @property
     def width(self) -> int:
         return int(self.means.shape[1])
 
     def mix(self, weights: Array) -> Any:
-        xp, w = namespace(self.means), like(weights, self.means)
-        return xp.tensordot(w, self.covariances, axes=1) + (self.means.T * w) @ self.means
+        S = np.tensordot(weights, self.covariances, axes=1)
+        return S + (self.means.T * weights) @ self.means
 
     def trace(self, matrix: Any) -> Array:
-        xp = namespace(matrix)
-        means = xp.sum((self.means @ matrix) * self.means, axis=1)
-        return to_host(xp.tensordot(self.covariances, matrix, axes=2) + means) / self.width
+        means = np.vecdot(self.means @ matrix, self.means)
+        return np.asarray(np.tensordot(self.covariances, matrix, axes=2) + means) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        xp = namespace(x)
-        variance = xp.sum((x @ self.covariances) * x, axis=-1)
         label = (self.label_covariances @ x[..., None])[..., 0]
-        return to_host(x @ self.means.T), to_host(label), to_host(variance).T
+        return x @ self.means.T, label, np.vecdot(x @ self.covariances, x).T
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        of_means, of_labels = like(of_means, self.means), like(of_labels, self.means)
-        labels = namespace(of_labels).sum(of_labels[..., None] * self.label_covariances, axis=-2)
+        labels = (of_labels[..., None] * self.label_covariances).sum(axis=-2)
         return of_means @ self.means + labels
 
 

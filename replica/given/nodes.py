@@ -114,9 +114,8 @@ class Conditioned(NamedTuple):
             slanted = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
             across = split_at_planes(level.panel, seen, offsets, not steep or slanted.any())
         along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        beside = tensor_rule(
-            *[along] * (free - span), *([] if last is None else [gauss_hermite(last)])
-        )
+        rest = [along] * (free - span) + ([] if last is None else [gauss_hermite(last)])
+        beside = tensor_rule(*rest)
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
         nodes[:, :free] = nodes[:, :free] @ turn

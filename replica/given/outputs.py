@@ -16,7 +16,6 @@ from .strata import StratumLabels
 
 FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
 DRAW_BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
-WIDER = 1.1  # of variances, to see what errors make of it
 
 
 def with_sums(labels: Array) -> Array:
@@ -87,10 +86,3 @@ def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple
     own = labels.weights * h
     with np.errstate(invalid="ignore"):
         return 1 - (h * largest.T).sum(axis=0), own @ largest / own.sum(axis=1)[:, None]
-
-
-def sensitivity(labels: StratumLabels, mean: Array, variances: Array, wrong: float) -> float:
-    """Logarithmic derivative d log P / d log v of the share P of ``wrong`` answers in a common
-    factor v of all variances, by a difference: v = 1.1 against 1."""
-    more = wrong_outputs(labels, mean, WIDER * variances)[0] @ labels.weights
-    return float(np.log(more / wrong) / np.log(WIDER))

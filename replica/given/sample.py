@@ -91,8 +91,9 @@ class FeatureSample(Described):
         if strata is not None:
             one_a_row("strata", strata, features.shape)
             strata = without_gaps("strata", strata)
-        read = dict(labels=labels, classes=classes, of_two=of_two)
-        assign(self, features=features, strata=strata, **read)
+        assign(
+            self, features=features, labels=labels, strata=strata, classes=classes, of_two=of_two
+        )
         flag("intercept", self.intercept)
 
     @property
@@ -209,14 +210,12 @@ class FeatureSample(Described):
     def _gaussian(self, samples: float) -> Stratified:
         """Gaussian strata of the empirical moments of each of ``strata``, or of each class."""
         targets = self._targets(self.labels).T
+        rows, p = self.features.shape
         if self.strata is None and not (self.binary or self.classes):
-            allowed = (
-                f"at most the {len(self.labels)} rows, or given with strata (--strata s.npy): "
-            )
-            allowed += "ids of bins of the label, or np.zeros(N) for one"
+            allowed = f"at most the {rows} rows, or given with strata (--strata s.npy): ids of "
+            allowed += "bins of the label, or np.zeros(N) for one"
             raise InvalidArgument("samples", samples, allowed)
         of = self.class_of_row if self.strata is None else self.strata
-        rows, p = self.features.shape
         ids, counts = np.unique(of, return_counts=True)
         needed = int(FEWEST_OF_STRATUM * p)
         if counts.min() < needed:

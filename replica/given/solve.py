@@ -74,9 +74,8 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
     penalties = np.full(p, lam)
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    kind = StrataEquations
-    if given.rows:
-        kind = RowEquations if isinstance(given.strata, RowStrata) else SampledEquations
+    kind = SampledEquations if given.rows else StrataEquations
+    kind = RowEquations if isinstance(given.strata, RowStrata) else kind
     drawn = samples / given.rows if given.rows else 0.0
     of_ridge = partial(ridge_scores, given.moments)
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
@@ -89,8 +88,6 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     G: Any = None if start is None else start.response
     slope, part, variance = shares, np.empty(0), np.empty(0)
     T: Any = None
-    # the errors' map gains by the share of rows that are not drawn
-    free = 1 - equations.drawn if isinstance(equations, RowEquations) else 1.0
     V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
     def respond(x: Array) -> Array:
@@ -126,16 +123,12 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         return (np.maximum(errors, least[:, None]) / V).ravel()
 
     freedom = equations.freedom(G, slope, V)
-    # what is left of a step after its image, which is kept; of very many samples G is not so known
-    free_share = 1 - freedom.residual_degrees / equations.samples
-    rate = float(np.clip(free * free_share, 0.01, 0.99))
-    left = rate / (1 - rate)
+    # contraction rate of the errors' map; bounded, as G is less accurate for very many samples
+    rate = float(np.clip(1 - freedom.residual_degrees / equations.samples, 0.01, 0.99))
     errors = seen  # without a start those of the mean readout; several labels have none
-    if start is not None and labels.outputs == 1 and free == 1:
+    if start is not None and labels.outputs == 1:
         errors = seen + strata.trace(start.covariance)
-    first = (errors / V).ravel()
-    of_errors = _iterated(equations, covary, first, tol / left, rate, size, linear=True)
-    of_errors.residual[:] *= left
+    of_errors = _iterated(equations, covary, (errors / V).ravel(), tol, rate, size, linear=True)
     field = under._replace(variance=strata.positive(under.variance + part))
     total = float(labels.outputs * variance[: labels.outputs].mean())
     return _solved(freedom, field, Posterior(G, T(), a), total, of_V, of_errors)

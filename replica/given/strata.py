@@ -111,11 +111,7 @@ class StratumLabels(NamedTuple):
     spread: Array
     noise: float
     outputs: int = 1
-
-    @property
-    def g(self) -> Array:
-        """Ones (1, N): a field's ``tau_slope`` is its covariance with the label here."""
-        return np.ones((1, self.weights.size))
+    g = np.ones((1, 1))  # a field's ``tau_slope`` is its covariance with the label here
 
     @property
     def power(self) -> float:

@@ -2,6 +2,7 @@
 and errors of a sample for more samples than it has rows.  docs/theory.md 20, 22
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -64,13 +65,16 @@ SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
     "are that part's"
 )
+ERRORS_OFF = FEW_DEGREES, SENSITIVE, HINGE, BEYOND_ROWS, BEYOND_STRATA  # notes that errors may be
 
 
 def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
     """Map from notes to whether each point has them, for the columns of a solution or Dataset."""
-    samples = points.get("samples", np.nan)  # none on a curve over alpha
-    rows = isinstance(model, FeatureSample) and model.by_rows(samples)
     degrees = points["residual_degrees"]
+    if not isinstance(model, FeatureSample):
+        return {FEW_DEGREES: degrees < FEWEST_DEGREES}
+    samples = points.get("samples", np.nan)  # none on a curve over alpha
+    rows = model.by_rows(samples)
     fewest = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
     # with few samples of a class errors are near those of a guess, whatever the variance
     sensitive = points.get("classification_sensitivity", np.nan * degrees)
@@ -84,7 +88,7 @@ def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
         SENSITIVE: few,
         HINGE: rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
-        SOME_ROWS: rows & takes_part(model, samples),
+        SOME_ROWS: rows & (model.taken(samples) < len(model.labels)),
     }
 
 
@@ -105,14 +109,12 @@ def with_noted(model: Given, dataset: Any) -> Any:
     """A curve with the variable ``noted``: whether a note says that the errors of a point may be
     off."""
     said = notes_of(model, dataset)
-    off = said[FEW_DEGREES] | said[SENSITIVE] | said[HINGE] | said[beyond_note(model)]
-    return dataset.assign(noted=off & dataset.converged)
+    off = [said[note] for note in ERRORS_OFF if note in said]
+    return dataset.assign(noted=functools.reduce(np.logical_or, off) & dataset.converged)
 
 
-def _of_sample(model: Given) -> list[str]:
+def _of_sample(model: FeatureSample) -> list[str]:
     """Notes that all points of a sample have, on its rows."""
-    if not isinstance(model, FeatureSample):
-        return []
     labels, notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
         uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)
@@ -134,11 +136,6 @@ def beyond(model: Given, samples: Any) -> Any:
     """True where ``samples`` exceed the rows of a model that has rows."""
     rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
     return samples > rows
-
-
-def takes_part(model: Given, samples: Any) -> Any:
-    """True if fewer rows than all stand for a sample, at a number of ``samples``."""
-    return isinstance(model, FeatureSample) and model.taken(samples) < len(model.labels)
 
 
 def classes_of(model: FeatureSample) -> FeatureSample:

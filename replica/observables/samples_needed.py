@@ -204,9 +204,9 @@ def samples_needed(
     penalty = penalty if isinstance(lam, str) else float(lam)
     past = bool(np.any(beyond(model, samples)))
     near = np.argmin(np.abs(np.log(n) - at))
-    sensitive = error == "classification_error" and bool(notes_of(model, known)[SENSITIVE][near])
     notes = [beyond_note(model)] * past
-    if sensitive:
+    sensitive = notes_of(model, known).get(SENSITIVE)
+    if error == "classification_error" and sensitive is not None and sensitive[near]:
         most_needed = needed_on(n, values * TOO_LOW, target)
         told = target > SMALL_ERROR and np.isfinite(most_needed)
         some = f"up to {most_needed:.0f}" if told else "more"
