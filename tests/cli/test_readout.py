@@ -168,6 +168,7 @@ def test_the_best_penalty(capsys):
     assert "--reach must be an error, more than 0 and less than 0.5, that of a guess" in refusal(
         capsys, f"{reach} -1"
     )
+    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 95%")
     told = refusal(capsys, f"{reach} .25 --quadrature-tol 1e-4")
     assert "--quadrature-tol must be left out with --reach" in told
     last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]

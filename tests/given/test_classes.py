@@ -346,6 +346,16 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
         ),
         (dict(labels=["a", "NA"] * 30), r"keep = numpy.array\(labels\) != 'NA' \(classes="),
         (dict(labels=[("a", 1)] * 60), "one name a row"),
+        (dict(labels=[0, None, 1] * 20), r"numpy.array\(labels\)\[keep\] for keep = pandas.notna"),
+        (dict(labels=[0, np.nan, 1] * 20), r"numpy.array\(labels\)\[keep\] for .*isfinite\(labels"),
+        (dict(labels=["a", "", "b"] * 20), r"numpy.array\(labels\)\[keep\] for .* != ''"),
+        (dict(labels=[-1, 0, 1, 2] * 15), r"numpy.array\(labels\)\[keep\] for .* >= 0"),
+        (dict(labels=np.arange(60) % 3 + 0.0, classes=range(3)), r"labels.astype\(int\) are class"),
+        (
+            dict(labels=np.arange(60) % 3 + 0.0, classes=np.arange(3.0)),
+            r"classes must be .*of floats: labels.astype\(int\)",
+        ),
+        (dict(classes=["a", "b"]), "left out they are found: 0, 1, 2"),
     ],
 )
 def test_what_may_be_classes_or_numbers_is_asked_about(change, message):
@@ -359,15 +369,24 @@ def test_what_pandas_has_not_is_named():
     features, names = np.ones((60, 2)), [f"c{k % 3}" for k in range(59)]
     for values, dtype in (
         ([*range(59)], "Int64"), ([True, False] * 29 + [True], "boolean"), (names, "string"),
-        (names, "category"), (names, object),
+        (names, "category"), (names, object), ([k % 3 for k in range(59)], "category"),
     ):  # fmt: skip
-        with pytest.raises(InvalidArgument, match=r"leave out rows .* in row 59, the first of 1 "):
+        told = r"leave out rows .* pandas.notna\(labels\), got .* in row 59, the first of 1 "
+        with pytest.raises(InvalidArgument, match=told):
             FeatureSample(features=features, labels=pandas.Series([*values, None], dtype=dtype))
     table = pandas.DataFrame(features, columns=["a", "b"])
     for entry in ("x", pandas.Timestamp("2020"), pandas.NA):
         told = r"\(features.select_dtypes\('number'\)\), got .* at \[0, 2\], column 'c'"
         with pytest.raises(InvalidArgument, match=told):
             FeatureSample(features=table.assign(c=[entry] * 60), labels=np.arange(60) % 2)
+    turned = pandas.Series(np.arange(60) % 2)[::-1]
+    for labels, told in (
+        (turned, r"features: labels.loc\[features.index\]"),
+        ("b", r"\(features\['b'\], of features.drop\(columns='b'\)\)"),
+    ):
+        with pytest.raises(InvalidArgument, match=told):
+            FeatureSample(features=table, labels=labels)
+    assert FeatureSample(features=table, labels=turned.loc[table.index]).binary
     unused = pandas.Categorical([*names, "c0"], categories=["c0", "c1", "c2", "unused"])
     assert FeatureSample(features=features, labels=unused).classes == ("c0", "c1", "c2")
     dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))
@@ -407,8 +426,14 @@ def test_which_of_two_classes_is_positive(labels, said):
 def test_what_several_classes_do_not_have_is_said():
     features, of = classes_of(90, 6, 3)
     sample = FeatureSample(features=features, labels=of)
-    with pytest.raises(InvalidArgument, match=r"the square for several classes.*labels == c"):
+    with pytest.raises(InvalidArgument, match=r"square for several classes.*labels == c.*numpy"):
         solve(sample, samples=40, lam=0.1, loss="logistic")
+    with pytest.raises(TypeError, match=r"needs lam .*: the penalty is lam, scikit"):
+        solve(sample, samples=40, alpha=4.0)
+    for ask in (solve, learning_curve, optimal_lambda):
+        penalty = {} if ask is optimal_lambda else {"lam": 0.1}
+        with pytest.raises(InvalidArgument, match=r"1 or more .*fraction . len.features"):
+            ask(sample, samples=0.1, **penalty)
     for name in ("multinomial", "softmax", "cross_entropy"):
         with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
             solve(sample, samples=40, lam=0.1, loss=name)
