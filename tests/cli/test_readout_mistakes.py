@@ -110,7 +110,7 @@ def bad_arrays():
         (f"{FEATURES} --intercept True", ["left out: --intercept stands alone, got True"]),
         (f"{FEATURES} --accuracy .9", ["--reach 0.05 is an error of 5 %, an accuracy of 95 %"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
-         ['numpy.save("y.npy", labels == c) writes its file']),
+         ['numpy.save("y.npy", labels == c) for a file']),
         ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
         ("--student tanh", ["--weights must be given, or --features"]),
         ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
