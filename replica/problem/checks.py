@@ -20,6 +20,7 @@ from ..errors import InvalidArgument, install
 FINITE = 1e30
 MEANINGS = {  # of the numbers that place a point
     "alpha": " (n/d)",
+    "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
 ROWS = "numbers of rows, 1 or more (of a fraction: fraction * len(features))"  # n
@@ -180,8 +181,8 @@ def positive(name: str, values: ArrayLike) -> Array:
     least = 1.0 if name == "samples" else 1 / FINITE
     refused = array[~((array >= least) & (array <= FINITE))]  # NaN too
     if refused.size:
-        allowed = ROWS if name == "samples" else f"positive, from {least:g} to {FINITE:g}"
-        raise InvalidArgument(name, float(refused[0]), allowed + MEANINGS.get(name, ""))
+        allowed = f"positive, from {least:g} to {FINITE:g}{MEANINGS[name]}"
+        raise InvalidArgument(name, float(refused[0]), ROWS if name == "samples" else allowed)
     return array
 
 
@@ -311,8 +312,6 @@ def one_positive(name: str, value: Any) -> Array:
     if isinstance(value, (list, tuple, str)) or np.ndim(value):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
-    if name == "samples":
-        return np.array([number(name, value, 1, FINITE, ROWS)])
     return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])
 
 

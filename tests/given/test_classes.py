@@ -430,7 +430,7 @@ def test_what_several_classes_do_not_have_is_said():
         solve(sample, samples=40, lam=0.1, loss="logistic")
     with pytest.raises(TypeError, match=r"needs lam .*: the penalty is lam, scikit"):
         solve(sample, samples=40, alpha=4.0)
-    for ask in (solve, learning_curve, optimal_lambda):
+    for ask in (learning_curve, optimal_lambda):
         penalty = {} if ask is optimal_lambda else {"lam": 0.1}
         with pytest.raises(InvalidArgument, match=r"1 or more .*fraction . len.features"):
             ask(sample, samples=0.1, **penalty)
