@@ -115,6 +115,8 @@ def answering(function: Function) -> Function:
         if missing := [_with_type(one, function) for one in left if one not in given]:
             close = [one for one in unknown if meant(one, left) in left]
             wrong = f", not {close[0]!r}" if close else ""
+            if "lam" in left and "alpha" in given and args and hasattr(args[0], "features"):
+                wrong = ": the penalty is lam, scikit-learn's alpha/p for p features"
             raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}{wrong}")
         return function(*args, **given)
 

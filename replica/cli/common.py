@@ -179,6 +179,9 @@ class OnceEach(TyperCommand):
         """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
             _, extra, given = self.make_parser(ctx).parse_args(list(args))
+            before = args[args.index(extra[0]) - 1] if extra else ""
+            if before in {name for one in self.params for name in one.opts}:
+                raise InvalidArgument("an argument", extra[0], f"left out: {before} stands alone")
             if extra and any(option.name == "features" for option in self.params):
                 allowed = f"given by its name, such as --features {extra[0]}"
                 raise InvalidArgument("an argument", extra[0], allowed)
@@ -245,10 +248,14 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         message = error.format_message() or "a command is missing"
         if wrong := re.match("No such command '([a-z]+)'", message):
             other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
-            if other != application.info.name:
+            if wrong[1] == "probe":
+                message += " (replica readout?)"
+            elif other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
         wrong = re.match("No such option: --?([A-Za-z_-]+)", message)
-        if wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
+        if wrong and wrong[1] in ("accuracy", "classification-error", "test-error"):
+            message += " (--reach 0.05 is an error of 5 %, an accuracy of 95 %)"
+        elif wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
         return _fail(message, 2)

@@ -1,5 +1,6 @@
 """Options of a given first layer or of given features, and of the readout on them."""
 
+import json
 import re
 from contextlib import suppress
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import NAMING, file_and_name, read_array
+from ..array_files import NAMING, file_and_name, is_number, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
@@ -116,8 +117,12 @@ def parse_given(
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        allowed_as_options = _as_options(error.allowed)
-        raise InvalidArgument(error.name, error.value, allowed_as_options) from None
+        allowed, column = error.allowed, file_and_name(options.get(error.name, ""))[1]
+        if not layer and column in same:  # the features' table
+            part = "" if is_number(column) else f"subset={json.dumps(column, ensure_ascii=False)}"
+            told = f"table.dropna({part}) leaves out lines without {error.name}"
+            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: told, allowed)
+        raise InvalidArgument(error.name, error.value, _as_options(allowed)) from None
     return model, points, minimised
 
 
@@ -169,8 +174,6 @@ def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     check_points("all options together", sizes, LARGEST_DOCUMENT)
     if "samples" in points:
         points["samples"] = np.unique(np.rint(points["samples"]))
-        if points["samples"][0] < 1:
-            raise InvalidArgument("samples", options["samples"], "numbers of rows, 1 or more")
     return points | ({"lam": BEST} if searched else {})
 
 

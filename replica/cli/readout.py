@@ -22,11 +22,19 @@ Tolerance = Annotated[
     float, typer.Option(help="What finer strata may change of an error, relative to it.")
 ]
 
+
+def share(text: str) -> float:
+    """A number, or percents."""
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
 Reach = Annotated[
     float | None,
     typer.Option(
+        parser=share,
+        metavar="ERROR",
         help="An error, in the place of --samples: how many samples it needs.  Of classes that of "
-        "the classification, else the test error."
+        "the classification, else the test error.",
     ),
 ]
 

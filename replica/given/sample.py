@@ -80,7 +80,7 @@ class FeatureSample(Described):
             allowed = f"(N, p), of labels {tuple(self.labels.shape)}: swap features and labels"
             raise InvalidArgument("features", f"shape {tuple(shape)}", allowed)
         features = finite_array("features", self.features, 2)
-        given, of_two = one_a_row("labels", self.labels, features.shape), ""
+        given, of_two = one_a_row("labels", self.labels, features.shape, self.features), ""
         labels, classes = as_numbers(self.labels, self.classes)
         binary = labels.ndim == 1 and (np.abs(labels) == 1).all()
         if binary and not np.array_equal(given.ravel(), labels):
@@ -88,7 +88,7 @@ class FeatureSample(Described):
             of_two = f"{first} -1, {second} +1"
         strata = self.strata
         if strata is not None:
-            one_a_row("strata", strata, features.shape)
+            one_a_row("strata", strata, features.shape, self.features)
             strata = without_gaps("strata", strata)
         assign(
             self, features=features, labels=labels, strata=strata, classes=classes, of_two=of_two

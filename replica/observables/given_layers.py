@@ -32,7 +32,7 @@ LARGEST_SENSITIVITY, FEWEST_OF_CLASS = 0.35, 3
 FEWEST_OF_HINGE = 60
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
-    "the training error by more than 10 %"
+    "the training error by more than 10 %; the classification error mostly by less"
 )
 SENSITIVE = (
     "few samples of a class, and its classification error depends on which they are: it may be "
@@ -248,7 +248,8 @@ def layer_points(
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
     if model.outputs > 1 and not loss.is_square:
-        one = "labels == c" if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
+        line = 'labels == c, of numpy.save("y.npy", labels == c) for a file,'
+        one = line if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
         allowed = f"the square for several classes or outputs ({one} is one class and the rest)"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:

@@ -73,6 +73,7 @@ def learnability(
     along = finite_array("direction", direction, None)
     if len(along) != model.width:
         allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
+        allowed += ": direction.T" * (along.shape[1:] == (model.width,))
         raise InvalidArgument("direction", f"shape {along.shape}", allowed)
     accuracy = limits(quadrature_tol, time_limit)
     columns = along.reshape(model.width, -1).T

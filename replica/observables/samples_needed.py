@@ -92,7 +92,10 @@ class SamplesNeeded(Displayed):
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The error over samples, with two standard errors, the target and the samples it needs."""
-        ax = plot_curve(self.curve, ax, error=self.error, train=False)
+        curve, penalties = self.curve, np.unique(self.curve["lam"])
+        if penalties.size == 1:
+            curve = curve.assign_coords(lam=penalties[0])
+        ax = plot_curve(curve, ax, error=self.error, train=False)
         style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
         ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **style)
         if np.isfinite(self.samples):
@@ -230,12 +233,13 @@ def samples_needed(
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
-        far, further = FAR * tried[-1], "more rows or another penalty"
+        other = "other or more features" if lam == BEST else "another penalty or other features"
+        far, further = FAR * tried[-1], f"more rows or {other}"
         with suppress(InvalidArgument):  # of what takes more rows
             _tried(model, far)
             how: Any = as_loss(loss), time_limit, None, error, target
             value = _curve(model, np.array([far]), lam, *how)[error].item()
-            further = _further(model, target, value, far)
+            further = _further(model, target, value, far, other)
         notes.append(f"{further} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
@@ -288,7 +292,7 @@ def _tried(model: Given, most: float | None) -> Array:
         try:
             model.stratified(last)
         except InvalidArgument as error:
-            raise InvalidArgument("most", last, error.allowed) from None
+            raise InvalidArgument("most", round(last), error.allowed) from None
     count = 2 + int(np.ceil(IN_A_DECADE * np.log10(last / FEWEST_SAMPLES)))
     tried = np.geomspace(FEWEST_SAMPLES, last, count)
     # next to all rows, which are few and given, errors may turn
@@ -297,15 +301,15 @@ def _tried(model: Given, most: float | None) -> Array:
     return np.unique(np.rint([*tried, *turn]))
 
 
-def _further(model: Given, target: float, value: float, far: float) -> str:
+def _further(model: Given, target: float, value: float, far: float, other: str) -> str:
     """Ways to a smaller error than at the numbers of samples that were tried, by its ``value`` at
-    many more, ``far``."""
+    many more, ``far``, or by ``other`` than samples."""
     at = f"{value:.3g} at {far:g} samples"
     if beyond(model, far):
         at += ", of features taken for Gaussian"
     if value > target:
-        return f"the error levels off near {at}: another penalty"
-    return f"a larger most={f' (the error is {at})' * (value > 0)} or another penalty"
+        return f"the error levels off near {at}: {other}"
+    return f"a larger most={f' (the error is {at})' * (value > 0)} or {other}"
 
 
 def _unsolved(curve: Any, samples: Array) -> str:
@@ -352,6 +356,8 @@ def _curve(
             found[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
         )
     limits["progress"] = advance
+    if isinstance(lam, str) or np.ndim(lam):
+        raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
     penalty = one_positive("lam", lam).item()
     curve = layer_curve(model, None, n, penalty, loss, **limits)
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

@@ -3,6 +3,7 @@ the style of figures, their colours, whether they have a title, and their size.
 """
 
 import json
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,7 +47,9 @@ DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 def at_best(curve: Any) -> str:
     """End of an error's label where the best lam, or eta, is searched; else empty."""
-    return best_label([name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars])
+    of_alphas = ["alpha"] * ("alpha" in curve.data_vars)  # scikit-learn's, of a ProbeCurve
+    searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
+    return best_label(searched + of_alphas)
 
 
 def best_label(searched: Sequence[str]) -> str:
@@ -77,11 +80,14 @@ def setting(name: str, value: Any) -> str:
     --------
     >>> setting("alpha0", np.inf), setting("readout", "gaussian"), setting("lam", 1e-5)
     ('$\\alpha_0 = \\infty$', 'readout gaussian', '$\\lambda = 10^{-5}$')
+    >>> setting("classes", "cat -1, dog +1")
+    'classes cat → $-1$, dog → $+1$'
     """
     if isinstance(value, str):
         if name == "theory" and value in THEORIES:
             return THEORIES[value]
-        return f"{name.replace('_', ' ')} {plain(value)}"
+        text = f"{name.replace('_', ' ')} {plain(value)}"
+        return re.sub(r"^(classes .+) -1, (.+) \+1$", r"\1 → $-1$, \2 → $+1$", text)
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 

@@ -47,7 +47,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     >>> ax = plot_confusion(solve(sample, samples=50, lam=0.1))  # as .plot_confusion()
     """
     if getattr(point, "confusion", None) is None or not point.converged:
-        allowed = "a converged one of classes, or of labels +-1, of what is given"
+        allowed = "a converged solution of classes, or of labels -1 and 1, of what is given"
         raise InvalidArgument("point", type(point).__name__, allowed)
     ax, shares = axes(ax), 100 * point.confusion
     names = class_names(point.model)

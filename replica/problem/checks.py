@@ -23,6 +23,7 @@ MEANINGS = {  # of the numbers that place a point
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
+ROWS = "numbers of rows, 1 or more (of a fraction: fraction * len(features))"  # n
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -177,10 +178,11 @@ def axis(name: str, values: ArrayLike) -> Array:
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     array = axis(name, values)
-    refused = array[~((array >= 1 / FINITE) & (array <= FINITE))]  # NaN too
+    least = 1.0 if name == "samples" else 1 / FINITE
+    refused = array[~((array >= least) & (array <= FINITE))]  # NaN too
     if refused.size:
-        allowed = f"positive, from {1 / FINITE:g} to {FINITE:g}{MEANINGS[name]}"
-        raise InvalidArgument(name, float(refused[0]), allowed)
+        allowed = f"positive, from {least:g} to {FINITE:g}{MEANINGS[name]}"
+        raise InvalidArgument(name, float(refused[0]), ROWS if name == "samples" else allowed)
     return array
 
 
@@ -193,8 +195,8 @@ def plain_array(name: str, values: Any) -> Array:
         place = f" at {list(first)}, the first of {wrong.sum()}" if first else ""
         allowed = f"finite, up to {FINITE:g}"
         if name == "features":
-            allowed += " (features[keep] and labels[keep] are, for keep = numpy.isfinite(features)"
-            allowed += ".all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
+            allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
+            allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
         raise InvalidArgument(name, f"{array[first]:g}{place}", allowed)
     return array
 

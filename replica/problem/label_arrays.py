@@ -55,10 +55,13 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     count = len(found)
     if named is not None:
         kinds = {array.dtype.kind, named.dtype.kind}
+        if kinds in ({*"fi"}, {*"fu"}) and (found == np.rint(found)).all():
+            allowed = "whole numbers of the labels' type: labels.astype(int) are classes"
+            raise InvalidArgument("classes", classes, allowed)
         if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(named), found):
             alike = len(kinds) == 1 or kinds == {*"iu"}  # of two types nothing is in both
             other = ", ".join(map(str, np.setxor1d(named, found)[:3])) if alike else ""
-            apart = f"; not in both: {other}" if other else ""
+            apart = f"; not in both: {other}" if other else f": {', '.join(map(str, found[:20]))}"
             allowed = "those of the labels, each once and of their type (left out they are found"
             allowed += f"{apart})"
             raise InvalidArgument("classes", classes, allowed)
@@ -73,7 +76,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
         got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
         allowed = "without -1, the code of a missing class: leave out these rows, "
-        allowed += f"features[keep] and labels[keep] for keep = labels >= 0 {UNLESS}"
+        allowed += "features[keep] and numpy.array(labels)[keep] for keep = "
+        allowed += f"numpy.array(labels) >= 0 {UNLESS}"
         raise InvalidArgument("labels", got, allowed)
     elif count < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
@@ -95,14 +99,16 @@ def _varying(labels: Array) -> Array:
     return labels
 
 
-def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = None) -> Array:
     """Labels or strata as an array, refused unless there is one for each row of features of that
-    ``shape``."""
+    ``shape``; or if pandas has the rows of ``features`` in another order."""
     array = any_array(name, values)
     rows = array.shape if name == "strata" else array.shape[:1]
     if rows != shape[:1] or not array.size:
         got, count = (f"shape {array.shape}", len(array)) if array.ndim else (values, 0)
-        if not array.ndim:
+        if isinstance(values, str) and values in getattr(features, "columns", ()):
+            hint = f" (features[{values!r}], of features.drop(columns={values!r}))"
+        elif not array.ndim:
             hint = conversion(name, values, array)
         elif array.shape == shape[1:]:
             hint = " (they are (N, p): take features.T)"
@@ -112,6 +118,12 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...]) -> Array:
             fewer = f"{name}[:{shape[0]}]" if count > shape[0] else f"features[:{count}]"
             hint = f" (take {fewer} if the first rows belong together)" * (array.size > 0)
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{hint}")
+    order: Any = getattr(features, "index", None)
+    own: Any = getattr(values, "index", None)
+    of_pandas = hasattr(order, "is_unique") and hasattr(own, "is_unique")
+    if of_pandas and order.is_unique and not own.equals(order) and {*own} == {*order}:
+        allowed = f"in the order of the rows of features: {name}.loc[features.index]"
+        raise InvalidArgument(name, "the same index in another order", allowed)
     return array
 
 
@@ -136,13 +148,13 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
         keep, unless = f"pandas.notna({name})", ""
         if masked:
             keep = f"~numpy.ma.getmaskarray({name})"
-        elif each is array:
+        elif each is array and not hasattr(getattr(values, "dtype", 0), "na_value"):
             keep = f"numpy.isfinite({name})"
         elif isinstance(each[row], str):
             keep, unless = f"numpy.array({name}) != {str(each[row])!r}", f" {UNLESS}"
         allowed = f"text or finite numbers: leave out rows without {name}, "
         keep = f"({keep}).all(axis=1)" if array.ndim > 1 else keep
-        allowed += f"features[keep] and {name}[keep] for keep = {keep}{unless}"
+        allowed += f"features[keep] and numpy.array({name})[keep] for keep = {keep}{unless}"
         raise InvalidArgument(name, got, allowed)
     if each is not array:
         if text.any() and each.shape[1:] not in ((), (1,)):
@@ -161,10 +173,14 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
 
 def _names(classes: Any) -> Array:
     """Names of classes, all text or all whole numbers, each once."""
+    of_floats = ""
     with suppress(TypeError, ValueError):
         each = [] if np.ma.is_masked(classes) else list(classes)
         named, kinds = np.array(each), {type(one) for one in each}
         plain = named.dtype.kind in "biu" or kinds <= {str, np.str_}
         if named.ndim == 1 and plain and len({*each}) == len(each) > 1:
             return named
-    raise InvalidArgument("classes", classes, "names or whole numbers, two or more, each once")
+        if named.dtype.kind == "f" and (named == np.rint(named)).all():
+            of_floats = "; of floats: labels.astype(int), and no classes="
+    allowed = f"names or whole numbers, two or more, each once{of_floats}"
+    raise InvalidArgument("classes", classes, allowed)

@@ -163,6 +163,8 @@ def test_the_best_penalty(capsys):
     assert theory(f"{line} .01") == 1
     unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
     assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
+    reach = f"readout {FEATURES} --lam 1 --reach"
+    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 95%")
     last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
     assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
     assert f"at samples=25, lam={last:g}, change" in capsys.readouterr().err

@@ -38,6 +38,8 @@ def bad_arrays():
     np.save("gaps.npy", np.array(["a", None] * 1000).astype(str))
     np.save("WT.npy", layer()["weights"].T)
     np.save("turned.npy", sample()["features"].T)
+    np.save("classes.npy", np.arange(2000) % 3)
+    Path("gap.csv").write_text("a,kind\n1,x\n2,y\n3,\n")
     np.savez("empty.npz")
     header = HUGE.ljust(117).encode() + b"\n"
     head = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
@@ -91,6 +93,12 @@ def bad_arrays():
         (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
+        (FEATURES.replace("F.npy", "gap.csv").replace("y.npy", "gap.csv:kind"),
+         ['table.dropna(subset="kind") leaves out lines without labels (--cla', "in row 2"]),
+        (f"{FEATURES} --intercept True", ["left out: --intercept stands alone, got True"]),
+        (f"{FEATURES} --accuracy .9", ["--reach 0.05 is an error of 5 %, an accuracy of 95 %"]),
+        (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
+         ['numpy.save("y.npy", labels == c) for a file']),
         ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
         ("--student tanh", ["--weights must be given, or --features"]),
         ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
@@ -106,7 +114,8 @@ def test_bad_files_are_one_line(line, parts, capsys):
 def test_samples_are_numbers_of_rows(capsys):
     bad_arrays()
     message = refusal(capsys, f"readout {LAYER} --samples .5,40 --lam 1")
-    assert "--samples must be numbers of rows, 1 or more, got .5,40" in message
+    told = "1 or more (of a fraction: fraction * len(features)), got 0.5"
+    assert f"--samples must be numbers of rows, {told}" in message
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,14 @@ def test_classes_are_names_in_their_order():
 def test_what_several_classes_do_not_have_is_said():
     features, of = classes_of(90, 6, 3)
     sample = FeatureSample(features=features, labels=of)
-    with pytest.raises(InvalidArgument, match=r"the square for several classes.*labels == c"):
+    with pytest.raises(InvalidArgument, match=r"square for several classes.*labels == c.*numpy"):
         solve(sample, samples=40, lam=0.1, loss="logistic")
+    with pytest.raises(TypeError, match=r"needs lam .*: the penalty is lam, scikit"):
+        solve(sample, samples=40, alpha=4.0)
+    for ask in (learning_curve, optimal_lambda):
+        penalty = {} if ask is optimal_lambda else {"lam": 0.1}
+        with pytest.raises(InvalidArgument, match=r"1 or more .*fraction . len.features"):
+            ask(sample, samples=0.1, **penalty)
     for name in ("multinomial", "softmax", "cross_entropy"):
         with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
             solve(sample, samples=40, lam=0.1, loss=name)

@@ -31,6 +31,10 @@ TWICE = np.maximum(ONE_HOT, np.eye(60, 3, -4))  # its rows 4, 5 and 6 have two o
 
 
 LABELS = [
+    ([0, None, 1] * 20, r"numpy.array\(labels\)\[keep\] for keep = pandas.notna"),
+    ([0, np.nan, 1] * 20, r"numpy.array\(labels\)\[keep\] for .*isfinite\(labels"),
+    (["a", "", "b"] * 20, r"numpy.array\(labels\)\[keep\] for .* != ''"),
+    ([-1, 0, 1, 2] * 15, r"numpy.array\(labels\)\[keep\] for .* >= 0"),
     (np.arange(60), r"20 values \(classes=np.unique\(labels\) says that"),
     ([f"{i}" for i in range(60)], "labels must be of at most 20 values"),
     (1j * np.arange(60), "labels must be"),
@@ -112,6 +116,12 @@ BOTH = [
     (dict(labels=np.eye(4)[np.arange(60) % 3], classes=range(4)), r"labels\[:, labels.any\(axis"),
     (dict(labels=ONE_HOT.T, classes=range(3)), r"\(take labels.T\), got 'shape \(3, 60\)'"),
     (dict(labels=np.full(60, 2), classes=()), "of more than one value, got '2.0 in all 60"),
+    (dict(labels=np.arange(60) % 3 + 0.0, classes=range(3)), r"labels.astype\(int\) are class"),
+    (
+        dict(labels=np.arange(60) % 3 + 0.0, classes=np.arange(3.0)),
+        r"classes must be .*of floats: labels.astype\(int\)",
+    ),
+    (dict(classes=["a", "b"]), "left out they are found: 0, 1, 2"),
     (dict(features=np.arange(60) % 3, labels=np.ones((60, 2))), r"of labels \(60, 2\): swap featu"),
 ]
 
@@ -135,15 +145,24 @@ def test_what_pandas_has_not_is_named():
     features, names = np.ones((60, 2)), [f"c{k % 3}" for k in range(59)]
     for values, dtype in (
         ([*range(59)], "Int64"), ([True, False] * 29 + [True], "boolean"), (names, "string"),
-        (names, "category"), (names, object),
+        (names, "category"), (names, object), ([k % 3 for k in range(59)], "category"),
     ):  # fmt: skip
-        with pytest.raises(InvalidArgument, match=r"leave out rows .* in row 59, the first of 1 "):
+        told = r"leave out rows .* pandas.notna\(labels\), got .* in row 59, the first of 1 "
+        with pytest.raises(InvalidArgument, match=told):
             FeatureSample(features=features, labels=pandas.Series([*values, None], dtype=dtype))
     table = pandas.DataFrame(features, columns=["a", "b"])
     for entry in ("x", pandas.Timestamp("2020"), pandas.NA):
         told = r"\(features.select_dtypes\('number'\)\), got .* at \[0, 2\], column 'c'"
         with pytest.raises(InvalidArgument, match=told):
             FeatureSample(features=table.assign(c=[entry] * 60), labels=np.arange(60) % 2)
+    turned = pandas.Series(np.arange(60) % 2)[::-1]
+    for labels, told in (
+        (turned, r"features: labels.loc\[features.index\]"),
+        ("b", r"\(features\['b'\], of features.drop\(columns='b'\)\)"),
+    ):
+        with pytest.raises(InvalidArgument, match=told):
+            FeatureSample(features=table, labels=labels)
+    assert FeatureSample(features=table, labels=turned.loc[table.index]).binary
     unused = pandas.Categorical([*names, "c0"], categories=["c0", "c1", "c2", "unused"])
     assert FeatureSample(features=features, labels=unused).classes == ("c0", "c1", "c2")
     dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))

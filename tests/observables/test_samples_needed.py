@@ -33,7 +33,9 @@ def test_the_error_is_reached_there(sample, error):
     assert needed.low < needed.samples
     assert not needed.beyond_rows
     assert f"{needed.samples:.4g}" in repr(needed)
-    assert len(needed.plot().lines) == 5  # two of points that may be off, of few samples
+    ax = needed.plot()
+    assert r"$\lambda = 0.1$" in ax.get_title()
+    assert len(ax.lines) == 5  # two of points that may be off, of few samples
 
 
 def test_an_error_that_is_not_reached_has_no_number(sample):
@@ -126,6 +128,8 @@ def test_more_than_the_rows_is_said(sample):
         (dict(test_error=0.1, classification_error=0.1), "one of them"),
         (dict(test_error=-1), "test_error must be an error, more than 0"),
         (dict(classification_error=0.6), r"less than 0.5, that of a guess .*1 - accuracy"),
+        (dict(test_error=0.1, lam=[0.1, 1]), 'lam must be "best" or one number'),
+        (dict(test_error=0.1, lam="auto"), 'lam must be "best" or one number'),
         (dict(test_error=0.1, most=5), "most must be 8 or more samples"),
         (dict(test_error=0.1, lam="best", loss="hinge"), "loss must be the square where the best"),
     ],
@@ -143,12 +147,14 @@ def test_where_an_error_levels_off_is_told(sample):
     )  # fmt: skip
     level = solve(layer, samples=20_000, lam=0.1).test_error
     told = samples_needed(layer, lam=0.1, test_error=level / 2, most=200).note
-    assert f"levels off near {level:.3g} at 20000 samples: another penalty may reach it" in told
+    assert (
+        f"levels off near {level:.3g} at 20000 samples: another penalty or other features" in told
+    )
     told = samples_needed(layer, lam=0.1, test_error=1.05 * level, most=20).note
     near = solve(layer, samples=2000, lam=0.1).test_error
     assert f"a larger most= (the error is {near:.3g} at 2000 samples) or another penalty" in told
     rows = samples_needed(sample, lam=0.1, classification_error=1e-3).note
-    assert "at 40000 samples, of features taken for Gaussian: another penalty may" in rows
+    assert "at 40000 samples, of features taken for Gaussian: another penalty or" in rows
     few = FeatureSample(features=sample.features[:40], labels=sample.labels[:40])
     assert "more rows or another" in samples_needed(few, lam=0.1, classification_error=1e-3).note
 
