@@ -51,9 +51,10 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     else empty."""
     least, size = np.inf, np.nan
     for model in models:
-        network, dimension = network_after_steps(model).of_one_kind, of_size(model).dimension
+        network = network_after_steps(model).on_fresh_samples.of_one_kind
+        dimension = of_size(model).dimension
         with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
-            if network.rows is not None and not network.reuse and network.rows.one_kind:
+            if network.rows is not None and network.rows.one_kind:
                 products = float(products_per_fit(network, alpha, dimension).min())
                 least, size = min((least, size), (products, dimension))
     return (least < 1) * (
@@ -65,7 +66,7 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
 def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
     """Sentence where a finite dimension is the price of m alone: of sRFs, several kinds of neurons,
     labels +-1 at random, reused samples and losses other than the square; else empty."""
-    at = of_size(model)
+    at = model if np.isfinite(model.dimension) else of_size(model.on_fresh_samples)
     alone = bool(np.isinf(at.own_dimension)) or not loss.is_square
     return alone * f"at d = {at.dimension:g} the theory has the price of m alone (docs/readout.md)"
 
@@ -85,8 +86,12 @@ class Change(NamedTuple):
         error: Callable[[SpikedRandomFeatures], Any],
     ) -> Array:
         """The change of an ``error``, of any shape, from that ``here``, of a model; NaN where
-        either is not known."""
+        either is not known.  Where the readout reuses the step's samples it is the change of a
+        readout on fresh ones."""
         try:
+            if model.reuse:  # whose theory at its own dimension is known on fresh samples alone
+                model = model.on_fresh_samples
+                here = error(model)
             other = self.other(model)
             there = error(other) if other is not model and np.any(here > 0) else here
         except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long

@@ -163,7 +163,8 @@ class Solution(Displayed):
     def finite_size_shift(self) -> float:
         """Relative change of the test error, or where labels are +-1 of the classification error,
         from this limit to ``dimension`` 1000: of a network to one of that size (docs/theory.md 23),
-        of an sRF to where the overlaps m have their price (docs/readout.md).
+        of an sRF to where the overlaps m have their price (docs/readout.md).  Of a readout that
+        reuses the step's samples it is the change of a readout on fresh ones.
 
         Computed on first access, in about the time of the point itself, for a network with tables
         in some tenths of a second; NaN where either did not converge, is not covered or takes more
@@ -200,7 +201,10 @@ class Solution(Displayed):
         if self._given:
             return [note for note, said in notes_of(self.model, vars(self)).items() if said]
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
-        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
+        fresh = ", as on fresh samples" if self.model.reuse else ""
+        known = [
+            f"{name} {x:+.0%} {of.said}{fresh}" for name, x, of in changes if abs(x) > of.noted
+        ]
         if self.converged and np.isnan(self.finite_size_shift):
             known.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
         at_size = self.model.rows is not None and np.isfinite(self.model.dimension)

@@ -96,7 +96,10 @@ def plot_spectrum(
     lines = [(x, spectrum.density(x)) for x in intervals]
     # tails below that are thinner than the line
     least = 1e-4 * max(float((x * y).max()) for x, y in lines)
-    lines = [(x[x * y > least], y[x * y > least]) for x, y in lines]
+    for k, (x, y) in enumerate(lines):
+        shown = x * y > least
+        shown[1:] |= shown[:-1]  # down to the axis
+        lines[k] = x[shown], y[shown]
     lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
     low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
     p = None if eigenvalues is None else np.shape(eigenvalues)[-1]

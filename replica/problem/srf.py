@@ -298,6 +298,13 @@ class SpikedRandomFeatures(Problem):
         model = self._after_step(self.beta, {"alpha0": float(alpha)})
         return replace(model, dimension=self.dimension)
 
+    @property
+    def on_fresh_samples(self) -> "SpikedRandomFeatures":
+        """The model whose readout is fitted on samples that its step has not seen."""
+        if not self.reuse:
+            return self
+        return replace(self._after_step(self.beta, {"reuse": 0.0}), dimension=self.dimension)
+
     def _after_step(self, beta: float, values: dict[str, Any]) -> "SpikedRandomFeatures":
         """The model after the same step with other ``values`` of its fields."""
         if self.rows is not None:

@@ -1,6 +1,7 @@
 """A spectrum as a density on intervals, an atom at 0, and outliers."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EDGE_WIDTH = 4.0  # scales of a Wishart matrix's largest eigenvalue, from the edge on
+EXPECTED_BEYOND = 0.01  # eigenvalues of a bulk beyond the end of its tail
 SAME_POWER = 0.02  # difference that two powers may have
 
 
@@ -54,8 +56,23 @@ class SpectralDensity(Displayed):
         positive = (1 - self.atom) * values.shape[1]
         few, many = np.sqrt([positive, values.shape[1]])
         width = EDGE_WIDTH * np.cbrt(1 / few + 1 / many) / (few + many)
-        beyond = values > self.edges.max() * (1 + width)
+        beyond = values > self._bulk_end(values.shape[1]) * (1 + width)
         return np.where(beyond, values, np.nan)[:, : beyond.sum(axis=1).max()]
+
+    def _bulk_end(self, width: float) -> float:
+        """Upper end of the bulk of p = ``width`` eigenvalues: the largest edge, or, where a tail
+        ends at no sharp edge, the place beyond which hardly one of them is expected."""
+        if self.sharp[-1, 1]:
+            return float(self.edges[-1, 1])
+        x, beyond = self._tail
+        return float(np.exp(np.interp(np.log(width / EXPECTED_BEYOND), -np.log(beyond), np.log(x))))
+
+    @cached_property
+    def _tail(self) -> tuple[Array, Array]:
+        """Places in the last interval, in increasing order, and the share of eigenvalues beyond."""
+        x = self.grid(len(self.edges) - 1, 400)
+        mass = np.nan_to_num(self.density(x)) * np.gradient(x)
+        return x, np.maximum(np.cumsum(mass[::-1])[::-1], 1e-300)
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """The spectrum with quadrature_error, mass_error and status.

@@ -99,7 +99,8 @@ class Spectrum(SpectralDensity):
 
         if width is None:
             return np.empty(0)
-        samples, edge = width * self.alpha / self.model.beta, self._edge
+        samples, edge = width * self.alpha / self.model.beta, self._above_bulk(width)
+        there = samples_of_outliers(self.resolvent, edge, len(self.outliers)) < samples
 
         def above(x: float, k: int) -> float:
             with np.errstate(divide="ignore"):
@@ -108,20 +109,33 @@ class Spectrum(SpectralDensity):
 
         found = [
             brentq(above, np.log(edge), np.log(2 * (edge + leading * width)), (k,), rtol=1e-6)
-            for k, leading in enumerate(self.outliers[self.outliers_from < samples])
+            for k, leading in enumerate(self.outliers[there])
         ]
         return np.exp(found)
 
     @cached_property
     def outliers_from(self) -> Array:
-        """Sample sizes n (O,) from which each outlier lies above the bulk.  Eq. (9.2)"""
-        return samples_of_outliers(self.resolvent, self._edge, len(self.outliers))
+        """Sample sizes n (O,) from which each outlier lies above the bulk.  Eq. (9.2)
 
-    @property
-    def _edge(self) -> float:
+        A tail that ends at no sharp edge reaches the further the more eigenvalues there are, and
+        the least such n is found from below.
+        """
+        count = len(self.outliers)
+        samples = np.full(count, 4 * self.alpha / self.model.beta)  # of a few eigenvalues
+        for k in range(count):
+            grown = 0.0
+            while samples[k] > 1.001 * grown:
+                grown, edge = (
+                    samples[k],
+                    self._above_bulk(samples[k] * self.model.beta / self.alpha),
+                )
+                samples[k] = samples_of_outliers(self.resolvent, edge, count)[k]
+        return samples
+
+    def _above_bulk(self, width: float) -> float:
         """Place right above the bulk: V, which varies as the root of the distance, differs there
         by 1e-3 from its value at the edge."""
-        return float(self.edges.max()) * (1 + 1e-6)
+        return self._bulk_end(width) * (1 + 1e-6)
 
     @one_thread()
     def stieltjes(self, z: ArrayLike) -> Array:

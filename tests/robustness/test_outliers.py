@@ -1,5 +1,8 @@
 """Which outliers of a spectrum are eigenvalues of their own at the size of a simulation."""
 
+import numpy as np
+import pytest
+
 import replica
 from validation.measure import eigenvalues
 
@@ -28,3 +31,20 @@ def test_just_above_its_size_an_outlier_lies_just_above_the_bulk():
     top = found.edges.max()
     assert largest[0] < 1.02 * top  # n = 40
     assert 1.8 < largest[1] / top < 2.0  # n = 400, where (9.2) has its root at 1.89
+
+
+@pytest.mark.slow
+def test_a_tail_that_ends_at_no_sharp_edge_holds_no_outlier():
+    """He_3 gives the network's bulk a tail: it falls below 1e-10 at 426 alone, and an eigenvalue of
+    110 among 250 is far beyond the last of it.
+    Terms of order 1/d leave 10 %, 4.4 standard errors of 40 draws (1 % at d = 500)."""
+    step = replica.GradientStep(student="tanh", target="he1 + he2 + he3/2", alpha0=2, eta=2.0)
+    found = replica.spectrum(step.network(beta=1.0), 2.0)
+    assert not found.sharp[-1, 1]
+    assert found.edges.max() > 400
+    values = eigenvalues(step, alpha=2.0, beta=1.0, dimension=250, seeds=40, rng=0)
+    (drawn,) = found.outliers_among(values).T
+    (expected,) = found.outliers_at(250)
+    assert np.isfinite(drawn).all()
+    assert abs(drawn.mean() - expected) < 6 * drawn.std(ddof=1) / np.sqrt(40)
+    assert found.outliers_from < 100 < found.edges.max()
