@@ -2,8 +2,7 @@
 
 from .averages import losses, scores
 from .classification import answers_of_two, classification_error, error_at_nodes
-from .equations import LOSS_RESIDUAL_TOLERANCE
-from .evaluation import Task, solve_on_growing_tables
+from .equations import LOSS_RESIDUAL_TOLERANCE, Task
 from .label_tables import ConditionalLabels
 from .losses import LOSSES, Loss, loss
 from .refine import (
@@ -11,5 +10,6 @@ from .refine import (
     errors_on_fixed_nodes,
     slope_in_bias,
     solve_convex,
+    solve_on_growing_tables,
     training_objective,
 )

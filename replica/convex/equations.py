@@ -29,6 +29,7 @@ the independent combinations of m.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +37,8 @@ from solvers.fixed_point import COMBINED, fixed_point
 from solvers.linear import solve_rows
 from solvers.results import Array, Indices, Result
 
-from ..equivalence import Table
+from ..equivalence import Table, tables
+from ..problem import Model
 from ..saddle_point import (
     Conjugates,
     Field,
@@ -51,6 +53,25 @@ from ..saddle_point import (
 from .averages import losses, scores
 from .label_tables import LabelTable
 from .losses import Loss
+
+
+class Task(NamedTuple):
+    """P points of one model to solve, with ``alpha`` and ``lam`` (P,) and the tolerance ``tol`` of
+    the quadrature."""
+
+    model: Model
+    loss: Loss
+    alpha: Array
+    lam: Array
+    tol: float = 1e-6
+
+    def select(self, rows: Indices) -> "Task":
+        """Task with some of the points."""
+        return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
+
+    def ridge(self) -> ridge.Points:
+        """Solutions of ridge regression at these points, on the first of its tables."""
+        return ridge.solve_points(next(tables(self.model)), self.alpha, self.lam)
 
 
 class Coordinates:

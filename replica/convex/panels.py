@@ -21,8 +21,7 @@ from ..equivalence import Table, known_layers, tabulate, tabulate_at
 from ..problem import Model, Places
 from ..saddle_point import Field, Overlaps, field_at_nodes, responses_of
 from .averages import average, scores
-from .equations import Coordinates
-from .evaluation import Task
+from .equations import Coordinates, Task
 from .label_tables import (
     UNLIKELY,
     ConditionalLabels,

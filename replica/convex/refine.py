@@ -32,7 +32,7 @@ where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -52,8 +52,7 @@ from ..saddle_point import (
     relative_change,
     ridge,
 )
-from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations
-from .evaluation import Task, solve_on_growing_tables
+from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations, Task
 from .label_tables import (
     LabelTable,
     has_panels,
@@ -64,6 +63,48 @@ from .label_tables import (
     tau_rule,
 )
 from .panels import fitted_rules, fitted_table
+
+Nodes = TypeVar("Nodes")  # a table, or another object that has one
+
+
+def solve_on_growing_tables(
+    found: Evaluation,
+    rows: Indices,
+    table_for: Callable[[int, Indices], Nodes | None],
+    solve_on: Callable[[Nodes, Indices, Nodes | None], Indices],
+    level: int = 0,
+    last: Nodes | None = None,
+) -> None:
+    """Solve points on larger and larger tables, until no point needs a larger one.
+
+    Parameters
+    ----------
+    found : Evaluation
+        The results, in which points that take too long or too many nodes are flagged.
+    rows : (R,)
+    table_for : callable (level, rows) -> table, or an object with one
+        None past the last level.  It may raise ``GivenUp``.
+    solve_on : callable (table, rows, last table or None) -> rows
+        Stores results in ``found`` and returns the points that need a larger table.  It may raise
+        ``GivenUp`` or ``LinAlgError``.
+    level, last : int, table
+        Level of the first table, and the table before it.
+    """
+    while rows.size:
+        try:
+            table = table_for(level, rows)
+            if table is None:
+                return
+            rows = solve_on(table, rows, last)
+        except (GivenUp, np.linalg.LinAlgError) as error:
+            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+            if status is not Status.TIME and rows.size > 1:  # half of the points need fewer nodes
+                for half in np.array_split(rows, 2):
+                    solve_on_growing_tables(found, half, table_for, solve_on, level, last)
+            else:
+                found.flag(rows[found.open[rows]], status)
+            return
+        level, last = level + 1, table
 
 
 def training_objective(
