@@ -73,7 +73,7 @@ class Stage:
         needs n = Theta(d^k) samples.
     directions : (m, r)
         New orthonormal directions, the strongest first; of equal strengths a basis of their span,
-        of which every other is as good: the axes where those of a stage span them.
+        of which every other is as good.
     strengths : (m,)
         Eigenvalues of M_k / k! for these directions, contributions to E g^2.
     explained : float
@@ -300,7 +300,7 @@ def staircase(
         if nonzero is None:
             break
         leap, vectors, strengths = nonzero
-        learned = _along_axes(vectors.T @ current.basis[len(known) :], strengths)
+        learned = _with_positive_signs(vectors.T @ current.basis[len(known) :])
         known = np.concatenate([known, learned])
         basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
         current = tensors_given(learnable, basis, len(known))
@@ -401,13 +401,7 @@ def _first_nonzero_moment(
     return None
 
 
-def _along_axes(rows: Array, strengths: Array) -> Array:
-    """The axes if ``rows`` of equal strength span some, which any basis does as well; else the
-    ``rows`` with the signs that make the largest entry of each positive."""
-    projection = rows.T @ rows
-    on_axis = np.diag(projection) > 0.5
-    equal = np.ptp(strengths) <= 1e-6 * strengths.max()
-    if equal and np.allclose(projection, np.diag(on_axis), rtol=0, atol=1e-6):
-        return np.eye(len(on_axis))[on_axis]
+def _with_positive_signs(rows: Array) -> Array:
+    """The ``rows`` with the signs that make the largest entry of each positive."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return rows * np.sign(largest)

@@ -254,15 +254,6 @@ def test_a_polynomial_sees_no_degree_above_its_own():
     assert leaps(both) == [(1, 1), (2, 1)]
 
 
-def test_directions_of_equal_strength_are_axes_where_these_span_the_same():
-    """Any basis would do; a sum of two coordinates beside a third spans no axes."""
-    for text, axes in (("z1*z2*z3", np.eye(3)), ("z2*z3", np.eye(3)[1:])):
-        assert staircase(text).stages[0].directions.tolist() == axes.tolist()
-    U = staircase("(z1 + z2)*z3").stages[0].directions
-    np.testing.assert_allclose(U @ U.T, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(U @ [1, -1, 0], 0, atol=1e-12)
-
-
 def test_the_part_seen_of_a_function():
     """The odd part of relu(z - 1/2) has its h_1, P(z > 1/2)."""
     found = staircase("relu(x - 0.5)", student="tanh")
