@@ -212,12 +212,7 @@ def optimum(
     if not of_rates:
         _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
     best = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
-    how = {
-        "figure": _figure,
-        "notes": notes,
-        "least": observables.NOTED_SHIFT,
-        "time_limit": time_limit,
-    }
+    how = {"figure": _figure, "notes": notes, "time_limit": time_limit}
     return answer_curve(best, output, workers=workers, **how)
 
 

@@ -238,8 +238,11 @@ def test_a_best_penalty_of_several_classes():
 def test_another_label_has_other_classes():
     features, of = classes_of(90, 6, 3)
     sample = FeatureSample(features=features, labels=of)
-    for labels in (of == 2, of.astype(float)):
-        with pytest.raises(InvalidArgument, match="classes must be those of the labels"):
+    for labels, message in (
+        (of == 2, "classes must be those of the labels"),
+        (of.astype(float), r"labels.astype\(int\) are classes"),
+    ):
+        with pytest.raises(InvalidArgument, match=message):
             replace(sample, labels=labels)
     assert replace(sample, labels=of == 2, classes=None).outputs == 1
     assert replace(sample, labels=of.astype(float), classes=()).outputs == 1

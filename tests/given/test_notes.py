@@ -25,7 +25,7 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     assert "best" not in ax.get_ylabel()
     best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
     ax = plot_curve(best)
-    assert ", best $\\lambda$" in ax.get_ylabel().replace("\n", " ")
+    assert " at best $\\lambda$" in ax.get_ylabel().replace("\n", " ")
     assert not best.noted.any()
     assert not [line for line in ax.lines if line.get_marker() == "s"]
 

@@ -1,5 +1,6 @@
 """When the core is compiled, and what it does where it cannot be, or cannot be kept."""
 
+import sys
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -78,7 +79,7 @@ def harm(folder, damage, kinds=("nbc", "nbi")):
 
 @pytest.mark.parametrize("kind", ["nbc", "nbi"])
 @pytest.mark.parametrize("damage", [flip, clear, cut, bytearray.clear])
-def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
+def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path, monkeypatch):
     numba = pytest.importorskip("numba")
     (tmp_path / "kept.py").write_text("def twice(x):\n    return 2 * x\n")
 
@@ -87,6 +88,7 @@ def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path):
         spec = spec_from_file_location("kept", tmp_path / "kept.py")
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
+        monkeypatch.setitem(sys.modules, "kept", module)  # where numba looks for its globals
         function = numba.njit(module.twice)
         cache_on_disk(function)
         assert function(21.0) == 42
