@@ -96,7 +96,7 @@ def compared(name, size, store):
         errors = [[getattr(point, error) for point in points] for error in ERRORS]
         return errors, points[1].test_error / limit.test_error - 1
 
-    expected, shift = kept(file_of(store, f"theory {name} {dimension}"), theory)
+    expected, shift = kept(file_of(store, f"theory and shift {name} {dimension}"), theory)
     expected = np.array(expected)
     found = simulate(
         model, **at, dimension=dimension, seeds=draws[size], rng=list(SETTINGS).index(name),

@@ -18,7 +18,7 @@ ELSEWHERE = {
     "activation": "student",
     "teacher": "target",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
-    "reuse": "step.network(beta=1, reuse=1), whose readout has samples of the step",
+    "reuse": "step.network(beta=1, reuse=1)",
     "lr": "eta",
     "learning_rate": "eta",
     "width": "beta, p/d",

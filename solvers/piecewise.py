@@ -3,7 +3,8 @@
 The proximal map of f takes t0 to the minimiser t of (t - t0)^2 / (2V) + f(t).  If f is piecewise
 quadratic, the map is piecewise linear in t0, and so is the score g = (t - t0) / V.  Averages of g,
 g', g^2, t, t^2 and f(t) over t0 = mean + sd z are then sums of truncated moments of z, for a normal
-z, or one that is observed together with a step function of another normal variable (``StepLaw``).
+z, weighted, where labels have steps, with the probability of a range of another normal variable
+(``StepLaw``).
 Kinks of f or g need no quadrature.
 """
 
@@ -54,7 +55,7 @@ class StepLaw(NamedTuple):
 
     def moments_below(self, z: Array) -> list[list[Array]]:
         """Integrals of the density times 1, z and z^2, from -inf to each z (n, ...) and, last, to
-        infinity: n + 1 arrays of each."""
+        infinity: three lists of n + 1 arrays."""
         jumps = self.rises * gaussian_density(self.edges)
         mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
         square = mass + self.r**2 * (jumps * self.edges).sum(axis=0)

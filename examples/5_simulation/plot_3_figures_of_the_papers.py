@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 
 from validation.figures import Run, figure
 
-values = figure("cui/2").values(Run(quick=True))  # figure("cui/2").draw(values) is the figure itself
+# figure("cui/2").draw(values) is the figure itself
+values = figure("cui/2").values(Run(quick=True))
 alpha0 = [1, 2, 5, 20]
 for at, alpha in enumerate(values["panels"][0][0]["simulated_at"]):
     points = [curve["test_error"]["simulated"][at] for curve in values["panels"][0]]

@@ -6,6 +6,7 @@ what is allowed; 130 when interrupted.
 """
 
 import inspect
+import itertools
 import logging
 import os
 import re
@@ -179,9 +180,12 @@ class OnceEach(TyperCommand):
         """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
             _, extra, given = self.make_parser(ctx).parse_args(list(args))
-            before = args[args.index(extra[0]) - 1] if extra else ""
-            if before in {name for one in self.params for name in one.opts}:
-                raise InvalidArgument("an argument", extra[0], f"left out: {before} stands alone")
+            flags = {
+                name for one in self.params if getattr(one, "is_flag", False) for name in one.opts
+            }
+            for before, after in itertools.pairwise(args):
+                if extra and after == extra[0] and before in flags:
+                    raise InvalidArgument("an argument", after, f"left out: {before} stands alone")
             if extra and any(option.name == "features" for option in self.params):
                 allowed = f"given by its name, such as --features {extra[0]}"
                 raise InvalidArgument("an argument", extra[0], allowed)
@@ -253,8 +257,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             elif other != application.info.name:
                 message += f" ({other} {wrong[1]}?)"
         wrong = re.match("No such option: --?([A-Za-z_-]+)", message)
-        if wrong and wrong[1] in ("accuracy", "classification-error", "test-error"):
-            message += " (--reach 0.05 is an error of 5 %, an accuracy of 95 %)"
+        if wrong and re.fullmatch("accuracy|(classification|test).error", wrong[1]):
+            message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
         elif wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python

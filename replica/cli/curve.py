@@ -17,7 +17,7 @@ from .. import observables
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_curve, plot_functions, plot_optima
 from ..problem import SpikedRandomFeatures, describe
-from ..steps import after_each_step
+from ..steps import after_each_step, reason_not_covered
 from . import printing
 from .common import DATASETS, TimeLimit, command
 from .given import asks_for_given
@@ -131,8 +131,12 @@ def answer_curve(
 def _which(model: SpikedRandomFeatures) -> str:
     """Which theory of a step that of a model is."""
     if model.rows is None:
-        return "sRF, the published equivalent (--theory network: of the network itself)"
-    return "network itself" + f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+        known = model.step is not None and not reason_not_covered(model.step)
+        other = " (--theory network: of the network itself)"
+        return "sRF, the published equivalent" + other * known
+    size = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    reused = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+    return f"network itself{size}{reused}"
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:

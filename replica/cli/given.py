@@ -120,7 +120,10 @@ def parse_given(
         allowed, column = error.allowed, file_and_name(options.get(error.name, ""))[1]
         if not layer and column in same:  # the features' table
             part = "" if is_number(column) else f"subset={json.dumps(column, ensure_ascii=False)}"
-            told = f"table.dropna({part}) leaves out lines without {error.name}"
+            whole = f"in Python pandas.read_csv({table[0]!r}).dropna({part})"
+            told = (
+                f"{whole}.to_csv({table[0]!r}, index=False) leaves out lines without {error.name}"
+            )
             allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: told, allowed)
         raise InvalidArgument(error.name, error.value, _as_options(allowed)) from None
     return model, points, minimised

@@ -23,15 +23,18 @@ Tolerance = Annotated[
 ]
 
 
-def share(text: str) -> float:
-    """A number, or percents."""
-    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+def parse_share(text: str) -> float:
+    """A share, as a number or in percent."""
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise InvalidArgument("reach", text, "an error, such as 0.05 or 5%") from None
 
 
 Reach = Annotated[
     float | None,
     typer.Option(
-        parser=share,
+        parser=parse_share,
         metavar="ERROR",
         help="An error, in the place of --samples: how many samples it needs.  Of classes that of "
         "the classification, else the test error.",

@@ -29,14 +29,14 @@ from .label_tables import (
 )
 from .panels import average_over_tau
 
-BLOCK_SIZE = 2**18  # places times nodes over several components of tau
+BLOCK_SIZE = 2**18  # points or places, times the nodes of each
 TAU_LEVELS = 5  # number of rules over them
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     """Classification error for readouts with these overlaps, (P,), to the absolute error ``tol``.
 
-    NaN unless labels are +-1, and where no panels resolve it.
+    NaN unless labels are +-1, and where neither tables nor panels resolve it.
     """
     wrong = np.full(len(overlaps.V2), np.nan)
     if not model.labels.binary:
@@ -44,13 +44,13 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     one_spike, several_tau = len(model.geometry.r[0]) == 1, model.components.tau_slopes.shape[2] > 1
     for rows in (slice(i, i + 16) for i in range(0, len(wrong), 16)):
         part = Overlaps(*(x[rows] for x in overlaps))
-        if one_spike and several_tau:  # for which tables have too many nodes
+        if one_spike and several_tau:  # tables would have too many nodes
             values = (_error_on_panels(model, part, tol, level) for level in range(TAU_LEVELS))
             wrong[rows] = _settled_value(values, len(part.V2), tol)
             continue
         values = (_error_on_table(x, part) for x in shared_tables(model))
-        # beside panels, only tables that resolve it well: the error falls to its square from one to
-        # the next, and two that miss a layer do not agree so closely
+        # beside panels, only tables that agree far more closely than is asked for: where they miss
+        # a layer they differ by the kink or the jump that it leaves
         found = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
         if one_spike and (rest := np.isnan(found)).any():
             found[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
@@ -99,9 +99,14 @@ def _settled_value(values: Iterable[Array], points: int, tol: float) -> Array:
 
 def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
     """Classification error on a table, (P,)."""
-    table, labels = label_table
-    field = field_at_nodes(responses_of(table), overlaps).project_tau(labels.tau.shape[2])
-    return np.asarray(_error_given_kappa(labels, field) @ table.weights)
+    (table, labels), wrong = label_table, []
+    size = max(1, BLOCK_SIZE // labels.weights.size)
+    for rows in (slice(i, i + size) for i in range(0, len(overlaps.V2), size)):
+        check_time()
+        part = Overlaps(*(x[rows] for x in overlaps))
+        field = field_at_nodes(responses_of(table), part).project_tau(labels.tau.shape[2])
+        wrong.append(_error_given_kappa(labels, field) @ table.weights)
+    return np.concatenate(wrong)
 
 
 def _error_at_places(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:

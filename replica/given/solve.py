@@ -73,8 +73,8 @@ def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquatio
     penalties = np.full(p, lam)
     if given.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    kind = SampledEquations if given.rows else StrataEquations
-    kind = RowEquations if isinstance(given.strata, RowStrata) else kind
+    of_moments = SampledEquations if given.rows else StrataEquations
+    kind = RowEquations if isinstance(given.strata, RowStrata) else of_moments
     drawn = samples / given.rows if given.rows else 0.0
     of_ridge = partial(ridge_scores, given.moments)
     return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)

@@ -89,11 +89,11 @@ class Change(NamedTuple):
         either is not known.  Where the readout reuses the step's samples it is the change of a
         readout on fresh ones."""
         try:
-            if model.reuse:  # whose theory at its own dimension is known on fresh samples alone
-                model = model.on_fresh_samples
-                here = error(model)
-            other = self.other(model)
-            there = error(other) if other is not model and np.any(here > 0) else here
+            fresh = model.on_fresh_samples  # all that the theory at its own dimension covers
+            other, there = self.other(fresh), here
+            if other is not fresh and np.any(here > 0):
+                here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)
+                there = error(other)
         except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
             there = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -262,7 +262,7 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
                 alpha, lam = task.alpha[rows], task.lam[rows]
                 try:
                     at = ridge.solve_points(fine, alpha, lam, start, coarse)
-                except np.linalg.LinAlgError:  # of some of the points: each alone
+                except np.linalg.LinAlgError:  # a matrix of one of the points: solve each alone
                     if len(rows) == 1:
                         found.flag(rows, Status.NOT_FINITE)
                     else:
@@ -287,6 +287,7 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
             points, coarse = points[found.open[points] & found.converged[points]], fine
             if not points.size:
                 return found
-    except GivenUp as given_up:
-        found.flag(points[found.open[points]], given_up.status)
+    except (GivenUp, np.linalg.LinAlgError) as error:
+        status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+        found.flag(points[found.open[points]], status)
     return found

@@ -248,9 +248,10 @@ def layer_points(
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
     if model.outputs > 1 and not loss.is_square:
-        line = 'labels == c, of numpy.save("y.npy", labels == c) for a file,'
-        one = line if isinstance(model, FeatureSample) else "target classes:1,-1,-1"
-        allowed = f"the square for several classes or outputs ({one} is one class and the rest)"
+        rest = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
+        if not isinstance(model, FeatureSample):
+            rest = "target classes:1,-1,-1 is one class and the rest"
+        allowed = f"the square for several classes or outputs ({rest})"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"

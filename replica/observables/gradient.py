@@ -23,6 +23,7 @@ from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
+from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
 from .given_layers import beyond, classes_of
@@ -92,8 +93,9 @@ def gradient(
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
-        of the first-step readout: as of its step, in some tenths of a second a parameter.  Of what
-        is given: in samples, or alpha, and lam, to some six digits.
+        of the first-step readout: as of its step, in some tenths of a second a parameter.  Where
+        the readout reuses the step's samples: in lam alone, to some five digits.  Of what is
+        given: in samples, or alpha, and lam, to some six digits.
     alpha, samples, lam, loss, quadrature_tol : float
         As in :func:`replica.solve`.  Of ridge regression derivatives have some eight digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
@@ -139,12 +141,11 @@ def gradient(
         return _gradient(found, {name: scaled} | slopes, status)
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
-    model.refuse_reuse()
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
         model.refuse_own_dimension()
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
-    if model.rows is not None and len(model.geometry.c) > 1:
+    if model.rows is not None and len(model.geometry.c) > 1 and not model.reuse:
         allowed = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("theory", "network", allowed)
     tol, seconds = limits(quadrature_tol, time_limit)
@@ -192,11 +193,14 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     values = {"alpha": point.alpha, "lam": point.lam} | values
+    if model.reuse:  # the only one that changes no stratum of samples
+        values = {"lam": point.lam}
     slopes: dict[str, Slopes] = dict.fromkeys(values, (np.nan, np.nan))
     if point.converged:
-        square = point.loss.is_square and not model.labels.channel
+        square = point.loss.is_square and not model.labels.channel and not model.reuse
+        of_others = _of_reused if model.reuse else _of_loss
         of, order, (tol, least) = (
-            (_of_ridge, 8, AGREEMENT) if square else (_of_loss, 4, LOSS_AGREEMENT)
+            (_of_ridge, 8, AGREEMENT) if square else (of_others, 4, LOSS_AGREEMENT)
         )
         table = next(tables(model))
         units = {"noise": float(table.weights @ table.power) or 1.0}
@@ -286,6 +290,17 @@ def _of_loss(problem: Problem, point: Solution, tol: float | None) -> ErrorsAt:
         if name not in ("alpha", "lam"):
             moved = {"model": problem.model_at(**{"beta": point.model.beta, name: value})}
         return errors_of(at._replace(**moved))
+
+    return errors
+
+
+def _of_reused(_: Problem, point: Solution, tol: float | None) -> ErrorsAt:
+    """The errors of a readout on reused samples near a point in lam, on the same strata."""
+
+    def errors(_: str, lam: float) -> Array:
+        at = np.array([point.alpha]), np.array([lam])
+        found = evaluate_reused(point.model, *at, point.loss, np.inf, np.inf, level=1)
+        return np.array([found.test_error[0], found.train_error[0]])
 
     return errors
 

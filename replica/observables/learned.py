@@ -311,7 +311,10 @@ def learned_function(
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
     model.refuse_channel()
-    model.refuse_reuse()
+    one = model.labels.target.dimension == 1 and model.step.initialisation != "gaussian"
+    if model.reuse and not one:
+        allowed = "0 here for targets of several directions and Gaussian rows"
+        raise InvalidArgument("reuse", model.reuse, allowed)
     model.refuse_own_dimension()
     how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     point = solve(model, alpha=alpha, lam=lam, **how)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST_COLOURS = len(
-    names.COLOURS
-)  # lines told apart by their colour and a legend; of more, a colour bar
+# lines told apart by their colour and a legend; of more, a colour bar
+MOST_COLOURS = len(names.COLOURS)
 STYLES = {"test_error": "-", "train_error": "--"}
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "none"}}
 
@@ -49,10 +48,10 @@ def plot_curve(
     ----------
     curve : xarray.Dataset
         As returned by :func:`replica.learning_curve`.  Its longest dimension becomes the
-        abscissa (alpha or samples on a tie); every combination of the others gets a line, with
-        marks where five points or fewer are known, and none are given, and a gap where they are
-        not.  With more than eight values
-        of one parameter a colour bar tells them apart.
+        abscissa (alpha or samples on a tie); every combination of the others gets a line, with a
+        gap where the theory is not known.  A line of five known points or fewer has marks, unless
+        measured points are drawn beside it.  With more than eight values of one parameter a colour
+        bar tells them apart.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     error : str, optional

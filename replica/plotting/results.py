@@ -299,7 +299,7 @@ def plot_bounds(
         achieved = np.array([point[f"achieved_{ratio:g}"] for point in points], dtype=float)
         label = rf"best $\lambda$ at {setting('alpha', ratio)}"
         ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
-    ax.axhline(linear, **REFERENCE, label="best linear predictor")
+    ax.axhline(linear, **REFERENCE, label="best linear predictor of the inputs")
     set_scale(ax, eta)
     from_zero(ax)
     fixed = {name: value for name, value in (described or {}).items() if name != "eta"}

@@ -23,7 +23,7 @@ MEANINGS = {  # of the numbers that place a point
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
-ROWS = "numbers of rows, 1 or more (of a fraction: fraction * len(features))"  # n
+ROWS = "numbers of rows, 1 or more (of a fraction of features: fraction * len(features))"  # n
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -182,7 +182,8 @@ def positive(name: str, values: ArrayLike) -> Array:
     refused = array[~((array >= least) & (array <= FINITE))]  # NaN too
     if refused.size:
         allowed = f"positive, from {least:g} to {FINITE:g}{MEANINGS[name]}"
-        raise InvalidArgument(name, float(refused[0]), ROWS if name == "samples" else allowed)
+        fraction = name == "samples" and 0 < refused[0] < 1
+        raise InvalidArgument(name, float(refused[0]), ROWS if fraction else allowed)
     return array
 
 
@@ -349,7 +350,7 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
         low, high = limits
         low = number(name, low, 0, FINITE, allowed, open_low=True)
         high = number(name, high, low, FINITE, allowed, open_low=True)
-    except (TypeError, ValueError):  # as which they are one argument
+    except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
         raise InvalidArgument(name, limits, allowed) from None
     return np.linspace(np.log(low), np.log(high), count)
 

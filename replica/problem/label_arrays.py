@@ -122,7 +122,8 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
     own: Any = getattr(values, "index", None)
     of_pandas = hasattr(order, "is_unique") and hasattr(own, "is_unique")
     if of_pandas and order.is_unique and not own.equals(order) and {*own} == {*order}:
-        allowed = f"in the order of the rows of features: {name}.loc[features.index]"
+        allowed = f"in the order of the rows of features: {name}.loc[features.index] if the index "
+        allowed += f"says which row is whose, numpy.array({name}) if they are in that order already"
         raise InvalidArgument(name, "the same index in another order", allowed)
     return array
 
@@ -180,7 +181,7 @@ def _names(classes: Any) -> Array:
         plain = named.dtype.kind in "biu" or kinds <= {str, np.str_}
         if named.ndim == 1 and plain and len({*each}) == len(each) > 1:
             return named
-        if named.dtype.kind == "f" and (named == np.rint(named)).all():
-            of_floats = "; of floats: labels.astype(int), and no classes="
+        if named.size and named.dtype.kind == "f" and (named == np.rint(named)).all():
+            of_floats = "; labels of type float: leave out classes= and give labels.astype(int)"
     allowed = f"names or whole numbers, two or more, each once{of_floats}"
     raise InvalidArgument("classes", classes, allowed)

@@ -114,7 +114,7 @@ class Problem(ABC):
         """Raise InvalidArgument for reused samples, in functions of features that are given."""
         if self.reuse:
             allowed = (
-                "0 here: solve, learning_curve, optimal_lambda and optimal_eta cover reused samples"
+                "0 here: solve, curves, optima, learned_function and gradient cover reused samples"
             )
             raise InvalidArgument("reuse", self.reuse, allowed)
 

@@ -37,6 +37,8 @@ class ReadoutPoint(NamedTuple):
         |a|^2 over the dimension.
     m, theta, psi, chi : (A,), (A,), (A,), (A,)
         Overlaps of the readout of every kind.
+    Q1, q2 : (A, A), (A,)
+        Overlaps in the variance of the output given kappa, (4.7), psi psi^T among the first.
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.
     residual : float
@@ -53,6 +55,8 @@ class ReadoutPoint(NamedTuple):
     theta: Array
     psi: Array
     chi: Array
+    Q1: Array
+    q2: Array
     stability: Array
     residual: float
 
@@ -202,7 +206,9 @@ class Readout(CavityEquations):
         sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, of_mean + of_rows, mu1) + spread @ mu2)
         spike = np.append(s.gamma, s.rho)
         overlap = spike @ fields
-        rest = fields[0] * s.rho - fields[-1] * s.gamma[0] if D == 1 else np.full(A, np.nan)
+        psi = np.full(A, np.nan)
+        if D == 1:
+            psi = roots * (fields[0] * s.rho - fields[-1] * s.gamma[0])
         return ReadoutPoint(
             test=bias + variance,
             train=self.lam * (value - squared) / (self.counts[0] + self.counts[2]),
@@ -212,8 +218,10 @@ class Readout(CavityEquations):
             squared_norm=squared,
             m=m,
             theta=roots * overlap,
-            psi=roots * rest,
+            psi=psi,
             chi=chi,
+            Q1=np.outer(psi, psi) + of_mean + of_rows,
+            q2=spread,
             stability=local.stability,
             residual=max(violation, *self.violations(g, G, here)[2:]),
         )
@@ -252,7 +260,8 @@ def evaluate_reused(
     tol, accepted = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
-    found.overlaps, found.conjugates = unknown_overlaps(count, len(shares), len(shares))
+    sizes = len(shares), len(shares), 1 + rows.row_norms
+    found.overlaps, found.conjugates = unknown_overlaps(count, *sizes)
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(SAMPLE_RULES):
@@ -277,7 +286,8 @@ def evaluate_reused(
             change = np.abs(before / [errors.test, errors.train] - 1).max()
             change = np.nan_to_num(change, nan=np.inf)  # of the first strata
             overlaps = found.overlaps
-            overlaps.m[i], overlaps.theta[i, :, 0] = errors.m, errors.theta
+            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = errors.m, errors.Q1, errors.q2
+            overlaps.theta[i].T[:] = [errors.theta, errors.chi][: 1 + rows.row_norms]
             overlaps.psi[i, :, 0] = errors.psi
             lost = errors.test < IN_DOUBT * float(table.weights @ table.y**2) or errors.train < 0
             found.store(

@@ -1,5 +1,7 @@
 """Ridge regression on the features: its saddle point and its errors.  docs/theory.md 4
 
+``Evaluation`` has the results at the points of any theory, of losses too.
+
 A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
 the order of section 4 for any number of groups A, spikes K and other target directions K'.  The
 first axis of arrays is P points (alpha, lambda), the next the N nodes of kappa.  For one group, the
@@ -74,7 +76,10 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         diagonal[:, 1:] += 1
         diagonal[:, :1] += penalty
         diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
-        solution = np.linalg.solve(matrix, gram[:, :n, n:])
+        try:
+            solution = np.linalg.solve(matrix, gram[:, :n, n:])
+        except np.linalg.LinAlgError:  # some matrix is singular
+            solution = np.linalg.pinv(matrix) @ gram[:, :n, n:]
         m, special_hat = solution[:, 0], solution[:, 1:]
     shape = len(R), len(table.mu1), -1
     special = (M @ special_hat).reshape(shape)  # theta = M theta_hat
@@ -115,9 +120,10 @@ class Points(NamedTuple):
     Attributes
     ----------
     overlaps, conjugates, errors : Overlaps, Conjugates, Errors
-    residual, quadrature_error : (P,)
-        Residual of (4.1)-(4.4), and infinity; if the points were checked, of all equations, and
-        their quadrature error.
+    residual : (P,)
+        Residual of (4.1)-(4.4); of all equations, if the points were checked.
+    quadrature_error : (P,)
+        Infinite unless the points were checked.
     iterations, status : (P,)
         Iterations of the solver of (4.1)-(4.4), and its ``Status``.
     """

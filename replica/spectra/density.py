@@ -69,10 +69,13 @@ class SpectralDensity(Displayed):
 
     @cached_property
     def _tail(self) -> tuple[Array, Array]:
-        """Places in the last interval, in increasing order, and the share of eigenvalues beyond."""
-        x = self.grid(len(self.edges) - 1, 400)
-        mass = np.nan_to_num(self.density(x)) * np.gradient(x)
-        return x, np.maximum(np.cumsum(mass[::-1])[::-1], 1e-300)
+        """Places in the last interval, in increasing order, and the share of eigenvalues beyond:
+        none beyond the last, which is the edge, nor anywhere if the density is not known."""
+        x, edge = self.grid(len(self.edges) - 1, 400), float(self.edges[-1, 1])
+        mass = np.append(self.density(x) * np.gradient(x), 0.0)
+        beyond = np.cumsum(mass[::-1])[::-1]
+        known = np.isfinite(beyond)
+        return np.append(x, edge)[known], np.maximum(beyond[known], 1e-300)
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """The spectrum with quadrature_error, mass_error and status.

@@ -147,9 +147,12 @@ def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
-def samples_of_outliers(resolvent: Resolvent, position: float, count: int) -> Array:
+def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> Array:
     """Sample sizes n at which each of ``count`` outliers is at ``position`` z, above the bulk,
     where the resolvent is at every n with n/d = alpha; NaN if it was not found there.  Eq. (9.2)
+
+    At a complex z it is the real part of the function n(z), which is nearly linear in z: that of a
+    place in a tail of the bulk, where averages over real nodes of kappa meet poles at real z.
 
     At finite d, z is an eigenvalue where the equations (4.5) for m and theta have a solution
     without labels.  With theta eliminated, E mu_0 mu_0' / (1 + V) less the contribution of theta
@@ -160,21 +163,21 @@ def samples_of_outliers(resolvent: Resolvent, position: float, count: int) -> Ar
     coordinates = resolvent.solutions(np.array([position], dtype=complex))
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
-    V2 = coordinates[:, -resolvent.responses.groups :].real
-    total = 1 + resolvent.responses.from_analytic(coordinates).real @ resolvent.real.coefficients
+    V2 = coordinates[:, -resolvent.responses.groups :]
+    total = 1 + resolvent.responses.from_analytic(coordinates) @ resolvent.real.coefficients
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0].real
+    response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
     cross, gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
     theta_system = np.eye(len(gram)) + gram @ response
     of_theta = cross @ response @ np.linalg.solve(theta_system, cross.T)
-    size = np.sqrt(-penalty)  # above the bulk V_2 < 0
-    values = np.linalg.eigvalsh(((phi_m * weights) @ phi_m.T - of_theta) / np.outer(size, size))
+    values = np.linalg.eigvals(((phi_m * weights) @ phi_m.T - of_theta) / -penalty[:, None])
     always_outside = int((np.linalg.eigvals(theta_system).real < 0).sum())
-    values = np.append(np.full(always_outside, np.inf), values[::-1])[:count]
-    return np.where(values > 0, alpha / np.where(values > 0, values, 1.0), np.inf)
+    values = np.append(np.full(always_outside, np.inf), values[np.argsort(-values.real)])[:count]
+    beyond = values.real > 0
+    return np.where(beyond, (alpha / np.where(beyond, values, 1.0)).real, np.inf)
 
 
 def atom(table: Table, alpha: float) -> float:

@@ -100,11 +100,11 @@ class Spectrum(SpectralDensity):
         if width is None:
             return np.empty(0)
         samples, edge = width * self.alpha / self.model.beta, self._above_bulk(width)
-        there = samples_of_outliers(self.resolvent, edge, len(self.outliers)) < samples
+        there = self._samples_at(edge, len(self.outliers)) < samples
 
         def above(x: float, k: int) -> float:
             with np.errstate(divide="ignore"):
-                ratio = samples_of_outliers(self.resolvent, np.exp(x), k + 1)[k] / samples
+                ratio = self._samples_at(np.exp(x), k + 1)[k] / samples
                 return float(np.clip(np.log(ratio), -1.0, 1.0))
 
         found = [
@@ -117,24 +117,26 @@ class Spectrum(SpectralDensity):
     def outliers_from(self) -> Array:
         """Sample sizes n (O,) from which each outlier lies above the bulk.  Eq. (9.2)
 
-        A tail that ends at no sharp edge reaches the further the more eigenvalues there are, and
-        the least such n is found from below.
+        The end of a tail without a sharp edge grows with p, and so with n: n is iterated from that
+        of p = 4, where it grows, up to the least n that is its own onset.
         """
-        count = len(self.outliers)
-        samples = np.full(count, 4 * self.alpha / self.model.beta)  # of a few eigenvalues
+        count, of_width = len(self.outliers), self.alpha / self.model.beta
+        onsets = np.full(count, 4 * of_width)
         for k in range(count):
-            grown = 0.0
-            while samples[k] > 1.001 * grown:
-                grown, edge = (
-                    samples[k],
-                    self._above_bulk(samples[k] * self.model.beta / self.alpha),
-                )
-                samples[k] = samples_of_outliers(self.resolvent, edge, count)[k]
-        return samples
+            last = 0.0
+            while onsets[k] > 1.01 * last:
+                last = onsets[k]
+                onsets[k] = self._samples_at(self._above_bulk(last / of_width), count)[k]
+        return onsets
+
+    def _samples_at(self, x: float, count: int) -> Array:
+        """Sample sizes n (count,) at which the outliers are at x; in a tail, to some 5 %."""
+        tilt = 1.0 if self.sharp[-1, 1] else 1 + 0.1j
+        return samples_of_outliers(self.resolvent, x * tilt, count)
 
     def _above_bulk(self, width: float) -> float:
-        """Place right above the bulk: V, which varies as the root of the distance, differs there
-        by 1e-3 from its value at the edge."""
+        """Place right above the bulk.  Near a sharp edge V varies as the root of the distance, and
+        differs there by 1e-3 from its value at the edge."""
         return self._bulk_end(width) * (1 + 1e-6)
 
     @one_thread()

@@ -94,9 +94,13 @@ def bad_arrays():
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
         (FEATURES.replace("F.npy", "gap.csv").replace("y.npy", "gap.csv:kind"),
-         ['table.dropna(subset="kind") leaves out lines without labels (--cla', "in row 2"]),
+         ["""pandas.read_csv('gap.csv').dropna(subset="kind").to_csv(""",
+          "out lines without labels (--cla", "in row 2"]),
         (f"{FEATURES} --intercept True", ["left out: --intercept stands alone, got True"]),
-        (f"{FEATURES} --accuracy .9", ["--reach 0.05 is an error of 5 %, an accuracy of 95 %"]),
+        ("features.npy labels.npy --confusion", ["such as --features features.npy"]),
+        ("--features F.npy F.npy", ["must be given by its name, such as --features F.npy"]),
+        (f"{FEATURES} --accuracy .9", ["--reach 0.05, an error of 5 %, an accuracy of 95 %"]),
+        (f"{FEATURES} --reach abc", ["--reach must be an error, such as 0.05 or 5%, got abc"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
          ['numpy.save("y.npy", labels == c) for a file']),
         ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
@@ -114,7 +118,7 @@ def test_bad_files_are_one_line(line, parts, capsys):
 def test_samples_are_numbers_of_rows(capsys):
     bad_arrays()
     message = refusal(capsys, f"readout {LAYER} --samples .5,40 --lam 1")
-    told = "1 or more (of a fraction: fraction * len(features)), got 0.5"
+    told = "1 or more (of a fraction of features: fraction * len(features)), got 0.5"
     assert f"--samples must be numbers of rows, {told}" in message
 
 

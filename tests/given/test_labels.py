@@ -119,7 +119,7 @@ BOTH = [
     (dict(labels=np.arange(60) % 3 + 0.0, classes=range(3)), r"labels.astype\(int\) are class"),
     (
         dict(labels=np.arange(60) % 3 + 0.0, classes=np.arange(3.0)),
-        r"classes must be .*of floats: labels.astype\(int\)",
+        r"classes must be .*type float: leave out classes= and give labels.astype\(int\)",
     ),
     (dict(classes=["a", "b"]), "left out they are found: 0, 1, 2"),
     (dict(features=np.arange(60) % 3, labels=np.ones((60, 2))), r"of labels \(60, 2\): swap featu"),

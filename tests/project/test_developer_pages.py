@@ -1,4 +1,4 @@
-"""The developers' pages: nothing is named that is gone, and the floors can be drawn."""
+"""The developers' pages: nothing is named that is gone."""
 
 import re
 

@@ -62,6 +62,41 @@ def test_limit_notes_the_finite_size_shift_of_fresh_samples():
     assert reused.network_difference == 0
 
 
+def test_derivative_in_the_penalty():
+    found = gradient(at(2.0), alpha=2.0, lam=0.05)
+    near = learning_curve(at(2.0), alpha=2.0, lam=[0.0495, 0.0505])
+    assert [*found.test_error] == [*found.train_error] == ["lam"]
+    for error in ("test_error", "train_error"):  # of central differences, to second order
+        slope = np.diff(near[error].values).item() / 0.001
+        assert getattr(found, error)["lam"] == pytest.approx(slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("row_norms", [True, False])
+@pytest.mark.parametrize(
+    "changes", [{}, dict(student="relu", readout=[1.5, -0.5]), dict(student="relu", bias=[-0.5, 1])]
+)
+def test_learned_function(changes, row_norms):
+    """Of hardly any reused samples that of fresh ones, to the accuracy of both, 1e-5; and of reused
+    ones the deviation from the target, averaged over its argument, is the test error."""
+    step = GradientStep(**STEP | changes)
+    kappa, (s, w) = np.array([-1.5, 0.2, 1.0]), np.polynomial.hermite_e.hermegauss(40)
+    found = [
+        replica.learned_function(
+            step.network(beta=1.0, reuse=share, row_norms=row_norms), alpha=2.0, lam=0.05
+        )
+        for share in (0.0, 1e-7)
+    ]
+    fresh, hardly = (one.moments(kappa) for one in found)
+    np.testing.assert_allclose(hardly, fresh, rtol=1e-5, atol=1e-5)
+    reused = replica.learned_function(
+        step.network(beta=1.0, reuse=1.0, row_norms=row_norms), alpha=2.0, lam=0.05, direction=[1]
+    )
+    mean, variance = reused.moments(s)
+    error = w @ ((reused.target_mean(s) - mean) ** 2 + variance) / w.sum()
+    # relu's kink leaves 1e-4 to Gauss-Hermite nodes
+    assert error == pytest.approx(reused.point.test_error, rel=1e-4)
+
+
 @pytest.mark.slow
 def test_best_penalty_and_rate_are_of_the_same_samples():
     best = optimal_lambda(BOTH, alpha=2.0, lam=(1e-3, 1.0))
@@ -120,6 +155,7 @@ def test_rate_keeps_what_is_reused():
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": 2, "eta": 1}
 LAW = replica.GaussianMixture(means=[[1.0], [-1.0]])
+SEVERAL = GradientStep(**STEP | {"target": "z1*z2"}).network(beta=1.0, reuse=1.0)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +184,10 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
         (lambda: solve(at(2.0), alpha=2.5, lam=0.1), "reuse \\* alpha"),
         (lambda: solve(at(2.0), alpha=1.0, lam=0.1, loss="huber:1"), "the square"),
         (lambda: GradientStep(**STEP).network(beta=1.0, reuse=1.5), "from 0 to 1"),
-        (lambda: gradient(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
         (lambda: replica.bounds(at(2.0)), "reused samples"),
         (lambda: replica.best_bounds(at(2.0)), "reused samples"),
         (lambda: replica.spectrum(at(2.0), 1.0), "reused samples"),
-        (lambda: replica.learned_function(at(2.0), alpha=1.0, lam=0.1), "reused samples"),
+        (lambda: replica.learned_function(SEVERAL, alpha=1.0, lam=0.1), "several directions"),
         (lambda: gradient(FOLLOWING, alpha=1.0, lam=0.1, beta=1.0), "a number here"),
         (lambda: replica.bounds(FOLLOWING), "a number here"),
         (lambda: replica.best_bounds(FOLLOWING), "a number here"),

@@ -48,3 +48,15 @@ def test_a_tail_that_ends_at_no_sharp_edge_holds_no_outlier():
     assert np.isfinite(drawn).all()
     assert abs(drawn.mean() - expected) < 6 * drawn.std(ddof=1) / np.sqrt(40)
     assert found.outliers_from < 100 < found.edges.max()
+
+
+def test_outliers_within_a_tail():
+    """Sizes grow with the place.  The expected ones are of averages over kappa on a contour off the
+    real line, where no pole is near; 2 % is what a place off the real line costs at 24."""
+    model = replica.SpikedRandomFeatures(student="x + x**2/2", target="sin", r=1, c=1, gamma=0.9)
+    found = replica.spectrum(model, 2.0)
+    assert not found.sharp[-1, 1]
+    sizes = [found._samples_at(x, 1)[0] for x in np.linspace(18, 45, 30)]
+    assert (np.diff(sizes) > 0).all()
+    for x, expected in ((24, 9.46), (30, 14.81), (40, 23.18)):
+        assert found._samples_at(x, 1)[0] == pytest.approx(expected, rel=0.02)

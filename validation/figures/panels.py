@@ -1,4 +1,4 @@
-"""Parts of figures: progress and stored cells, and panels of errors over one parameter, theories as
+"""Parts of figures: models, sizes and legends; and panels of errors over one parameter, theories as
 lines with simulated points on them, and their relative differences below.
 """
 

@@ -149,7 +149,6 @@ STEPS: list[dict[str, Any]] = [
     {"student": "relu", "target": "relu", "eta": 1.0, "noise": 0.3},
     {"student": "softplus", "target": "he1+he2/2", "eta": 1.0, "noise": 0.0},
 ]
-PENALTY = 0.1
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
 BOTH_ERRORS = ("test_error", "train_error")
 USES = ("all for both", "part for the readout", "part for the step", "split")
@@ -176,8 +175,8 @@ def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, A
         step = GradientStep(**of, alpha0="alpha")
         model = step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
         how: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
-        theory = learning_curve(model, alpha=x, lam=PENALTY, time_limit=60, **how)
-        found = [simulate(model, alpha=a, lam=PENALTY, **size) for a in at]
+        theory = learning_curve(model, alpha=x, lam=LAM, time_limit=60, **how)
+        found = [simulate(model, alpha=a, lam=LAM, **size) for a in at]
         curves.append(
             {error: theory[error].values for error in BOTH_ERRORS}
             | {f"{error}_simulated": [_mean(one, error) for one in found] for error in BOTH_ERRORS}
@@ -245,7 +244,7 @@ def draw(data: dict[str, Any]) -> Figure:
     of = data["dimension"], data["seeds"]
     handles.append(add_legend_entry(axes[0, 0], *of, markerfacecolor="white"))
     legend_below(figure, handles, ncols=len(handles) if columns > 2 else 2)
-    shared = {"beta": 1.0} | ({"lam": PENALTY} if reuse else {})
+    shared = {"beta": 1.0} | ({"lam": LAM} if reuse else {})
     best = "" if reuse else r", $\lambda$ the best of each"
     figure.suptitle(", ".join(plotting.settings(shared)) + best, fontsize="small")
     plotting.letter_panels(axes.ravel())

@@ -181,6 +181,7 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
         flat = arrays.like(rest.reshape(N, -1), gram)
         solved = solve_lower(factor, flat, transposed=True)
         weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
+        del factor  # before the next is made
     flat = arrays.like(weights.reshape(N, -1), Phi)
     readouts = arrays.namespace(Phi).reshape(Phi.T @ flat, (-1, A, L, C))
     train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
@@ -217,10 +218,14 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
         for total, part in zip(sums, parts, strict=True) if sums else ():
             total += part
         gram, moment, features, labels = sums = sums or parts
+        del parts  # of p^2 numbers
         for _ in np.flatnonzero(sizes == done):
             part = 1 / done if intercept else 0.0
             centre, mean = part * features, part * labels
-            system = gram - centre[:, None] * features if intercept else gram
+            system = gram
+            if intercept:
+                system = centre[:, None] * -features
+                system += gram
             solved = _solve(system, moment - features[:, None] * mean, lam)
             flat = xp.reshape(solved, (Z.shape[1], -1))
             taken = arrays.to_host(centre @ flat).reshape(len(lam), -1)
@@ -239,6 +244,7 @@ def _solve(gram: Any, b: Any, lam: Array) -> Any:
         factor = cholesky(gram, float(penalty))
         half = solve_lower(factor, b, transposed=False)
         columns.append(solve_lower(factor, half, transposed=True))
+        del factor  # before the next is made
     return arrays.namespace(b).stack(columns, axis=1)
 
 
