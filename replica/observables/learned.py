@@ -311,8 +311,9 @@ def learned_function(
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
     model.refuse_channel()
-    one = model.labels.target.dimension == 1 and model.step.initialisation != "gaussian"
-    if model.reuse and not one:
+    if model.reuse and (
+        model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"
+    ):
         allowed = "0 here for targets of several directions and Gaussian rows"
         raise InvalidArgument("reuse", model.reuse, allowed)
     model.refuse_own_dimension()
