@@ -28,7 +28,7 @@ def parse_share(text: str) -> float:
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        raise InvalidArgument("reach", text, "an error, such as 0.05 or 5%") from None
+        raise typer.BadParameter(f"it must be an error, such as 0.05 or 5%, got {text}") from None
 
 
 Reach = Annotated[
