@@ -100,7 +100,7 @@ def bad_arrays():
         ("features.npy labels.npy --confusion", ["such as --features features.npy"]),
         ("--features F.npy F.npy", ["must be given by its name, such as --features F.npy"]),
         (f"{FEATURES} --accuracy .9", ["--reach 0.05, an error of 5 %, an accuracy of 95 %"]),
-        (f"{FEATURES} --reach abc", ["'--reach': it must be an error, such as 0.05 or 5%, got abc"]),
+        (f"{FEATURES} --reach abc", ["'--reach': it must be an error, such as 0.05 or 5%"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
          ['for a file numpy.save("y.npy", labels == c)']),
         ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
