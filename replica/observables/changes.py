@@ -65,8 +65,8 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
 
 def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
     """Sentence where a finite dimension is the price of m alone: of sRFs, several kinds of neurons,
-    labels +-1 at random, reused samples and losses other than the square; else empty."""
-    at = model if np.isfinite(model.dimension) else of_size(model.on_fresh_samples)
+    labels +-1 at random and losses other than the square; else empty."""
+    at = of_size(model)
     alone = bool(np.isinf(at.own_dimension)) or not loss.is_square
     return alone * f"at d = {at.dimension:g} the theory has the price of m alone (docs/readout.md)"
 
@@ -87,9 +87,9 @@ class Change(NamedTuple):
     ) -> Array:
         """The change of an ``error``, of any shape, from that ``here``, of a model; NaN where
         either is not known.  Where the readout reuses the step's samples it is the change of a
-        readout on fresh ones."""
+        readout on fresh ones, which is also what a finite dimension changes."""
         try:
-            fresh = model.on_fresh_samples  # all that the theory at its own dimension covers
+            fresh = model.on_fresh_samples
             other, there = self.other(fresh), here
             if other is not fresh and np.any(here > 0):
                 here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)

@@ -59,6 +59,11 @@ CHUNK = 2**16  # points times nodes handled at once: 256 KiB an array, kept in t
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
 BIAS_SCAN = np.linspace(-8.0, 8.0, 33) + 0.1
+# Results of reused samples in the limit that stand for those of fresh ones.
+OF_REUSED = (
+    *("test_error", "train_error", "classification_error"),
+    *("quadrature_error", "converged", "status"),
+)
 LABELS_NEEDED = (  # by a loss of the margin
     "one of residuals, such as square or huber:1, for this target, as losses of the margin need "
     "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
@@ -84,16 +89,34 @@ def evaluate(
     settings = loss, tol, seconds
     if model.follows_alpha:
         return _each_at_its_alpha(model, alpha, lam, *settings)
+    if np.isfinite(model.own_dimension) and loss.is_square:
+        return _at_own_dimension(model, alpha, lam, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, *settings)
-    if np.isfinite(model.own_dimension) and loss.is_square:
-        model = model.of_one_kind
-        limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
-        return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
     return evaluate_at_bias(model, alpha, lam, *settings)
+
+
+def _at_own_dimension(
+    model: SpikedRandomFeatures, alpha: Array, lam: Array, tol: float | None, time_limit: float
+) -> Evaluation:
+    """Ridge regression at the points of a network at its own dimension.  docs/theory.md 23
+
+    Where the readout reuses the step's samples, the relative change of its errors from the limit is
+    that on fresh samples, which simulations bear out (benchmarks/REUSE.md).
+    """
+    fresh = model.on_fresh_samples.of_one_kind
+    limit = evaluate(replace(fresh, dimension=np.inf), alpha, lam, time_limit=time_limit)
+    if model.reuse:
+        in_limit = replace(model, dimension=np.inf)
+        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit).columns
+        limit.store(np.arange(len(alpha)), **{name: reused[name] for name in OF_REUSED})
+    found = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
+    if model.reuse:
+        found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
+    return found
 
 
 def _each_at_its_alpha(
@@ -120,12 +143,12 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
     check_time()
     ratio = np.full(lam.size, float(alpha))
-    if model.reuse:
-        square = LOSSES["square"]
-        return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
     if solves_each_point(model):
         tol = None if level else np.inf  # of a network at its own dimension: the first table alone
         return evaluate(model, ratio, lam, quadrature_tol=tol).test_error
+    if model.reuse:
+        square = LOSSES["square"]
+        return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
     table = table_at(model, level)
     assert table is not None
     points, power = ridge.solve_points(table, ratio, lam), table.weights @ table.power + table.noise

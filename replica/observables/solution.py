@@ -201,10 +201,7 @@ class Solution(Displayed):
         if self._given:
             return [note for note, said in notes_of(self.model, vars(self)).items() if said]
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
-        fresh = ", as on fresh samples" if self.model.reuse else ""
-        known = [
-            f"{name} {x:+.0%} {of.said}{fresh}" for name, x, of in changes if abs(x) > of.noted
-        ]
+        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
             known.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
         at_size = self.model.rows is not None and np.isfinite(self.model.dimension)

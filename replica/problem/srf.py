@@ -224,10 +224,10 @@ class SpikedRandomFeatures(Problem):
     def own_dimension(self) -> float:
         """Input dimension of a network with loadings of order 1/sqrt(d); inf of other models.
 
-        A finite dimension is the price of m alone of sRFs, of several kinds of neurons, of labels
-        +-1 at random, and where samples of the step are reused.
+        A finite dimension is the price of m alone of sRFs, of several kinds of neurons and of
+        labels +-1 at random.
         """
-        alone = self.rows is None or self.reuse or self.labels.channel or not self.rows.one_kind
+        alone = self.rows is None or self.labels.channel or not self.rows.one_kind
         return np.inf if alone else self.dimension
 
     @property
