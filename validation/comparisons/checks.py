@@ -213,22 +213,22 @@ def verdict(
     seeds : int
         Draws of which the standard errors are.
     """
-    each = list(checks.values())
-    if not np.isfinite([check.theory for check in each]).all():
+    kinds = list(checks.values())
+    if not np.isfinite([check.theory for check in kinds]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
-    if not np.isfinite([check.simulated for check in each]).all():
+    if not np.isfinite([check.simulated for check in kinds]).all():
         return False, (
             "The readout of a draw has no best bias, or could not be fitted, so that agreement "
             "cannot be told."
         )
-    z = np.array([check.z for check in each])
-    disagreeing = np.array([check.differs(allowance, seeds) for check in each])
-    far = np.array([~check.within(allowance, seeds) for check in each])
-    far_apart = np.array([check.is_far for check in each])
+    z = np.array([check.z for check in kinds])
+    disagreeing = np.array([check.differs(allowance, seeds) for check in kinds])
+    far = np.array([~check.within(allowance, seeds) for check in kinds])
+    far_apart = np.array([check.is_far for check in kinds])
     # elsewhere rounding over a standard error of 0
     scored = next((flags for flags in (disagreeing, far, far_apart) if flags.any()), np.isfinite(z))
     k, *at = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
-    largest = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
+    largest = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes)
     share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if disagreeing.any():
@@ -248,9 +248,9 @@ def verdict(
             f"Theory and simulation differ in {far_apart.sum()} of {far_apart.size} errors by more "
             f"than {MAX_DIFFERENCE:.0%}, though within {allowed}, most in {largest}."
         )
-    scales = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in each)
+    scales = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in kinds)
     relative = [
-        np.abs(one.simulated - one.theory) / size for one, size in zip(each, scales, strict=True)
+        np.abs(one.simulated - one.theory) / size for one, size in zip(kinds, scales, strict=True)
     ]
     if differ(z, seeds):
         large_count, sides = too_large(z, seeds), leaning(z, seeds)
@@ -268,7 +268,7 @@ def verdict(
             f"Theory and simulation are {closeness}not equal: {', and '.join(how)}, "
             f"though within {allowed}, the largest in {largest}."
         )
-    by_chance = _difference(list(checks)[k], each[k], (at[0], at[1]), axes, by_chance=True)
+    by_chance = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes, by_chance=True)
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
         f"makes them, half of them up to {np.median(relative):.1%}, the largest in {by_chance}."
@@ -331,9 +331,9 @@ def leaning(z: Array, seeds: int) -> list[int]:
     that is judged, as one score.
     """
     with np.errstate(invalid="ignore"):
-        known = [one[np.isfinite(one)] for one in (z, *z[:, None])]
+        finite_scores = [one[np.isfinite(one)] for one in (z, *z[:, None])]
     as_rare = stdtrit(seeds - 1, ndtr(ONE_SIDED_SCORE))  # of Student's law
-    return [k for k, one in enumerate(known) if one.size > 1 and abs(one.mean()) > as_rare]
+    return [k for k, one in enumerate(finite_scores) if one.size > 1 and abs(one.mean()) > as_rare]
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:

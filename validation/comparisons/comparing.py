@@ -34,13 +34,13 @@ def with_others(taken: Theory, simulation: Simulation) -> Iterator[Theory]:
     yield taken
     if taken.published is not None:
         yield srf_instead(taken)
-    drawn = simulation.experiment
-    if isinstance(taken.model, Given) or taken.model.reuse or drawn.model.train_bias:
+    experiment = simulation.experiment
+    if isinstance(taken.model, Given) or taken.model.reuse or experiment.model.train_bias:
         return
-    if drawn.simulated is not Simulated.gaussian:
+    if experiment.simulated is not Simulated.gaussian:
         with suppress(InvalidArgument):  # of a student that jumps there is no theory
-            first = as_given(drawn.model, draw_layer(drawn, simulation.seed[0]))
-            yield Theory(first, None, OF_DRAWS, of_draws=True)
+            drawn_layer = as_given(experiment.model, draw_layer(experiment, simulation.seed[0]))
+            yield Theory(drawn_layer, None, OF_DRAWS, of_draws=True)
 
 
 def srf_instead(network_theory: Theory) -> Theory:
