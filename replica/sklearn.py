@@ -25,7 +25,7 @@ except ImportError:
 from solvers.results import ConvergenceError
 
 from . import observables
-from .given import FEWEST_OF_STRATUM, FeatureSample
+from .given import ROWS_PER_FEATURE, FeatureSample
 from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
@@ -238,7 +238,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             try:
                 sample.stratified(numbers[-1])
             except InvalidArgument:
-                each = int(FEWEST_OF_STRATUM * p)
+                each = int(ROWS_PER_FEATURE * p)
                 which = f"at most the {rows} rows, unless there are classes of {each} rows or more"
                 raise InvalidArgument("train_sizes", self.train_sizes, which) from None
         return numbers
