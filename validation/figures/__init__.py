@@ -23,7 +23,7 @@ from ..run import store as cells
 
 FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
 Values = dict[str, Any]
-Item = TypeVar("One")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _function_values(of: Part) -> list[Any]:
 logger = logging.getLogger(__name__)
 
 Description = Mapping[str, Any]
-CellName = TypeVar("Name")  # by which a cell is asked for
+CellName = TypeVar("CellName")  # by which a cell is asked for
 
 
 class StoreError(OSError):
