@@ -127,7 +127,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         UserWarning
             Where errors may be off by more than 5 %, or are taken beyond the rows.
         """
-        for name in [one for one in vars(self) if one.endswith("_")]:
+        for name in [size for size in vars(self) if size.endswith("_")]:
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
@@ -139,8 +139,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         alphas = np.unique(axis("alphas", self.alphas))
         lam = alphas / X.shape[1]
         if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
-            ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
-            raise InvalidArgument("alphas", self.alphas, f"positive, {ends}")
+            range_ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
+            raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
@@ -156,9 +156,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if most not in sizes:
             of_all = f"test_error_, of {most} rows that train"
             _warn(sample, best.sel(samples=[most]), f"{of_all}, is not known", f"{of_all}: ")
-        known = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
-        self.best_alpha_ = float(known[-1]) if known.size else np.nan
-        if known.size:
+        solved = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
+        self.best_alpha_ = float(solved[-1]) if solved.size else np.nan
+        if solved.size:
             self._fit_best(X, y, float(most))
         return self
 
