@@ -86,18 +86,18 @@ class Source(NamedTuple):
         if not axes:
             raise self.fault("a file with an array in it")
         (low, high), listed = self.wanted.axes, f"{', '.join(axes):.200}"
-        least = min((count for count in axes.values() if low <= count <= high), default=None)
-        fitting = [name for name, count in axes.items() if least in (count, None)]
+        fewest_axes = min((count for count in axes.values() if low <= count <= high), default=None)
+        fitting = [name for name, count in axes.items() if fewest_axes in (count, None)]
         if self.member not in axes if self.member else len(fitting) != 1:
-            got = f"{self.path}:{self.member}".rstrip(":")
-            each = "columns" if self.path.suffix in TABLES else "arrays"
-            allowed = f"{self.path}:NAME of one of its {each}, {listed}"
-            if each == "columns" and high > 1:
+            file_and_array = f"{self.path}:{self.member}".rstrip(":")
+            member_word = "columns" if self.path.suffix in TABLES else "arrays"
+            allowed = f"{self.path}:NAME of one of its {member_word}, {listed}"
+            if member_word == "columns" and high > 1:
                 allowed += " (a .npy file can have several columns of labels)"
-            lower = {name.lower(): name for name in axes}
-            if close := get_close_matches(self.member.lower(), lower, 1):
-                allowed = f"{self.path}:{lower[close[0]]}, one of its {each}"
-            raise InvalidArgument(self.name, got, allowed)
+            lower_names = {name.lower(): name for name in axes}
+            if close := get_close_matches(self.member.lower(), lower_names, 1):
+                allowed = f"{self.path}:{lower_names[close[0]]}, one of its {member_word}"
+            raise InvalidArgument(self.name, file_and_array, allowed)
         return self.member or fitting[0]
 
     def check_kind(self, kind: np.dtype) -> None:
@@ -113,12 +113,12 @@ class Source(NamedTuple):
 
     def check_shape(self, shape: tuple[int, ...], bytes_each: int) -> None:
         """Refuse an array of other axes than are wanted, or too large."""
-        low, high = self.wanted.axes
-        size = math.prod(shape) * max(bytes_each, self.wanted.bytes_each)
-        if not (low <= len(shape) <= high and 0 < size <= MOST_BYTES):
-            axes = f"{low} to {high}" if low < high else low
+        least_axes, most_axes = self.wanted.axes
+        byte_count = math.prod(shape) * max(bytes_each, self.wanted.bytes_each)
+        if not (least_axes <= len(shape) <= most_axes and 0 < byte_count <= MOST_BYTES):
+            axes = f"{least_axes} to {most_axes}" if least_axes < most_axes else least_axes
             allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
-            if shape and high == 2 and 0 < size <= MOST_BYTES:
+            if shape and most_axes == 2 and 0 < byte_count <= MOST_BYTES:
                 allowed += " (x.reshape(len(x), -1) before numpy.save)"
             raise self.fault(f"{allowed}, not one of shape {shape!s:.100}")
 
@@ -138,28 +138,28 @@ class Source(NamedTuple):
         self.check_kind(array.dtype)
         return np.asarray(array)
 
-    def rest_of(self, stream: Readable, shape: tuple[int, ...], kind: np.dtype) -> Array:
+    def rest_of(self, stream: Readable, shape: tuple[int, ...], number_type: np.dtype) -> Array:
         """The array that the rest of a file holds, and nothing after it."""
-        self.check_shape(shape, kind.itemsize)
-        expected = math.prod(shape) * kind.itemsize
-        content = bytearray()
-        while len(content) <= expected and (chunk := stream.read(2**20)):
-            content += chunk
-        if len(content) < expected:
-            fault = f"truncated, {len(content)} bytes for the {expected} of {shape}"
-            raise self.fault(f"a whole file; this one is {fault}")
-        if len(content) > expected:
+        self.check_shape(shape, number_type.itemsize)
+        expected = math.prod(shape) * number_type.itemsize
+        array_bytes = bytearray()
+        while len(array_bytes) <= expected and (chunk := stream.read(2**20)):
+            array_bytes += chunk
+        if len(array_bytes) < expected:
+            truncated = f"truncated, {len(array_bytes)} bytes for the {expected} of {shape}"
+            raise self.fault(f"a whole file; this one is {truncated}")
+        if len(array_bytes) > expected:
             raise self.fault(f"a file that ends after the {expected} bytes of {shape}")
-        return np.frombuffer(content, dtype=kind).reshape(shape)
+        return np.frombuffer(array_bytes, dtype=number_type).reshape(shape)
 
     def npy(self, stream: Readable) -> Array:
         """The array of a stream in NPY format."""
-        first, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        header_1_0, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
         # 3.0 is 2.0 but for names of fields that are not ASCII, and no array of fields is wanted
-        headers = {(1, 0): first, (2, 0): later, (3, 0): later}
-        shape, by_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
-        self.check_kind(kind)
-        array = self.rest_of(stream, shape[::-1] if by_columns else shape, kind)
+        headers = {(1, 0): header_1_0, (2, 0): later, (3, 0): later}
+        shape, by_columns, number_type = headers[np.lib.format.read_magic(stream)](stream)
+        self.check_kind(number_type)
+        array = self.rest_of(stream, shape[::-1] if by_columns else shape, number_type)
         return array.T if by_columns else array
 
     def npz(self, stream: BinaryIO) -> Array:
@@ -172,10 +172,10 @@ class Source(NamedTuple):
     def safetensors(self, _stream: BinaryIO) -> Array:
         """The chosen array of a safetensors file."""
         with self.package("safetensors").safe_open(self.path, framework="numpy") as file:
-            known = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            shapes = {name: tuple(one.get_shape()) for name, one in known.items()}
+            tensor_slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(one.get_shape()) for name, one in tensor_slices.items()}
             name = self.chosen({name: len(shape) for name, shape in shapes.items()})
-            self.check_shape(shapes[name], bytes_of(known[name].get_dtype()))
+            self.check_shape(shapes[name], bytes_of(tensor_slices[name].get_dtype()))
             return self.numbers(file.get_tensor(name))
 
     def onnx(self, stream: BinaryIO) -> Array:
@@ -183,13 +183,13 @@ class Source(NamedTuple):
         onnx = self.package("onnx")
         if os.fstat(stream.fileno()).st_size > 2 * MOST_BYTES:
             raise self.fault("a file of at most 2 GiB")
-        arrays = onnx.load_model_from_string(stream.read()).graph.initializer
-        known = {tensor.name: tensor for tensor in arrays}
-        tensor = known[self.chosen({name: len(one.dims) for name, one in known.items()})]
+        initializers = onnx.load_model_from_string(stream.read()).graph.initializer
+        tensors = {tensor.name: tensor for tensor in initializers}
+        tensor = tensors[self.chosen({name: len(one.dims) for name, one in tensors.items()})]
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             raise self.fault("a file that holds its arrays, not one beside it")
-        kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
-        self.check_shape(tuple(tensor.dims), bytes_of(kind))
+        number_type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
+        self.check_shape(tuple(tensor.dims), bytes_of(number_type))
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
     def table(self, stream: BinaryIO) -> Array:
@@ -200,43 +200,43 @@ class Source(NamedTuple):
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         text = content.decode("utf-8-sig")
         separator = max(",;\t", key=text.partition("\n")[0].count)
-        cells = csv.reader(StringIO(text, newline=""), delimiter=separator)
-        rows = {i: row for i, row in enumerate(cells, 1) if row}
-        lines, columns = [*rows], [*zip_longest(*rows.values())]
+        csv_rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
+        table_rows = {i: row for i, row in enumerate(csv_rows, 1) if row}
+        lines, columns = [*table_rows], [*zip_longest(*table_rows.values())]
         if lacking := [lines[one.index(None)] for one in columns if None in one]:
             raise self.fault(f"a table with {len(columns)} cells in line {min(lacking)}, too")
-        start = int(has_header(columns))
-        names = [one[0].strip() if start else str(k) for k, one in enumerate(columns)]
-        count = len(names)
-        places = {str(k): k % count for k in range(-count, count)}
-        places |= {name: k for k, name in enumerate(names) if name}
+        first_row = int(has_header(columns))
+        names = [one[0].strip() if first_row else str(k) for k, one in enumerate(columns)]
+        column_count = len(names)
+        column_places = {str(k): k % column_count for k in range(-column_count, column_count)}
+        column_places |= {name: k for k, name in enumerate(names) if name}
         if self.member or "U" in self.wanted.kinds:
-            named = dict.fromkeys(filter(None, names), 1)
-            one = self.member if self.member in places else self.chosen(named)
-            chosen = [cell.strip() for cell in columns[places[one]][start:]]
-            whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
-            kind = int if whole else float if all(map(is_number, chosen)) else str
-            array = np.array(chosen, dtype=kind)
+            named_columns = dict.fromkeys(filter(None, names), 1)
+            one = self.member if self.member in column_places else self.chosen(named_columns)
+            chosen = [cell.strip() for cell in columns[column_places[one]][first_row:]]
+            all_whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
+            number_type = int if all_whole else float if all(map(is_number, chosen)) else str
+            array = np.array(chosen, dtype=number_type)
             self.check_kind(array.dtype)
         else:
-            left_out = {places.get(one) for one in self.without}
-            kept = [k for k, name in enumerate(names) if name and k not in left_out]
-            for i, k in product(range(start, len(lines)), kept):
+            left_out = {column_places.get(one) for one in self.without}
+            kept_columns = [k for k, name in enumerate(names) if name and k not in left_out]
+            for i, k in product(range(first_row, len(lines)), kept_columns):
                 if not is_number(columns[k][i]):
-                    column = json.dumps(names[k], ensure_ascii=False) if start else k
+                    column = json.dumps(names[k], ensure_ascii=False) if first_row else k
                     ways = [
                         f"pandas.read_csv(...).drop(columns={column}) leaves it out",
                         "pandas.get_dummies(table, dtype=int) makes numbers of text",
                         "table.dropna() leaves out lines with gaps",
                         f"--labels {self.path}:{names[k]} if these are the labels",
                     ]
-                    if any(map(is_number, columns[k][start:])):
+                    if any(map(is_number, columns[k][first_row:])):
                         ways.insert(0, ways.pop(2))
                     raise self.fault(
                         f"a table of numbers, not with {columns[k][i]!r} in line {lines[i]}, "
                         f"column {names[k]} ({', '.join(ways)})"
                     )
-            array = np.array([columns[k][start:] for k in kept], dtype=float).T
+            array = np.array([columns[k][first_row:] for k in kept_columns], dtype=float).T
         self.check_shape(array.shape, 8)
         return array
 
@@ -261,10 +261,10 @@ def has_header(columns: Sequence[Sequence[str]]) -> bool:
     >>> has_header([("x", "1"), ("y", "cat")]), has_header([("1", "2"), ("cat", "cat")])
     (True, False)
     """
-    numbers = [one[0] for one in columns if is_number(one[0])]
-    text = [one for one in columns if one[0].strip() and not is_number(one[0])]
-    counted = len(numbers) > 2 and numbers == [str(k) for k in range(len(numbers))]
-    return counted or (bool(text) and not any(one[0] in one[1:] for one in text))
+    numbers = [column[0] for column in columns if is_number(column[0])]
+    text = [column for column in columns if column[0].strip() and not is_number(column[0])]
+    counts_from_0 = len(numbers) > 2 and numbers == [str(k) for k in range(len(numbers))]
+    return counts_from_0 or (bool(text) and not any(column[0] in column[1:] for column in text))
 
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:

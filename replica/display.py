@@ -27,9 +27,9 @@ def bar(what: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(what, total=None)
-        yield lambda done, total: drawn.update(task, completed=done, total=total)
+    with Bar(console=Console(stderr=True), transient=True) as terminal_bar:
+        task = terminal_bar.add_task(what, total=None)
+        yield lambda done, total: terminal_bar.update(task, completed=done, total=total)
 
 
 def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progress | None]:

@@ -49,11 +49,11 @@ def install(extra: str) -> str:
     return f"python3 -m pip install '.[{extra}]' in the clone"
 
 
-def shorten(text: str, most: int = 200) -> str:
+def shorten(text: str, longest: int = 200) -> str:
     """``text``, or its beginning and its end where it has more than ``most`` characters."""
-    if len(text) <= most:
+    if len(text) <= longest:
         return text
-    return f"{text[: most // 2]} ... {text[-(most // 2) :]} ({len(text)} characters)"
+    return f"{text[: longest // 2]} ... {text[-(longest // 2) :]} ({len(text)} characters)"
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ except ImportError:
 from solvers.results import ConvergenceError
 
 from . import observables
-from .given import FEWEST_OF_STRATUM, FeatureSample
+from .given import ROWS_PER_FEATURE, FeatureSample
 from .problem import FINITE, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
@@ -127,7 +127,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         UserWarning
             Where errors may be off by more than 5 %, or are taken beyond the rows.
         """
-        for name in [one for one in vars(self) if one.endswith("_")]:
+        for name in [size for size in vars(self) if size.endswith("_")]:
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         X, y = validate_data(self, X, y, **options)
@@ -139,8 +139,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         alphas = np.unique(axis("alphas", self.alphas))
         lam = alphas / X.shape[1]
         if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
-            ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
-            raise InvalidArgument("alphas", self.alphas, f"positive, {ends}")
+            range_ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
+            raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
@@ -156,9 +156,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if most not in sizes:
             of_all = f"test_error_, of {most} rows that train"
             _warn(sample, best.sel(samples=[most]), f"{of_all}, is not known", f"{of_all}: ")
-        known = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
-        self.best_alpha_ = float(known[-1]) if known.size else np.nan
-        if known.size:
+        solved = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
+        self.best_alpha_ = float(solved[-1]) if solved.size else np.nan
+        if solved.size:
             self._fit_best(X, y, float(most))
         return self
 
@@ -238,7 +238,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             try:
                 sample.stratified(numbers[-1])
             except InvalidArgument:
-                each = int(FEWEST_OF_STRATUM * p)
+                each = int(ROWS_PER_FEATURE * p)
                 which = f"at most the {rows} rows, unless there are classes of {each} rows or more"
                 raise InvalidArgument("train_sizes", self.train_sizes, which) from None
         return numbers

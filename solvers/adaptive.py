@@ -67,10 +67,10 @@ class Panels(NamedTuple):
         It is Kronrod's rule, or Gauss's if ``weights`` are Gauss's.  Integrals with fewer panels
         than others are padded with nodes of weight 0.
         """
-        count, used = np.bincount(self.owner), weights > 0
+        count, rule_nodes = np.bincount(self.owner), weights > 0
         position = np.arange(len(self.owner)) - np.repeat(np.cumsum(count) - count, count)
-        padded = np.zeros((2, len(count), count.max(), np.count_nonzero(used)))
-        padded[:, self.owner, position] = self.nodes[:, used], self.half * weights[used]
+        padded = np.zeros((2, len(count), count.max(), np.count_nonzero(rule_nodes)))
+        padded[:, self.owner, position] = self.nodes[:, rule_nodes], self.half * weights[rule_nodes]
         return gaussian_rule(*padded.reshape(2, len(count), -1))
 
 
@@ -85,8 +85,8 @@ def panels_between(breaks: Array) -> Panels:
     """
     low, high = breaks[:, :-1], breaks[:, 1:]
     owner = np.broadcast_to(np.arange(len(breaks))[:, None], low.shape)
-    nonempty = high > low
-    return Panels(owner[nonempty], low[nonempty], high[nonempty])
+    has_length = high > low
+    return Panels(owner[has_length], low[has_length], high[has_length])
 
 
 def halve_panels(
@@ -137,9 +137,9 @@ def halve_panels(
         if len(error) + np.count_nonzero(large) > max_panels:
             return None
         owner, low, high = panels.select(large)
-        middle = (low + high) / 2
-        ends = np.append(low, middle), np.append(middle, high)
-        halves = Panels(np.append(owner, owner), *ends)
+        panel_middle = (low + high) / 2
+        half_ends = np.append(low, panel_middle), np.append(panel_middle, high)
+        halves = Panels(np.append(owner, owner), *half_ends)
         new_contributions, new_errors = _panel_contributions(values, halves, batch_size)
         panels = Panels(*map(np.append, panels.select(~large), halves))
         contributions = np.concatenate([contributions[:, ~large], new_contributions], axis=1)
@@ -155,7 +155,7 @@ def _panel_contributions(
     for start in range(0, len(panels.low), size):
         check_time()
         batch = panels.select(slice(start, start + size)) if len(panels.low) > size else panels
-        sums = (values(batch) * gaussian_density(batch.nodes)) @ rules
-        batches.append(sums * batch.half)
+        rule_sums = (values(batch) * gaussian_density(batch.nodes)) @ rules
+        batches.append(rule_sums * batch.half)
     contributions, differences = np.moveaxis(np.concatenate(batches, axis=1), 2, 0)
     return contributions, np.abs(differences).max(axis=0)

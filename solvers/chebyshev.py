@@ -62,19 +62,19 @@ class HalfLine(NamedTuple):
     @staticmethod
     def panel_points(panels: int, points: int, near: float, far: float) -> tuple[Array, Array]:
         """Values of q at the Chebyshev points of panels, (panels, points), and at their middles."""
-        position = (np.append(chebpts1(points), 0.0) + 1) / 2 + np.arange(panels)[:, None]
-        ratio = (near / far) ** (position / panels)
-        q = (ratio - 1) / (near - far * ratio)
+        panel_position = (np.append(chebpts1(points), 0.0) + 1) / 2 + np.arange(panels)[:, None]
+        q_ratio = (near / far) ** (panel_position / panels)
+        q = (q_ratio - 1) / (near - far * q_ratio)
         return q[:, :-1], q[:, -1]
 
     def locate(self, q: Array) -> tuple[Array, Array, Array]:
         """Panel of each q (P,), coordinate x in [-1, 1] there, and dx/dq; NaN where q is not
         finite."""
-        panels, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
-        unit = panels / np.log(self.near / self.far)
-        s = unit * np.log1p((self.near - self.far) * q / far)
-        panel = np.clip(np.where(np.isfinite(s), s, 0.0).astype(int), 0, panels - 1)
-        return panel, 2 * (s - panel) - 1, 2 * unit * (self.near - self.far) / (near * far)
+        panel_count, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
+        unit_of_s = panel_count / np.log(self.near / self.far)
+        s = unit_of_s * np.log1p((self.near - self.far) * q / far)
+        panel = np.clip(np.where(np.isfinite(s), s, 0.0).astype(int), 0, panel_count - 1)
+        return panel, 2 * (s - panel) - 1, 2 * unit_of_s * (self.near - self.far) / (near * far)
 
     def evaluate(self, q: Array, functions: slice = np.s_[:]) -> tuple[Array, Array]:
         """Values and derivatives, (k, P) each, of the selected functions at q (P,)."""
@@ -102,12 +102,12 @@ def interpolant(
     """
     panels = max(int(high - low), 1)
     while panels * points < most:
-        edges, half = np.linspace(low, high, panels + 1), (high - low) / panels / 2
-        x = edges[:-1, None] + half * (1 + chebpts1(points))
-        values = np.asarray(function(x.ravel())).reshape(-1, panels, points)
-        series = np.moveaxis(values @ coefficient_matrix(points).T, 2, 0).copy()
+        panel_edges, half_width = np.linspace(low, high, panels + 1), (high - low) / panels / 2
+        panel_nodes = panel_edges[:-1, None] + half_width * (1 + chebpts1(points))
+        node_values = np.asarray(function(panel_nodes.ravel())).reshape(-1, panels, points)
+        series = np.moveaxis(node_values @ coefficient_matrix(points).T, 2, 0).copy()
         if (np.abs(series[-2:]).max(axis=(0, 2)) <= 1e-12 * np.abs(series).max(axis=(0, 2))).all():
-            return partial(_sum_on_panels, series, low, half)
+            return partial(_sum_on_panels, series, low, half_width)
         panels *= 2
     return lambda at: np.asarray(function(at.ravel())).reshape(-1, *at.shape)
 
@@ -115,10 +115,10 @@ def interpolant(
 def _sum_on_panels(series: Array, low: float, half: float, at: Array) -> Array:
     """Sums (k, *shape) of Chebyshev ``series`` (n, k, panels), on panels of width 2 ``half`` from
     ``low``, by Clenshaw's recurrence."""
-    place = (at - low) / half / 2
-    panel = np.minimum(place.astype(int), series.shape[2] - 1)
-    t = 2 * (place - panel) - 1
-    double, b1, b2 = 2 * t, np.zeros((series.shape[1], *at.shape)), 0.0
-    for one in series[:0:-1]:
-        b1, b2 = np.take(one, panel, axis=1) + double * b1 - b2, b1
+    panel_place = (at - low) / half / 2
+    panel = np.minimum(panel_place.astype(int), series.shape[2] - 1)
+    t = 2 * (panel_place - panel) - 1
+    twice_t, b1, b2 = 2 * t, np.zeros((series.shape[1], *at.shape)), 0.0
+    for term in series[:0:-1]:
+        b1, b2 = np.take(term, panel, axis=1) + twice_t * b1 - b2, b1
     return np.asarray(np.take(series[0], panel, axis=1) + t * b1 - b2)

@@ -57,20 +57,20 @@ def newton_complex(
     settled = np.zeros(len(value), dtype=bool)
     iterations = np.zeros(len(value), dtype=np.int64)
     previous_length = np.full(len(value), np.inf)
-    rows = np.arange(len(value))
+    problems = np.arange(len(value))
     for sweep in range(8):
         with np.errstate(all="ignore"):
-            error, slope = system(value[rows], rows)
-            step = solve_rows(slope, -error)
-            length = largest_modulus(step / size(value[rows]))
-        value[rows] += step
-        iterations[rows] += 1
-        done = (length <= 1e-13) | ((length < 1e-7) & (length >= previous_length[rows] / 2))
-        settled[rows[done]] = True
-        diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
-        previous_length[rows] = length
-        rows = rows[~(done | diverged)]
-        if rows.size == 0:
+            equations, jacobian = system(value[problems], problems)
+            step = solve_rows(jacobian, -equations)
+            length = largest_modulus(step / size(value[problems]))
+        value[problems] += step
+        iterations[problems] += 1
+        done = (length <= 1e-13) | ((length < 1e-7) & (length >= previous_length[problems] / 2))
+        settled[problems[done]] = True
+        has_diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
+        previous_length[problems] = length
+        problems = problems[~(done | has_diverged)]
+        if problems.size == 0:
             break
     return value, settled, iterations
 
@@ -123,8 +123,8 @@ def follow_root(
     t, step = np.zeros(len(value)), np.full(len(value), 0.2)
     rows = np.arange(len(value))
     while rows.size:
-        trial = np.minimum(t[rows] + step[rows], 1.0)
-        place = path(trial, rows)
+        trial_t = np.minimum(t[rows] + step[rows], 1.0)
+        place = path(trial_t, rows)
 
         def system_at_place(x: Array, subset: Indices, place: Array = place) -> tuple[Array, Array]:
             return system(x, place[subset])
@@ -132,10 +132,10 @@ def follow_root(
         root, settled, sweeps = newton_complex(system_at_place, value[rows], reach=reach, size=size)
         accepted = settled & np.isfinite(root).all(axis=1)
         accepted[accepted] = admissible(root[accepted])
-        value[rows[accepted]], t[rows[accepted]] = root[accepted], trial[accepted]
+        value[rows[accepted]], t[rows[accepted]] = root[accepted], trial_t[accepted]
         step[rows[accepted & (sweeps <= 5)]] *= 1.5
         step[rows[~accepted]] /= 3
-        finished = accepted & (trial >= 1)
-        root_at_end[rows[finished]] = root[finished]
-        rows = rows[~finished & (step[rows] >= shortest_step)]
+        at_end = accepted & (trial_t >= 1)
+        root_at_end[rows[at_end]] = root[at_end]
+        rows = rows[~at_end & (step[rows] >= shortest_step)]
     return root_at_end

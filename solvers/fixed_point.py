@@ -70,50 +70,50 @@ def fixed_point(
     (0.739085133215, True)
     """
     value = np.array(start, dtype=float, ndmin=2)
-    count = len(value)
-    residual = np.full(count, np.inf)
-    iterations = np.zeros(count, dtype=np.int64)
-    status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-    rows = np.arange(count)
+    problem_count = len(value)
+    residual = np.full(problem_count, np.inf)
+    iterations = np.zeros(problem_count, dtype=np.int64)
+    status = np.full(problem_count, Status.ITERATION_LIMIT, dtype=object)
+    rows = np.arange(problem_count)
     rounding = 1e-15  # a relative change this small is only rounding
     previous_value, images = value.copy(), value.copy()  # the previous point, and its image
     for sweep in range(1, max_iterations + 1):
         x = value[rows]
         image, image_before = step(x, rows), images[rows]
-        current = _relative_size(image - x, size(x))
-        previous = residual[rows] if sweep > 1 else current / contraction
-        images[rows], residual[rows] = image, current
-        far = np.maximum(current, previous) >= linear_below
+        new_residual = _relative_size(image - x, size(x))
+        last_residual = residual[rows] if sweep > 1 else new_residual / contraction
+        images[rows], residual[rows] = image, new_residual
+        is_far = np.maximum(new_residual, last_residual) >= linear_below
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.minimum(current / previous, 1 - 1e-15)
-            remaining = np.log(tol * (1 - rate) / current) / np.log(rate)
+            rate = np.minimum(new_residual / last_residual, 1 - 1e-15)
+            iterations_left = np.log(tol * (1 - rate) / new_residual) / np.log(rate)
         finite = np.isfinite(image).all(axis=1)
         # The rate is seen from the second sweep on.  At an exact fixed point it is 0/0 or
         # eps/eps, and the residual alone decides.
-        done = finite & ((current <= tol * (1 - rate)) | (current <= rounding))
-        status[rows[done]] = Status.CONVERGED
+        is_fixed = finite & ((new_residual <= tol * (1 - rate)) | (new_residual <= rounding))
+        status[rows[is_fixed]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
-        active = finite & ~done
+        moving = finite & ~is_fixed
         if patience is not None and sweep > 1:
-            slow = active & ~far & (remaining > patience)
+            slow = moving & ~is_far & (iterations_left > patience)
             status[rows[slow]] = Status.SLOW
-            active &= ~slow
-        if not active.any() or sweep == max_iterations:
+            moving &= ~slow
+        if not moving.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows, x, image = rows[active], x[active], image[active]
-        target = image
+        rows, x, image = rows[moving], x[moving], image[moving]
+        next_x = image
         if history is not None:
             if sweep > 1:
-                change = np.stack([x - previous_value[rows], image - image_before[active]], axis=1)
+                change = np.stack([x - previous_value[rows], image - image_before[moving]], axis=1)
                 history[rows] = np.concatenate([history[rows][:, 1:], change[:, None]], axis=1)
-            history[rows[far[active]]] = 0.0
-            target = _anderson_step(x, image, history[rows])
-            length = np.maximum(_relative_size(target - x, size(x)), 1e-300)
-            allowed = np.maximum(longest_step, current[active])
-            target = x + (target - x) * np.minimum(1, allowed / length)[:, None]
+            history[rows[is_far[moving]]] = 0.0
+            next_x = _anderson_step(x, image, history[rows])
+            step_length = np.maximum(_relative_size(next_x - x, size(x)), 1e-300)
+            longest_allowed = np.maximum(longest_step, new_residual[moving])
+            next_x = x + (next_x - x) * np.minimum(1, longest_allowed / step_length)[:, None]
             previous_value[rows] = x
-        value[rows] = target
+        value[rows] = next_x
     return Result(value, residual, iterations, status)
 
 
@@ -132,8 +132,8 @@ def _anderson_step(x: Array, image: Array, history: Array) -> Array:
     x_changes, image_changes = np.moveaxis(history, 1, 3).swapaxes(0, 1)  # (R, k, M) each
     residual_changes = image_changes - x_changes
     # scaled to length 1: the latest changes are much smaller than the first, and more accurate
-    length = np.linalg.norm(residual_changes, axis=1, keepdims=True)
-    length[length == 0] = 1.0
+    change_lengths = np.linalg.norm(residual_changes, axis=1, keepdims=True)
+    change_lengths[change_lengths == 0] = 1.0
     # singular vectors with smaller singular values are mostly rounding
-    weight = np.linalg.pinv(residual_changes / length, rcond=1e-5) @ (image - x)[..., None]
-    return np.asarray(image - (image_changes / length @ weight)[..., 0])
+    weight = np.linalg.pinv(residual_changes / change_lengths, rcond=1e-5) @ (image - x)[..., None]
+    return np.asarray(image - (image_changes / change_lengths @ weight)[..., 0])

@@ -53,18 +53,18 @@ def least_squares(design: Array, target: Array) -> Array:
     >>> least_squares(np.array([[[1.0], [1.0]]]), np.array([[1.0, 3.0]])).round(12).tolist()
     [[2.0]]
     """
-    scale = np.linalg.norm(design, axis=1)
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = design / scale[:, None]
+    column_norms = np.linalg.norm(design, axis=1)
+    column_norms = np.where(column_norms > 0, column_norms, 1.0)
+    scaled_columns = design / column_norms[:, None]
     n = design.shape[2]
-    augmented = np.concatenate([scaled, target[..., None]], axis=2)
+    augmented = np.concatenate([scaled_columns, target[..., None]], axis=2)
     known = np.isfinite(augmented).all(axis=(1, 2))
     triangular = np.asarray(np.linalg.qr(np.where(known[:, None, None], augmented, 0.0), mode="r"))
     U, sigma, Vt = np.linalg.svd(triangular[:, :n, :n], full_matrices=False)
-    divisors = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-    coefficients = (triangular[:, None, :n, n] @ U)[:, 0] / divisors
+    singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+    coefficients = (triangular[:, None, :n, n] @ U)[:, 0] / singular_values
     solution = np.where(known[:, None], (coefficients[:, None] @ Vt)[:, 0], np.nan)
-    return np.asarray(solution / scale)
+    return np.asarray(solution / column_norms)
 
 
 def leading_eigenvectors(

@@ -48,12 +48,12 @@ def resolvent_averages(
     b = L + (1 - beta) * q
     # (b^2 + 4 beta q L) = (L + q x_-)(L + q x_+): no difference of large numbers.
     root = np.sqrt(L + q * (1 - np.sqrt(beta)) ** 2) * np.sqrt(L + q * (1 + np.sqrt(beta)) ** 2)
-    flat = np.where(q == 0, 1.0, 2 * beta * q * L)
-    M = np.where(b >= 0, 2 / np.where(b + root == 0, 1.0, b + root), (root - b) / flat)
+    quadratic_term = np.where(q == 0, 1.0, 2 * beta * q * L)
+    M = np.where(b >= 0, 2 / np.where(b + root == 0, 1.0, b + root), (root - b) / quadratic_term)
     t = 1 + beta * q * M
     weighted = c * M / t
-    derivative = L + q / t**2  # d/dM of L M + v c M / t = 1
-    inverse2 = M / derivative
-    mixed = weighted / t / derivative
+    dM = L + q / t**2  # d/dM of L M + v c M / t = 1
+    inverse2 = M / dM
+    mixed = weighted / t / dM
     weighted2 = beta * weighted**2 + c / t**2 * mixed
     return ResolventAverages(M, weighted, inverse2, mixed, weighted2)

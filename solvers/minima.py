@@ -55,13 +55,13 @@ def minima(
     ([-1.01360979], [0.98581053])
     """
     values = _finite_values(function, axes)
-    ends = np.array([axis[[0, -1]] for axis in axes])
-    width = np.ptp(ends, axis=1)
-    found: list[Minimum] = []
+    box_ends = np.array([axis[[0, -1]] for axis in axes])
+    width = np.ptp(box_ends, axis=1)
+    local_minima: list[Minimum] = []
     least = values.min()  # on a plateau, an end of the scan is taken
     lowest_indices = map(tuple, np.argwhere(values <= least + rtol * abs(least)).tolist())
     best = max(lowest_indices, key=lambda i: (len(_end_axes(i, values.shape)), -values[i]))
-    k, known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
+    k, is_known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
     surroundings = np.lib.stride_tricks.sliding_window_view(
         np.pad(values, 1, constant_values=np.inf), (3,) * k
     )
@@ -69,25 +69,25 @@ def minima(
     is_minimum[best] = np.isfinite(values[best])
     for index in map(tuple, np.argwhere(is_minimum).tolist()):
         window = [slice(max(i - 1, 0), i + 2) for i in index]
-        surrounding = values[tuple(window)]
-        finite_values = surrounding[np.isfinite(surrounding)]
+        neighbour_values = values[tuple(window)]
+        finite_values = neighbour_values[np.isfinite(neighbour_values)]
         if finite_values.max() - values[index] <= rtol * abs(values[index]) and index != best:
             continue
         box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, window, strict=True)]
-        place, value = _refined(function, np.array(box), ends, rtol)
+        place, value = _refined(function, np.array(box), box_ends, rtol)
         least_gain = rtol * abs(values[index]) if _end_axes(index, values.shape) else 0.0
         if not value <= values[index] - least_gain:
             place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
-        from_end = np.abs(place[:, None] - ends).min(axis=1)
-        at_edge = {int(axis) for axis in np.flatnonzero(from_end <= 1e-9 * width)}
+        end_distance = np.abs(place[:, None] - box_ends).min(axis=1)
+        at_edge = {int(axis) for axis in np.flatnonzero(end_distance <= 1e-9 * width)}
         for axis, unit in enumerate(np.eye(k, dtype=int)):
             padded_index = np.add(index, 1)
-            if not (known[tuple(padded_index - unit)] and known[tuple(padded_index + unit)]):
+            if not (is_known[tuple(padded_index - unit)] and is_known[tuple(padded_index + unit)]):
                 at_edge.add(axis)
-        found.append(Minimum(place, value, tuple(sorted(at_edge))))
+        local_minima.append(Minimum(place, value, tuple(sorted(at_edge))))
     distinct: list[Minimum] = []
-    for minimum in sorted(found, key=lambda minimum: minimum.value):
+    for minimum in sorted(local_minima, key=lambda minimum: minimum.value):
         # two neighbouring cells of the scan may lead to the same minimum
         if all(np.abs((minimum.place - other.place) / width).max() > 1e-6 for other in distinct):
             distinct.append(minimum)
@@ -107,11 +107,11 @@ def rough_minima(
 
     values = _finite_values(function, [axis])
     padded = np.pad(values, 1, constant_values=np.inf)
-    found = []
+    local_minima = []
     for i in np.flatnonzero((values <= np.minimum(padded[:-2], padded[2:])) & np.isfinite(values)):
         place, value, at_edge = axis[i], values[i], not np.isfinite(padded[[i, i + 2]]).all()
-        triple = padded[i : i + 3]
-        if triple[np.isfinite(triple)].max() <= (1 + flat) * value and value > values.min():
+        neighbours = padded[i : i + 3]
+        if neighbours[np.isfinite(neighbours)].max() <= (1 + flat) * value and value > values.min():
             continue
         if not at_edge:
             result = minimize_scalar(
@@ -121,8 +121,8 @@ def rough_minima(
                 options={"xatol": xtol},
             )
             place, value = result.x, result.fun
-        found.append(Minimum(np.array([place]), float(value), (0,) if at_edge else ()))
-    return sorted(found, key=lambda minimum: minimum.value)
+        local_minima.append(Minimum(np.array([place]), float(value), (0,) if at_edge else ()))
+    return sorted(local_minima, key=lambda minimum: minimum.value)
 
 
 def _end_axes(index: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
@@ -147,27 +147,27 @@ def _refined(
     box shrinks around its minimum.  The box moves where the minimum lies on one of its sides, other
     than at the ``ends`` (k, 2) of the axes: a valley oblique to the axes leads out of the box.
     """
-    limits, narrowed, fine = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
-    points, place, value = fine // 2 + 1, box.mean(axis=1), np.nan
+    box_limits, times_narrowed, fine_nodes = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
+    node_count, place, value = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
-        middle, half = limits.mean(axis=1), np.ptp(limits, axis=1) / 2
-        nodes = middle[:, None] + half[:, None] * chebyshev.chebpts1(points)
+        box_middle, half = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
+        nodes = box_middle[:, None] + half[:, None] * chebyshev.chebpts1(node_count)
         values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
             break
-        base = values.min()
+        lowest_value = values.min()
         # without the base, rounding is relative to the range, not to the value
-        coefficients = _apply_to_axes(coefficient_matrix(points), values - base)
+        coefficients = _apply_to_axes(coefficient_matrix(node_count), values - lowest_value)
         x, height = _series_minimum(coefficients)
-        place, value = middle + half * x, float(base + height)
+        place, value = box_middle + half * x, float(lowest_value + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
         resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
-        at_end = np.where(x < 0, limits[:, 0] == ends[:, 0], limits[:, 1] == ends[:, 1])
+        at_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
         if (at_end | (np.abs(x) < 1)).all():
-            if resolved or narrowed == 4:
+            if resolved or times_narrowed == 4:
                 break
-            half, narrowed, points = half / 6, narrowed + 1, fine
-        limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
+            half, times_narrowed, node_count = half / 6, times_narrowed + 1, fine_nodes
+        box_limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
     return place, value
 
 
@@ -185,30 +185,30 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
     not have the point at an end.
     """
     k = coefficients.ndim
-    grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-    values = _apply_to_axes(chebyshev.chebvander(grid, len(coefficients) - 1), coefficients)
-    x = grid[list(np.unravel_index(np.argmin(values), values.shape))]
+    fine_grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
+    values = _apply_to_axes(chebyshev.chebvander(fine_grid, len(coefficients) - 1), coefficients)
+    x = fine_grid[list(np.unravel_index(np.argmin(values), values.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
-    second = [[chebyshev.chebder(slope, axis=j) for j in range(k)] for slope in slopes]
+    hessians = [[chebyshev.chebder(gradient, axis=j) for j in range(k)] for gradient in slopes]
     height = _series_value(coefficients, x)
     for _ in range(5):
-        free = np.abs(x) < 1
-        slope = np.array([_series_value(series, x) for series in slopes])[free]
-        matrix = np.array([[_series_value(series, x) for series in row] for row in second])
+        free_axes = np.abs(x) < 1
+        gradient = np.array([_series_value(series, x) for series in slopes])[free_axes]
+        hessian = np.array([[_series_value(series, x) for series in row] for row in hessians])
         step = np.zeros(k)
         try:
-            step[free] = np.linalg.solve(matrix[np.ix_(free, free)], -slope)
+            step[free_axes] = np.linalg.solve(hessian[np.ix_(free_axes, free_axes)], -gradient)
         except np.linalg.LinAlgError:  # the series is constant: any place is as good
             break
         if np.abs(step).max() < 1e-15:
             break
         to_side = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
         fraction = min(1, to_side.min())  # of the step, up to the first side of the box
-        trial = np.where(to_side > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
-        trial_height = _series_value(coefficients, trial)
+        trial_x = np.where(to_side > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
+        trial_height = _series_value(coefficients, trial_x)
         if not trial_height <= height + 1e-15 * np.abs(coefficients).max():
             break
-        x, height = trial, trial_height
+        x, height = trial_x, trial_height
     return x, height
 
 

@@ -71,35 +71,35 @@ def newton(
     step = np.zeros_like(value)  # the step from `value` to the point under trial
     distance = np.zeros(count)  # length of the full Newton step from `value`
     slope = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
-    rows = np.arange(count)
+    problems = np.arange(count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[rows] * np.exp(np.where(is_signed, 0.0, step[rows]))
+        trial = value[problems] * np.exp(np.where(is_signed, 0.0, step[problems]))
         if size is not None and is_signed.any():
-            ratio = value[rows] / size(value[rows]) + step[rows]
-            trial[:, is_signed] = (ratio * size(trial))[:, is_signed]
-        error, jacobian = system(trial, rows)
-        iterations[rows] = sweep
-        accepted = np.ones(rows.size, dtype=bool)
+            signed_ratio = value[problems] / size(value[problems]) + step[problems]
+            trial[:, is_signed] = (signed_ratio * size(trial))[:, is_signed]
+        residuals, jacobian = system(trial, problems)
+        iterations[problems] = sweep
+        accepted = np.ones(problems.size, dtype=bool)
         if sweep > 1:
             # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a
             # test on the residual, this does not depend on how the equations are scaled.
-            accepted = largest_modulus(solve_rows(slope[rows], -error)) < distance[rows]
-        accepted_rows = rows[accepted]
+            accepted = largest_modulus(solve_rows(slope[problems], -residuals)) < distance[problems]
+        accepted_rows = problems[accepted]
         value[accepted_rows], slope[accepted_rows] = trial[accepted], jacobian[accepted]
-        residual[accepted_rows] = largest_modulus(error[accepted])
-        step[accepted_rows] = solve_rows(jacobian[accepted], -error[accepted])
+        residual[accepted_rows] = largest_modulus(residuals[accepted])
+        step[accepted_rows] = solve_rows(jacobian[accepted], -residuals[accepted])
         distance[accepted_rows] = largest_modulus(step[accepted_rows])
-        step[rows[~accepted]] /= 2
-        length = largest_modulus(step[rows])
-        done = (length <= tol) | (residual[rows] <= rounding)
-        status[rows[done]] = Status.CONVERGED
+        step[problems[~accepted]] /= 2
+        step_length = largest_modulus(step[problems])
+        is_root = (step_length <= tol) | (residual[problems] <= rounding)
+        status[problems[is_root]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
-        status[rows[done & ~(residual[rows] < 1e-10)]] = Status.NO_PROGRESS
-        not_finite = ~np.isfinite(length)
-        status[rows[not_finite]] = Status.NOT_FINITE
-        too_long = accepted & (length > LONGEST_STEP) & ~not_finite
-        step[rows[too_long]] *= (LONGEST_STEP / length[too_long])[:, None]
-        rows = rows[~(done | not_finite)]
-        if rows.size == 0:
+        status[problems[is_root & ~(residual[problems] < 1e-10)]] = Status.NO_PROGRESS
+        not_finite = ~np.isfinite(step_length)
+        status[problems[not_finite]] = Status.NOT_FINITE
+        too_long = accepted & (step_length > LONGEST_STEP) & ~not_finite
+        step[problems[too_long]] *= (LONGEST_STEP / step_length[too_long])[:, None]
+        problems = problems[~(is_root | not_finite)]
+        if problems.size == 0:
             break
     return Result(value, residual, iterations, status)

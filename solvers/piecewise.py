@@ -48,26 +48,26 @@ class StepLaw(NamedTuple):
 
     def density(self, z: Array) -> Array:
         """Density at each z."""
-        chance = self.first
+        step_chance = self.first
         for rise, edge in zip(self.rises, self.edges, strict=True):
-            chance = chance + rise * ndtr((self.r * z - edge) / self.rest)
-        return np.asarray(gaussian_density(z) * chance)
+            step_chance = step_chance + rise * ndtr((self.r * z - edge) / self.rest)
+        return np.asarray(gaussian_density(z) * step_chance)
 
     def moments_below(self, z: Array) -> list[list[Array]]:
         """Integrals of the density times 1, z and z^2, from -inf to each z (n, ...) and, last, to
         infinity: three lists of n + 1 arrays."""
         jumps = self.rises * gaussian_density(self.edges)
         mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
-        square = mass + self.r**2 * (jumps * self.edges).sum(axis=0)
-        total = mass, self.r * jumps.sum(axis=0), square
+        second_moment = mass + self.r**2 * (jumps * self.edges).sum(axis=0)
+        total_moments = mass, self.r * jumps.sum(axis=0), second_moment
         z = np.clip(z, -NORMAL_CUT, NORMAL_CUT) + SMALLEST_ARGUMENT  # not 0
-        below, density = ndtr(z), gaussian_density(z)
-        zeroth, first = self.first * below, -self.first * density
+        normal_below, density = ndtr(z), gaussian_density(z)
+        zeroth, first = self.first * normal_below, -self.first * density
         second = zeroth + z * first
         for rise, edge in zip(self.rises, self.edges, strict=True):
             tau_in_sd = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
             z_in_sd = (z - self.r * edge) / self.rest  # z given tau at the edge
-            joint = (below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
+            joint = (normal_below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
             joint += owens_t(edge, z_in_sd / edge) - owens_t(z, tau_in_sd / z)
             at_z = density * ndtr(tau_in_sd)
             at_edge = self.r * gaussian_density(edge)
@@ -76,12 +76,12 @@ class StepLaw(NamedTuple):
             zeroth = zeroth + rise * joint
             first = first + rise * (inside - at_z)
             second = second + rise * (joint - z * at_z + edge_term)
-        parts = zip(total, (zeroth, first, second), strict=True)
+        moment_parts = zip(total_moments, (zeroth, first, second), strict=True)
         if not len(self.rises):
-            return [[*x, end] for end, x in parts]
+            return [[*x, end] for end, x in moment_parts]
         # exact values far out, as a large response would multiply the rounding
-        low, high = z <= -NORMAL_CUT, z >= NORMAL_CUT
-        return [[*np.where(high, end, np.where(low, 0.0, x)), end] for end, x in parts]
+        far_below, high = z <= -NORMAL_CUT, z >= NORMAL_CUT
+        return [[*np.where(high, end, np.where(far_below, 0.0, x)), end] for end, x in moment_parts]
 
 
 NORMAL = StepLaw(np.ones(()), np.empty(0), np.empty(0), np.zeros(()), np.ones(()))
@@ -154,19 +154,19 @@ def segments(pieces: Pieces, V: Array) -> list[Segment]:
     zero, low, found = np.zeros_like(V), np.full_like(V, -np.inf), []
     for i, (a, b, q) in enumerate(pieces.coefficients):
         shrinkage = 1 / (1 + V * q)
-        lines = (-V * b * shrinkage, shrinkage), (-b * shrinkage, -q * shrinkage)
+        prox_and_score = (-V * b * shrinkage, shrinkage), (-b * shrinkage, -q * shrinkage)
         if i == len(pieces.knots):
-            found.append(Segment(low, np.full_like(V, np.inf), *lines, (a, b, q)))
+            found.append(Segment(low, np.full_like(V, np.inf), *prox_and_score, (a, b, q)))
             break
         knot = pieces.knots[i]
         _, b_next, q_next = pieces.coefficients[i + 1]
         left_slope, right_slope = b + q * knot, b_next + q_next * knot
         high = knot + V * left_slope
-        found.append(Segment(low, high, *lines, (a, b, q)))
+        found.append(Segment(low, high, *prox_and_score, (a, b, q)))
         low = knot + V * right_slope
         if right_slope > left_slope:
-            rate = 1 / np.maximum(V, 1e-300)
-            lines_at_knot = (knot + zero, zero), (knot * rate, -rate)
+            score_rate = 1 / np.maximum(V, 1e-300)
+            lines_at_knot = (knot + zero, zero), (knot * score_rate, -score_rate)
             found.append(Segment(high, low, *lines_at_knot, (a, b, q), (left_slope, right_slope)))
     return found
 
@@ -188,37 +188,37 @@ def gaussian_averages(
     0.797884560803
     """
     shape = np.broadcast_shapes(mean.shape, sd.shape, V.shape)
-    intervals, total, of_score = segments(pieces, V), np.zeros((3, *shape)), quantity == "score"
+    intervals, averages, is_score = segments(pieces, V), np.zeros((3, *shape)), quantity == "score"
     ends = np.array([(segment.high - mean) / sd for segment in intervals[:-1]]).reshape(-1, *shape)
-    lower = [np.zeros(())] * 3
-    for segment, *upper in zip(intervals, *law.moments_below(ends), strict=True):
-        I0, I1, I2 = (high - low for low, high in zip(lower, upper, strict=True))
-        lower, (a, b, q) = upper, segment.piece
-        if of_score and segment.jump is None and q == 0:  # the score is constant
-            total[0] -= b * I0
-            total[2] += b**2 * I0
+    moments_low = [np.zeros(())] * 3
+    for segment, *moments_high in zip(intervals, *law.moments_below(ends), strict=True):
+        I0, I1, I2 = (high - low for low, high in zip(moments_low, moments_high, strict=True))
+        moments_low, (a, b, q) = moments_high, segment.piece
+        if is_score and segment.jump is None and q == 0:  # the score is constant
+            averages[0] -= b * I0
+            averages[2] += b**2 * I0
             continue
-        constant, slope = segment.g if of_score else segment.t
+        constant, slope = segment.g if is_score else segment.t
         with np.errstate(all="ignore"):  # V = 0 at a kink divides by 0; its segment is narrow
-            centre, rate = constant + slope * mean, slope * sd
-            first = centre * I0 + rate * I1
-            second = centre * (first + rate * I1) + rate**2 * I2
-            terms: tuple[Array, ...] = first, slope * I0, second
-            if not of_score:
-                terms = first, second, a * I0 + b * first + q / 2 * second
+            centre, z_slope = constant + slope * mean, slope * sd
+            first_moment = centre * I0 + z_slope * I1
+            second = centre * (first_moment + z_slope * I1) + z_slope**2 * I2
+            terms: tuple[Array, ...] = first_moment, slope * I0, second
+            if not is_score:
+                terms = first_moment, second, a * I0 + b * first_moment + q / 2 * second
             elif segment.jump is not None:
-                left, right = segment.jump
-                half = (right - left) / 2
-                width = V * half / sd
+                left_slope, right_slope = segment.jump
+                half_jump = (right_slope - left_slope) / 2
+                width = V * half_jump / sd
                 narrow = width < 0.05  # there moments cancel, and four nodes have an error of 1e-14
                 if narrow.any():
                     offset = (mean - (segment.low + segment.high) / 2) / sd
                     u, w = (x.reshape(-1, *np.ones(offset.ndim, int)) for x in (NODES, WEIGHTS))
-                    density = law.density(width * u - offset) * (w * half / sd)  # over V
-                    score = -(left + right) / 2 - half * u
-                    mass, g, square = ((score**k * density).sum(axis=0) for k in range(3))
-                    by_nodes = g * V, -mass, square * V
+                    density = law.density(width * u - offset) * (w * half_jump / sd)  # over V
+                    score = -(left_slope + right_slope) / 2 - half_jump * u
+                    mass, g, second_power = ((score**k * density).sum(axis=0) for k in range(3))
+                    by_nodes = g * V, -mass, second_power * V
                     terms = tuple(np.where(narrow, *x) for x in zip(by_nodes, terms, strict=True))
         for i, term in enumerate(terms):
-            total[i] += term
-    return total
+            averages[i] += term
+    return averages

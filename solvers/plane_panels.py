@@ -68,18 +68,18 @@ def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
     if normals.shape[1] == 1:
         rule = gauss_legendre(n, t / v[:, 0], panel=longest)
         return Rule(rule.nodes[..., None], rule.weights)
-    planes = [(normals[i, :-1], offsets[..., i]) for i in np.flatnonzero(~crosses)]
+    outer_planes = [(normals[i, :-1], offsets[..., i]) for i in np.flatnonzero(~crosses)]
     # two planes meet where both give the same last coordinate
     for i, j in combinations(range(len(v)), 2):
         a, b = v[j, -1], v[i, -1]
-        planes.append((a * v[i, :-1] - b * v[j, :-1], a * t[..., i] - b * t[..., j]))
-    distinct = _distinct_planes(planes)
+        outer_planes.append((a * v[i, :-1] - b * v[j, :-1], a * t[..., i] - b * t[..., j]))
+    distinct = _distinct_planes(outer_planes)
     outer_normals = np.array([normal for normal, _ in distinct]).reshape(-1, normals.shape[1] - 1)
     shape = (*offsets.shape[:-1], 0)
     outer_offsets = np.stack([x for _, x in distinct], axis=-1) if distinct else np.empty(shape)
     outer = _nested_rule(n, outer_normals, outer_offsets)
-    ends = (t[..., None, :] - outer.nodes @ v[:, :-1].T) / v[:, -1]
-    inner = gauss_legendre(n, ends, panel=longest)
+    crossings = (t[..., None, :] - outer.nodes @ v[:, :-1].T) / v[:, -1]
+    inner = gauss_legendre(n, crossings, panel=longest)
     count = inner.nodes.shape[-1]
     nodes = np.concatenate(
         [np.repeat(outer.nodes[..., None, :], count, axis=-2), inner.nodes[..., None]], axis=-1

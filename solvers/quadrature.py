@@ -92,15 +92,15 @@ def expectation(
     >>> round(float(expectation(relu, np.zeros(1), rule="gauss-legendre", tol=1e-12).value), 12)
     0.398942280401
     """
-    changes = []
+    last_changes = []
     for family in rule.split(", "):
-        settled = settle(_FAMILIES[family](breaks), compute, scaled_change, tol)
-        if settled.converged:
-            return Expectation(settled.value[0], settled.change)
-        changes.append(f"{settled.change:.1e} with {family} rules")
+        settled_rule = settle(_FAMILIES[family](breaks), compute, scaled_change, tol)
+        if settled_rule.converged:
+            return Expectation(settled_rule.value[0], settled_rule.change)
+        last_changes.append(f"{settled_rule.change:.1e} with {family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} (last change "
-        f"{', '.join(changes)}): the function grows too quickly, or it has kinks or "
+        f"{', '.join(last_changes)}): the function grows too quickly, or it has kinks or "
         "jumps, which can be declared: kinks=[-1, 1], or --kinks -1,1"
     )
 

@@ -87,12 +87,12 @@ def alignment(problem: GradientStep, *, dimension: int, beta: float, rng: Any = 
     >>> cosines.weights.shape, cosines.gradients.shape
     ((3, 50, 2), (2, 50, 2))
     """
-    weights, gradients, before = [], [], None
+    weights, gradients, previous_rows = [], [], None
     for layer in draws.trajectory(problem, dimension=dimension, beta=beta, rng=rng):
         weights.append(cosines(layer.W, layer.directions))
-        if before is not None:
-            gradients.append(cosines(layer.W - before, layer.directions))
-        before = layer.W
+        if previous_rows is not None:
+            gradients.append(cosines(layer.W - previous_rows, layer.directions))
+        previous_rows = layer.W
     return Alignment(
         draws.spread(problem.readout, weights[0].shape[0]), np.array(weights), np.array(gradients)
     )
@@ -116,9 +116,9 @@ def spike(layer: draws.Instance) -> Spike:
     The bulk adds c / p to the squared norm of the mean of p rows, and c to that of a row.
     """
     p = len(layer.W)
-    mean, power = layer.W.mean(axis=0), float((layer.W**2).sum(axis=1).mean())
-    r = float(np.sqrt(max(0.0, (mean @ mean - power / p) / (1 - 1 / p))))
-    return Spike(r, power - r**2, layer.directions @ mean / (r or 1.0))
+    mean, mean_square_row = layer.W.mean(axis=0), float((layer.W**2).sum(axis=1).mean())
+    r = float(np.sqrt(max(0.0, (mean @ mean - mean_square_row / p) / (1 - 1 / p))))
+    return Spike(r, mean_square_row - r**2, layer.directions @ mean / (r or 1.0))
 
 
 def eigenvalues(
@@ -161,16 +161,16 @@ def eigenvalues(
     ((2, 40), 20)
     """
     draws.spiked_model(problem, beta)
-    (ratio,) = positive("alpha", [alpha])
+    (alpha_value,) = positive("alpha", [alpha])
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
-    n = draws.size("alpha", float(ratio), d)
+    n = draws.size("alpha", float(alpha_value), d)
     draws.check_array(n, d)
     seeds = draws.seed_count(seeds)
     spectra = []
     for seed in draws.seed_sequence(rng).spawn(seeds):
-        layer, inputs = seed.spawn(2)
-        instance = draws.draw(problem, dimension=d, rng=layer, beta=beta)
-        X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(inputs))])
+        layer_seed, input_seed = seed.spawn(2)
+        instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
+        X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(input_seed))])
         features = instance.features(X)
         p = features.shape[1]
         gram = features @ features.T if n < p else features.T @ features
@@ -251,32 +251,32 @@ def measured_function(
         along = unit_vector("direction", direction, len(model.components.basis))
     elif model.geometry.r.shape[1] > 1:
         raise InvalidArgument("problem", problem, "of one spike, unless a direction is given")
-    places = axis("kappa", kappa)
-    (ratio,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
+    projections = axis("kappa", kappa)
+    (alpha_value,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
     seeds = draws.seed_count(seeds)
     count = draws.whole_number("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
-    mean, variance = np.empty((2, seeds, places.size))
+    mean, variance = np.empty((2, seeds, projections.size))
     for i, seed in enumerate(draws.seed_sequence(rng).spawn(seeds)):
-        layer, *streams = seed.spawn(4)
-        data, noise, test = map(default_rng, streams)
-        instance = draws.draw(problem, dimension=d, rng=layer, beta=beta)
-        X, component = _inputs(instance, draws.size("alpha", float(ratio), d), data)
+        layer_seed, *streams = seed.spawn(4)
+        train_rng, noise_rng, test_rng = map(default_rng, streams)
+        instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
+        X, component = _inputs(instance, draws.size("alpha", float(alpha_value), d), train_rng)
         fits = fit_readout(
-            _design(instance, X, instance.labels(X, noise, component=component)),
+            _design(instance, X, instance.labels(X, noise_rng, component=component)),
             np.array([len(X)]),
             penalty,
             intercept=model.intercept,
             train_bias=model.train_bias,
         )
         u = _spike(problem, model, instance) if direction is None else along @ _frame(instance)
-        for j, place in enumerate(places):
-            X, weights = _given(place, u, instance, *_inputs(instance, count, test))
+        for j, projection in enumerate(projections):
+            X, weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
             output = predict(instance.features(X, fits.bias.item()), fits).ravel()
             mean[i, j] = np.average(output, weights=weights)
             unbiased = 1 - (weights**2).sum() / weights.sum() ** 2
             variance[i, j] = np.average((output - mean[i, j]) ** 2, weights=weights) / unbiased
-    return MeasuredFunction(places, mean, variance)
+    return MeasuredFunction(projections, mean, variance)
 
 
 def _inputs(instance: draws.Instance, samples: int, rng: Generator) -> tuple[Array, Array]:
@@ -290,16 +290,16 @@ def _given(
 ) -> tuple[Array, Array]:
     """Inputs (n, d) moved to the projection ``place`` on u, each as others of its component are
     distributed there, and their weights, as components are likely there."""
-    along, centre = u[None], np.zeros(1)
+    along, component_centres = u[None], np.zeros(1)
     if instance.inputs is not None:
         frame = _frame(instance)
-        centre = instance.inputs.means @ (frame @ u)
-        beyond = instance.inputs.each_covariance - np.eye(len(frame))
-        along = u + (beyond @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
+        component_centres = instance.inputs.means @ (frame @ u)
+        excess = instance.inputs.each_covariance - np.eye(len(frame))
+        along = u + (excess @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
     variance = np.maximum(along @ u, 1e-18)  # a component may be known along u
     X = X + ((place - X @ u) / variance[component])[:, None] * along[component]
-    likely = -((place - centre) ** 2) / (2 * variance) - np.log(variance) / 2
-    return X, np.exp(likely - likely.max())[component]
+    log_likelihood = -((place - component_centres) ** 2) / (2 * variance) - np.log(variance) / 2
+    return X, np.exp(log_likelihood - log_likelihood.max())[component]
 
 
 def _design(instance: draws.Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
@@ -324,8 +324,8 @@ def _spike(problem: Problem, model: SpikedRandomFeatures, instance: draws.Instan
     if not problem.schedule:
         return np.eye(1, instance.W.shape[1])[0]
     u = instance.W.mean(axis=0)
-    side = u @ (model.geometry.gamma[:, 0] @ _frame(instance))
-    return np.asarray(u / np.linalg.norm(u) * (-1.0 if side < 0 else 1.0))
+    side_of_theory = u @ (model.geometry.gamma[:, 0] @ _frame(instance))
+    return np.asarray(u / np.linalg.norm(u) * (-1.0 if side_of_theory < 0 else 1.0))
 
 
 PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
@@ -334,11 +334,11 @@ PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
 def linear_part(layer: draws.Instance, inputs: Iterable[Array]) -> tuple[float, Array]:
     """Estimates A = (1/n) sum y and B = (1/n) sum y x, (d,), of the mean and the linear part of the
     target on ``inputs`` in blocks."""
-    samples, mean, slope = 0, 0.0, np.zeros(layer.W.shape[1])
+    samples, mean, linear_sum = 0, 0.0, np.zeros(layer.W.shape[1])
     for X in inputs:
         y = layer.targets(X)
-        samples, mean, slope = samples + len(X), mean + float(y.sum()), slope + y @ X
-    return mean / samples, slope / samples
+        samples, mean, linear_sum = samples + len(X), mean + float(y.sum()), linear_sum + y @ X
+    return mean / samples, linear_sum / samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,10 +377,10 @@ def initial_layer(
     T = teacher.dimension
     d = draws.whole_number("dimension", dimension, T + 1, "the input dimension d")
     p = draws.whole_number("width", width, 1, "the number of neurons p")
-    rows, readouts = map(default_rng, draws.seed_sequence(rng).spawn(2))
-    W = rows.standard_normal((p, d)) / np.sqrt(d)
+    row_rng, readout_rng = map(default_rng, draws.seed_sequence(rng).spawn(2))
+    W = row_rng.standard_normal((p, d)) / np.sqrt(d)
     layer = draws.Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
-    return layer, readouts.standard_normal(p)
+    return layer, readout_rng.standard_normal(p)
 
 
 def single_step(
@@ -428,7 +428,7 @@ def single_step(
     p, d = layer.W.shape
     penalty = positive("lam", lam)
     n = draws.whole_number("samples", samples, 1, "the number of samples n")
-    tests = draws.whole_number(
+    test_count = draws.whole_number(
         "test_samples", test_samples, 1, "inputs a test error is averaged over"
     )
     seeds = draws.seed_sequence(rng).spawn(2)
@@ -439,9 +439,9 @@ def single_step(
 
     def test(width: int = p) -> Iterator[Array]:
         """The test inputs."""
-        return draws.gaussian_inputs(tests, d, default_rng(seeds[1]), width=width)
+        return draws.gaussian_inputs(test_count, d, default_rng(seeds[1]), width=width)
 
-    (A, B), own = (
+    (A, B), test_linear_part = (
         linear_part(layer, inputs(d)) if preprocess else (0.0, np.zeros(d))
         for inputs in (train, test)
     )
@@ -460,9 +460,9 @@ def single_step(
     )
     squares = np.zeros(2)
     for X in test():
-        rest = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
-        squares += [((rest - a - X @ b) ** 2).sum() for a, b in ((A, B), own)]
-    errors = squares / tests
+        test_residual = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
+        squares += [((test_residual - a - X @ b) ** 2).sum() for a, b in ((A, B), test_linear_part)]
+    errors = squares / test_count
     return SingleStep(
         float(errors[0]), float(errors[1]), fits.train.item(), cosines(after, layer.directions)
     )

@@ -106,9 +106,9 @@ def command(
     the suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is
     ``tabular``.
     """
-    own = {parameter.name for parameter in also}
-    names = [name for name in offered if name not in {*without, *own}]
-    files_and_forms = [
+    own_options = {parameter.name for parameter in also}
+    names = [name for name in offered if name not in {*without, *own_options}]
+    output_options = [
         option("config", Path | None, None, "TOML file of these options: replica init writes one."),
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
         option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
@@ -119,34 +119,34 @@ def command(
         option("wide", bool, False, "Show the whole table, all its columns and rows."),
     ]
     lacks = {"plot": not drawn, "size": not drawn, "style": not drawn, "wide": not tabular}
-    last = [one for one in files_and_forms if not lacks.get(one.name)]
+    last_options = [one for one in output_options if not lacks.get(one.name)]
 
     def decorate(function: Command) -> Callable[..., None]:
         @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
             typed = {name: given.pop(name) for name in names}
             options = as_typed({name: value for name, value in typed.items() if value is not None})
-            of_output = "out", "plot", "json", "wide", "size", "style"
-            output = Output(*(given.pop(name, None) for name in of_output))
+            output_names = "out", "plot", "json", "wide", "size", "style"
+            output = Output(*(given.pop(name, None) for name in output_names))
             in_file = {} if config is None else read_config(config, allow_import=allow_import)
             options = in_file | options
             try:
                 with answers_only():
-                    texts = [str(options[name]) for name in READ if name in options]
-                    read = [file_and_name(text)[0] for text in texts]
+                    file_options = [str(options[name]) for name in READ if name in options]
+                    read = [file_and_name(typed_file)[0] for typed_file in file_options]
                     output.check(files, [*read, *([config] if config else [])])
-                    known = function(options, output, **given)
+                    answer_known = function(options, output, **given)
                     if unused := [name for name in in_file if name in HELP and name not in names]:
                         say(f"note: {', '.join(unused)} of {config} play no part in this command")
             except SystemExit:
                 raise RuntimeError("code that was named to be imported ended the program") from None
-            if known is not None and not known:
+            if answer_known is not None and not answer_known:
                 raise typer.Exit(1)
 
         _, _, *parameters = signature(function).parameters.values()
-        left_out = {"settings", *own}
+        left_out = {"settings", *own_options}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
-        flat.__signature__ = Signature([*map(_described, names), *also, *others, *last])  # type: ignore[attr-defined]
+        flat.__signature__ = Signature([*map(_described, names), *also, *others, *last_options])  # type: ignore[attr-defined]
         return flat
 
     return decorate
@@ -154,7 +154,7 @@ def command(
 
 def _described(name: str) -> Parameter:
     """Option that describes a problem: text or, of a flag, a bool; None unless typed."""
-    panel = next(title for title, names in PANELS.items() if name in names)
+    panel = next(title for title, panel_options in PANELS.items() if name in panel_options)
     return option(name, bool | None if name in FLAGS else str | None, None, HELP[name], panel)
 
 
@@ -165,11 +165,11 @@ class StderrHandler(logging.Handler):
     fonts = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        kind = "note" if record.levelno < logging.WARNING else record.levelname
-        of_fonts = record.name == "matplotlib.font_manager"
-        if not (of_fonts and self.fonts):
-            say(f"{kind}: {record.getMessage()}")
-        self.fonts |= of_fonts
+        level_word = "note" if record.levelno < logging.WARNING else record.levelname
+        is_font_message = record.name == "matplotlib.font_manager"
+        if not (is_font_message and self.fonts):
+            say(f"{level_word}: {record.getMessage()}")
+        self.fonts |= is_font_message
 
 
 class OnceEach(TyperCommand):
@@ -179,18 +179,18 @@ class OnceEach(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
-            _, extra, given = self.make_parser(ctx).parse_args(list(args))
+            _, extra_arguments, typed_options = self.make_parser(ctx).parse_args(list(args))
             flags = {
                 name for one in self.params if getattr(one, "is_flag", False) for name in one.opts
             }
             for before, after in itertools.pairwise(args):
-                if extra and after == extra[0] and before in flags:
+                if extra_arguments and after == extra_arguments[0] and before in flags:
                     raise InvalidArgument("an argument", after, f"left out: {before} stands alone")
-            if extra and any(option.name == "features" for option in self.params):
-                allowed = f"given by its name, such as --features {extra[0]}"
-                raise InvalidArgument("an argument", extra[0], allowed)
-            for option in given:
-                if given.count(option) > 1 and option.param_type_name == "option":
+            if extra_arguments and any(option.name == "features" for option in self.params):
+                allowed = f"given by its name, such as --features {extra_arguments[0]}"
+                raise InvalidArgument("an argument", extra_arguments[0], allowed)
+            for option in typed_options:
+                if typed_options.count(option) > 1 and option.param_type_name == "option":
                     raise InvalidArgument(str(option.name), None, "given once")
         return super().parse_args(ctx, args)
 
@@ -211,12 +211,12 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
             typer.echo(__version__)
             raise typer.Exit
 
-    for one in commands:
-        about, _, examples = inspect.cleandoc(one.__doc__ or "").partition(
+    for function in commands:
+        about, _, examples = inspect.cleandoc(function.__doc__ or "").partition(
             "\n\nExamples\n--------\n"
         )
         lines = [" ".join(line.split()) for line in examples.split("\n\n")]
-        app.command(cls=OnceEach, help=about, epilog="\n\n".join(["Examples:", *lines]))(one)
+        app.command(cls=OnceEach, help=about, epilog="\n\n".join(["Examples:", *lines]))(function)
     return app
 
 
@@ -246,20 +246,20 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     except InvalidArgument as error:
         option = f"--{error.name.replace('_', '-')}" if error.name.isidentifier() else error.name
         value = str(error.value) or repr(error.value)
-        got = "" if error.value is None else f", got {shorten(value)}"
-        return _fail(f"{option} must be {error.allowed}{got}", 2)
+        got_text = "" if error.value is None else f", got {shorten(value)}"
+        return _fail(f"{option} must be {error.allowed}{got_text}", 2)
     except usage_error as error:
         message = error.format_message() or "a command is missing"
-        if wrong := re.match("No such command '([a-z]+)'", message):
-            other = "replica-validate" if wrong[1] in SIMULATIONS else "replica"
-            if wrong[1] == "probe":
+        if bad_command := re.match("No such command '([a-z]+)'", message):
+            other_program = "replica-validate" if bad_command[1] in SIMULATIONS else "replica"
+            if bad_command[1] == "probe":
                 message += " (replica readout?)"
-            elif other != application.info.name:
-                message += f" ({other} {wrong[1]}?)"
-        wrong = re.match("No such option: --?([A-Za-z_-]+)", message)
-        if wrong and re.fullmatch("accuracy|(classification|test).error", wrong[1]):
+            elif other_program != application.info.name:
+                message += f" ({other_program} {bad_command[1]}?)"
+        bad_command = re.match("No such option: --?([A-Za-z_-]+)", message)
+        if bad_command and re.fullmatch("accuracy|(classification|test).error", bad_command[1]):
             message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
-        elif wrong and (here := ELSEWHERE.get(wrong[1].replace("-", "_"))):
+        elif bad_command and (here := ELSEWHERE.get(bad_command[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
         return _fail(message, 2)

@@ -88,23 +88,23 @@ def answer_curve(
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
-    at = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
+    point_axes = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
     noted = [*printing.NOTED] if notes else ["finite_size_shift"] * bool(searched)
     with printing.progress("points") as advance:
         if searched:
             known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = observables.at_best(problem, searched, at, on_axes, **known, **limits)
+            grid = observables.at_best(problem, searched, point_axes, on_axes, **known, **limits)
             assert isinstance(grid, observables.Grid)
         else:
             known = {"loss": request.loss, "progress": advance}
-            grid = observables.solve_grid(problem, **at, grids=on_axes, **known, **limits)
+            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **known, **limits)
             grid = grid.with_changes(**limits) if notes else grid
-    document, swept = curve_document(grid), [*_swept(grid), *searched]
+    document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*swept, *printing.errors_first(grid.columns)])
+        output.table(document["points"], [*shown_axes, *printing.errors_first(grid.columns)])
         if problem.step is not None:
-            say(f"note: theory of the {_which(grid.models[0])}")
+            say(f"note: theory of the {_theory_name(grid.models[0])}")
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -115,11 +115,11 @@ def answer_curve(
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
 
-    output.write(document, show, figure=drawn, printed=swept, dataset=dataset)
+    output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
     if noted and any(grid.columns["converged"]):
-        error, least = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
-        least = 0.0 if notes else least
-        printing.note_farthest(document["points"], swept, error, least, searched)
+        error, least_change = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
+        least_change = 0.0 if notes else least_change
+        printing.note_farthest(document["points"], shown_axes, error, least_change, searched)
     for sentence in _size_notes(grid) if notes else []:
         printing.say(f"note: {sentence}")
     printing.note_edges(grid.columns.get("at_edge", ()))
@@ -128,26 +128,26 @@ def answer_curve(
     return grid.converged
 
 
-def _which(model: SpikedRandomFeatures) -> str:
+def _theory_name(model: SpikedRandomFeatures) -> str:
     """Which theory of a step that of a model is."""
     if model.rows is None:
-        known = model.step is not None and not reason_not_covered(model.step)
-        other = " (--theory network: of the network itself)"
-        return "sRF, the published equivalent" + other * known
-    size = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
-    reused = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
-    return f"network itself{size}{reused}"
+        has_network_theory = model.step is not None and not reason_not_covered(model.step)
+        network_hint = " (--theory network: of the network itself)"
+        return "sRF, the published equivalent" + network_hint * has_network_theory
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+    return f"network itself{dimension_text}{reuse_text}"
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:
     """Notes on what the theory at d = 1000, or at the models' own dimensions, lacks."""
     prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
-        few = observables.few_products_note(grid.models, grid.axes["alpha"])
-    return sorted({few, *prices} - {""})
+        few_products = observables.few_products_note(grid.models, grid.axes["alpha"])
+    return sorted({few_products, *prices} - {""})
 
 
-def _swept(grid: observables.Grid) -> list[str]:
+def _shown_axes(grid: observables.Grid) -> list[str]:
     """Axes to show: alpha, lam, and model fields with more than one value."""
     return [name for name, axis in grid.axes.items() if name in ("alpha", "lam") or axis.size > 1]
 
@@ -171,15 +171,15 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": printing.rows_of({name: grid.axes[name] for name in _swept(grid)}, columns),
+        "points": printing.rows_of({name: grid.axes[name] for name in _shown_axes(grid)}, columns),
     }
     step = grid.problem.step
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:
-        document["steps"] = [asdict(after) for after in after_each_step(step)]
+        document["steps"] = [asdict(step_rows) for step_rows in after_each_step(step)]
     return document
 
 
-POINT = ("alpha", "samples", "lam")  # of coordinates, what a search takes
+POINT_OPTIONS = ("alpha", "samples", "lam")  # of coordinates, what a search takes
 
 
 @command(offered=tuple(HELP), files=DATASETS)
@@ -210,14 +210,14 @@ def optimum(
     if asks_for_given(options):
         _refuse_penalty(options, "left out: it is what is searched")
         observables.refuse_limit_options(workers=workers, notes=notes)
-        how: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
-        return answer_readout(options | {"lam": BEST}, output, **how)
+        answer_options: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
+        return answer_readout(options | {"lam": BEST}, output, **answer_options)
     of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
     if not of_rates:
         _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
-    best = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
-    how = {"figure": _figure, "notes": notes, "time_limit": time_limit}
-    return answer_curve(best, output, workers=workers, **how)
+    searched_options = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
+    answer_options = {"figure": _figure, "notes": notes, "time_limit": time_limit}
+    return answer_curve(searched_options, output, workers=workers, **answer_options)
 
 
 def _refuse_penalty(options: Options, allowed: str) -> None:
@@ -231,8 +231,8 @@ def _figure(model: Any, dataset: Any) -> Any:
     if dataset.test_error.size > 1 or not dataset.converged.all():
         return plot_optima(dataset)
     search = observables.optimal_eta if "eta" in dataset.data_vars else observables.optimal_lambda
-    at = {name: x.item() for name, x in dataset.coords.items() if name in POINT}
-    return search(model, **at).plot()
+    point_options = {name: x.item() for name, x in dataset.coords.items() if name in POINT_OPTIONS}
+    return search(model, **point_options).plot()
 
 
 @command(without=("lam", "loss", "reuse", "dimension"))
@@ -253,41 +253,41 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     request.refuse_grids(allowed=("eta",))
     models = observables.models_on_grid(request.problem, request.grids)
     rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
-    of_each = [observables.bounds(model, time_limit=time_limit) for model in models]
-    points = []
-    for rate, model, limits in zip(rates, models, of_each, strict=True):
-        names = ("lower", "upper", "converged")
-        point = {"eta": rate} | {name: getattr(limits, name) for name in names}
+    bounds_of_models = [observables.bounds(model, time_limit=time_limit) for model in models]
+    rows = []
+    for rate, model, rate_bounds in zip(rates, models, bounds_of_models, strict=True):
+        bound_names = ("lower", "upper", "converged")
+        bound_row = {"eta": rate} | {name: getattr(rate_bounds, name) for name in bound_names}
         for alpha in request.alpha:
             best = observables.optimal_lambda(model, alpha=alpha, time_limit=time_limit)
-            point |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
-        points.append(point)
-    linear, described = of_each[0].linear, describe(request.problem)
-    if len(points) > 1:
+            bound_row |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
+        rows.append(bound_row)
+    linear_error, described = bounds_of_models[0].linear, describe(request.problem)
+    if len(rows) > 1:
         described["eta"] = request.grids["eta"].tolist()
-    document: dict[str, Any] = {"problem": described, "bounds": points, "linear": linear}
+    document: dict[str, Any] = {"problem": described, "bounds": rows, "linear": linear_error}
 
     def figure() -> Any:
-        if len(points) > 1:
-            return plot_bounds(points, linear, request.alpha, described=described).figure
-        return plot_functions(of_each[0]).figure
+        if len(rows) > 1:
+            return plot_bounds(rows, linear_error, request.alpha, described=described).figure
+        return plot_functions(bounds_of_models[0]).figure
 
     def show() -> None:
-        output.table(points, [name for name in points[0] if points[0][name] is not None])
-        answer(f"best linear predictor of the inputs, not of these features: {linear:.7g}")
+        output.table(rows, [name for name in rows[0] if rows[0][name] is not None])
+        answer(f"best linear predictor of the inputs, not of these features: {linear_error:.7g}")
 
-    output.write(document, show, figure=figure, rows=points)
-    return all(limits.converged for limits in of_each)
+    output.write(document, show, figure=figure, rows=rows)
+    return all(rate_bounds.converged for rate_bounds in bounds_of_models)
 
 
-UNUSED = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
+UNUSED_OPTIONS = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
 # by the theory of reused samples
-NOT_COVERED = (
+NOT_OF_REUSE = (
     "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",
 )  # fmt: skip
 
 
-@command(without=(*UNUSED, *NOT_COVERED))
+@command(without=(*UNUSED_OPTIONS, *NOT_OF_REUSE))
 def plan(
     options: Options,
     output: Output,
@@ -296,7 +296,7 @@ def plan(
     parts: Annotated[
         str, typer.Option(help="Shares of them that are tried for a layer: 0.25,0.5,0.75.")
     ] = "0.5",
-    time_limit: TimeLimit = observables.SECONDS,
+    time_limit: TimeLimit = observables.SECONDS_A_USE,
 ) -> bool:
     """The best use of N samples: all for both layers, or some for each.
 
@@ -326,7 +326,7 @@ def plan(
         raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
     if model.reuse:
         raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
-    found = observables.sample_allocation(
+    allocation = observables.sample_allocation(
         model,
         budget=single_number("budget", parse_grid("budget", budget)),
         beta=model.beta,
@@ -335,15 +335,15 @@ def plan(
         parts=parse_grid("parts", parts).tolist(),
         time_limit=time_limit,
     )
-    document = found.document()
-    rows = document["points"]
+    document = allocation.document()
+    plan_rows = document["points"]
 
     def show() -> None:
-        output.table(rows, [name for name in rows[0] if name != "at_edge"])
-        answer(f"Best: {found.best.use}.")
+        output.table(plan_rows, [name for name in plan_rows[0] if name != "at_edge"])
+        answer(f"Best: {allocation.best.use}.")
 
-    output.write(document, show, figure=lambda: found.plot().figure, rows=rows)
-    note_edges([one.at_edge for one in found.plans])
-    for note in found.notes:
+    output.write(document, show, figure=lambda: allocation.plot().figure, rows=plan_rows)
+    note_edges([use_plan.at_edge for use_plan in allocation.plans])
+    for note in allocation.notes:
         say(f"note: {note}")
-    return found.converged
+    return allocation.converged

@@ -20,8 +20,8 @@ from ..problem import check_points, positive
 from .option_table import (
     BEST,
     LARGEST_DOCUMENT,
-    ONE,
-    TWO,
+    MATRIX,
+    NUMBERS,
     Options,
     parse_grid,
     parse_law,
@@ -44,11 +44,11 @@ NEEDED = {
     "lam": "a penalty, such as 0.1",
 }  # fmt: skip
 # Of every file what its array may be, once read as float64.
-EITHER = TWO._replace(axes=(1, 2))
+EITHER = MATRIX._replace(axes=(1, 2))
 WANTED = {
-    "weights": TWO, "bias": EITHER, "directions": EITHER,
-    "labels": EITHER._replace(kinds="biufSU"), "strata": ONE._replace(kinds="biufSU"),
-    "features": TWO,
+    "weights": MATRIX, "bias": EITHER, "directions": EITHER,
+    "labels": EITHER._replace(kinds="biufSU"), "strata": NUMBERS._replace(kinds="biufSU"),
+    "features": MATRIX,
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from ..errors import InvalidArgument
 from .common import application, file_name, run
 from .curve import bounds, curve, optimum, plan
 from .explore import explore
-from .option_table import TABLE
+from .option_table import OPTION_FILE
 from .printing import save
 from .readout import readout
 from .spectrum import spectrum, staircase
@@ -31,7 +31,7 @@ def init(
     check_writable("the new file", path, (".toml",))
     if path.exists():
         raise InvalidArgument("the new file", str(path), "one that is not there yet")
-    save(path, TABLE.encode())
+    save(path, OPTION_FILE.encode())
 
 
 app = application(

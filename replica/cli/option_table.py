@@ -60,12 +60,12 @@ def single_number(name: str, grid: Array) -> float:
 def refuse_lists(options: Options) -> None:
     """Refuse lists of names where a command takes one and ``learning_curve`` a list."""
     for name in ("student", "theory", "loss"):
-        text = options.get(name)
-        each = [one.strip() for one in text.split(",")] if isinstance(text, str) else text
-        if isinstance(each, list) and len(each) > 1:
-            in_python = f"in Python learning_curve(..., {name}={each})"
+        typed = options.get(name)
+        typed_names = [one.strip() for one in typed.split(",")] if isinstance(typed, str) else typed
+        if isinstance(typed_names, list) and len(typed_names) > 1:
+            in_python = f"in Python learning_curve(..., {name}={typed_names})"
             allowed = f"a single name here: run the command once for each, or {in_python}"
-            raise InvalidArgument(name, text, allowed)
+            raise InvalidArgument(name, typed, allowed)
 
 
 def one_or_axis(values: Array) -> Any:
@@ -82,25 +82,25 @@ def parse_grid(name: str, text: Any) -> Array:
     if not isinstance(text, str):
         return axis(name, text)
     if text == BEST:
-        taken = "a number here"
+        best_hint = "a number here"
         if name in COMMANDS_OF_BEST:
-            taken += f": {COMMANDS_OF_BEST[name]} the best, of ridge regression"
-        raise InvalidArgument(name, text, taken)
+            best_hint += f": {COMMANDS_OF_BEST[name]} the best, of ridge regression"
+        raise InvalidArgument(name, text, best_hint)
     try:
         if ":" not in text:
-            return np.array([float(part) for part in text.split(",")])
-        start, stop, count, *log = text.split(":")
-        ends, n = (float(start), float(stop)), int(count)
-        if not (log in ([], ["log"]) and max(map(abs, ends)) <= FINITE and n >= 1):
+            return np.array([float(typed_number) for typed_number in text.split(",")])
+        start, stop, count, *spacing = text.split(":")
+        first_and_last, n = (float(start), float(stop)), int(count)
+        if not (spacing in ([], ["log"]) and max(map(abs, first_and_last)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
-        or_best = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
-        raise InvalidArgument(name, text, GRID_FORMS + or_best) from None
-    if log and min(ends) <= 0:
+        best_form = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
+        raise InvalidArgument(name, text, GRID_FORMS + best_form) from None
+    if spacing and min(first_and_last) <= 0:
         positive = "between positive numbers where it is start:stop:count:log"
         raise InvalidArgument(name, text, positive)
     check_points(name, [n], LARGEST_DOCUMENT, text)
-    return np.geomspace(*ends, n) if log else np.linspace(*ends, n)
+    return np.geomspace(*first_and_last, n) if spacing else np.linspace(*first_and_last, n)
 
 
 def parse_law(text: Any) -> Any:
@@ -110,11 +110,11 @@ def parse_law(text: Any) -> Any:
     """
     if not isinstance(text, str):
         return text
-    parts = text.split(",")
+    typed_values = text.split(",")
     try:
-        return [float(part) for part in parts]
+        return [float(law_item) for law_item in typed_values]
     except ValueError:
-        return text if len(parts) == 1 else [part.strip() for part in parts]
+        return text if len(typed_values) == 1 else [law_item.strip() for law_item in typed_values]
 
 
 def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
@@ -126,14 +126,14 @@ def parse_steps(text: str | list[list[float]]) -> list[list[float]]:
     if not isinstance(text, str):
         return text
     try:
-        pairs = [pair.split(":") for pair in text.split(",")]
-        return [[float(alpha0), float(eta)] for alpha0, eta in pairs]
+        typed_pairs = [typed_pair.split(":") for typed_pair in text.split(",")]
+        return [[float(alpha0), float(eta)] for alpha0, eta in typed_pairs]
     except ValueError:
         raise InvalidArgument("steps", text, "pairs alpha0:eta, as in 2:1,2:1,4:.5") from None
 
 
 # The file that ``replica init`` writes: of every option its meaning and an example of its value.
-TABLE = (
+OPTION_FILE = (
     (files("replica.cli") / "problem.toml")
     .read_text("utf-8")
     .format(
@@ -144,7 +144,7 @@ TABLE = (
 )
 PANELS: dict[str, dict[str, str]] = {}  # the help of every option, in the panels of the commands
 _comments: list[str] = []
-for _line in TABLE.splitlines():
+for _line in OPTION_FILE.splitlines():
     if _option := re.match(r"(?:# )?(\w+) = ", _line):
         PANELS[[*PANELS][-1]][_option[1]] = " ".join(_comments)
     elif _line:
@@ -168,38 +168,38 @@ GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
 OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
 
 
-LARGEST = 2**20  # bytes: a thousand times a long problem file, read in seconds
+MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Of every array what it may be, once read as float64.
-ONE, TWO = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
-MIXTURE = {"means": TWO, "covariances": TWO._replace(axes=(2, 3)), "fractions": ONE}
+NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
+MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
 
-def read_mixture(given: str | dict[str, Any]) -> GaussianMixture:
+def read_mixture(mixture: str | dict[str, Any]) -> GaussianMixture:
     """Gaussian mixture of a TOML file, of a table of one, or of an inline table as typed.
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        given = parse_toml("inputs", given, f"inputs = {given}".encode())["inputs"]
-    path = Path(given) if isinstance(given, str) else Path("[inputs]")
-    content = read_toml("inputs", path) if isinstance(given, str) else given
-    for name in content:
-        if name not in MIXTURE:
-            allowed = f"a file of {', '.join(MIXTURE)}, without {name}"
-            raise InvalidArgument("inputs", str(path), allowed)
-    if "means" not in content:
-        raise InvalidArgument("inputs", str(path), "a file with means")
+    if isinstance(mixture, str) and mixture.lstrip().startswith("{"):
+        mixture = parse_toml("inputs", mixture, f"inputs = {mixture}".encode())["inputs"]
+    toml_path = Path(mixture) if isinstance(mixture, str) else Path("[inputs]")
+    mixture_table = read_toml("inputs", toml_path) if isinstance(mixture, str) else mixture
+    for name in mixture_table:
+        if name not in MIXTURE_KEYS:
+            allowed = f"a file of {', '.join(MIXTURE_KEYS)}, without {name}"
+            raise InvalidArgument("inputs", str(toml_path), allowed)
+    if "means" not in mixture_table:
+        raise InvalidArgument("inputs", str(toml_path), "a file with means")
     try:
-        arrays = {
-            name: read_array(name, path.parent / value, MIXTURE[name])
+        mixture_arrays = {
+            name: read_array(name, toml_path.parent / value, MIXTURE_KEYS[name])
             if isinstance(value, str)
             else read_numbers(name, value)
-            for name, value in content.items()
+            for name, value in mixture_table.items()
         }
-        return GaussianMixture(**arrays)
+        return GaussianMixture(**mixture_arrays)
     except InvalidArgument as error:
         allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
-        raise InvalidArgument("inputs", str(path), allowed) from None
+        raise InvalidArgument("inputs", str(toml_path), allowed) from None
 
 
 def read_numbers(name: str, value: Any) -> Array:
@@ -213,11 +213,11 @@ def read_numbers(name: str, value: Any) -> Array:
 def read_toml(name: str, path: Path) -> dict[str, Any]:
     """Content of the TOML file that the option ``name`` names, of a reasonable size."""
     try:
-        with open_regular(path) as file:
-            content = file.read(LARGEST + 1)
+        with open_regular(path) as toml_file:
+            toml_bytes = toml_file.read(MOST_TOML_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InvalidArgument(name, str(path), f"a readable TOML file ({error})") from None
-    return parse_toml(name, str(path), content)
+    return parse_toml(name, str(path), toml_bytes)
 
 
 def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
     # a key of many parts, a.b.c..., takes the reader a time of their square
     deep_key = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
     try:
-        text = content.decode()
-        if len(content) > LARGEST or re.search(deep_key, text):
-            raise ValueError(f"larger than {LARGEST} bytes, or keys of 20 parts and more")
-        return tomllib.loads(text)
+        toml_text = content.decode()
+        if len(content) > MOST_TOML_BYTES or re.search(deep_key, toml_text):
+            raise ValueError(f"larger than {MOST_TOML_BYTES} bytes, or keys of 20 parts and more")
+        return tomllib.loads(toml_text)
     except (ValueError, RecursionError) as error:
         allowed = f"a readable TOML file, with 0.5 for .5 and text in quotes ({error})"
         raise InvalidArgument(name, source, allowed) from None
@@ -240,12 +240,12 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
 def read_config(path: Path, *, allow_import: bool = False) -> Options:
     """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
     one that names code to import, unless that is allowed."""
-    content = read_toml("config", path)
-    mistakes = {name: _mistake(name, value, allow_import) for name, value in content.items()}
+    config_options = read_toml("config", path)
+    mistakes = {name: _mistake(name, value, allow_import) for name, value in config_options.items()}
     listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
     if listed:
         raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
-    return as_typed(content) if allow_import else content
+    return as_typed(config_options) if allow_import else config_options
 
 
 def as_typed(options: Options) -> Options:
@@ -258,16 +258,16 @@ def as_typed(options: Options) -> Options:
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
     """Mistake in the value of a key, in words; empty if there is none."""
     if name not in KEYS:
-        hint = ELSEWHERE.get(name)
-        return "there is no such key" + (f": it is {hint}" if hint in KEYS else "")
-    forms, allowed = KEYS[name]
+        option_meant = ELSEWHERE.get(name)
+        return "there is no such key" + (f": it is {option_meant}" if option_meant in KEYS else "")
+    value_forms, allowed = KEYS[name]
     try:
-        if _form(value) in forms:
-            word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
-            if name in (*GRIDS, "reuse") and not word:
+        if _form(value) in value_forms:
+            is_word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
+            if name in (*GRIDS, "reuse") and not is_word:
                 parse_grid(name, value)
-            code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
-            if code and not allow_import:
+            names_code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
+            if names_code and not allow_import:
                 return f"imports and runs code ({value}): --allow-import lets a file do so"
             return ""
     except InvalidArgument as error:
@@ -278,11 +278,11 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
 def _form(value: Any, depth: int = 0) -> str:
     """Kind of a value, as ``KEYS`` names it; a bool is no number."""
     if isinstance(value, list) and depth < 2:
-        forms = {_form(one, depth + 1) for one in value}
+        forms = {_form(list_entry, depth + 1) for list_entry in value}
         return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
     if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
         return "groups"
-    if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE.keys():
+    if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE_KEYS.keys():
         return "mixture"
     return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
 
@@ -300,7 +300,7 @@ KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     )
     | {
         "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
-        "inputs": (("text", "mixture"), f"a file's name, or a table of {', '.join(MIXTURE)}"),
+        "inputs": (("text", "mixture"), f"a file's name, or a table of {', '.join(MIXTURE_KEYS)}"),
         "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
     }
 )

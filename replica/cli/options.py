@@ -174,28 +174,28 @@ def _way(options: Options) -> str:
     if {"rate", "eta"} <= options.keys():
         raise InvalidArgument("rate", options["rate"], "given without --eta, which is rate/beta")
     given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
-    ways = [way for way, names in given.items() if names] or ["a step"]
-    if len(ways) > 1:
-        first, second = ways[:2]
+    typed_ways = [way for way, names in given.items() if names] or ["a step"]
+    if len(typed_ways) > 1:
+        first, second_way = typed_ways[:2]
         name = given[first][0]
         raise InvalidArgument(
             name,
             options[name],
-            f"given without --{given[second][0]}: {first} ({', '.join(all_ways[first])}) or "
-            f"{second} ({', '.join(all_ways[second])}), not both",
+            f"given without --{given[second_way][0]}: {first} ({', '.join(all_ways[first])}) or "
+            f"{second_way} ({', '.join(all_ways[second_way])}), not both",
         )
-    needed = all_ways[ways[0]]
-    for name in needed:
+    needed_options = all_ways[typed_ways[0]]
+    for name in needed_options:
         if name not in options:
-            others = [f"--{other}" for other in needed if other != name]
-            raise InvalidArgument(name, None, f"given, with {' and '.join(others)}")
-    return ways[0]
+            other_options = [f"--{also}" for also in needed_options if also != name]
+            raise InvalidArgument(name, None, f"given, with {' and '.join(other_options)}")
+    return typed_ways[0]
 
 
 def with_kinks(options: Options) -> dict[str, Activation]:
     """Student and target with the given kinks, as far as they are imported functions."""
-    imported = [name for name in ("student", "target") if is_import_path(options[name])]
-    if not imported:
+    imported_functions = [name for name in ("student", "target") if is_import_path(options[name])]
+    if not imported_functions:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
     kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
-    return {name: activation(options[name], name, kinks) for name in imported}
+    return {name: activation(options[name], name, kinks) for name in imported_functions}

@@ -62,13 +62,13 @@ class Output:
             if self.plot is not None:
                 check_latex()
         # a path that cannot be a name is refused where it is read
-        taken = {os.path.realpath(path) for path in read if "\0" not in str(path)}
+        named_files = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
                 documents.check_writable(name, path, suffixes)
-                if os.path.realpath(path) in taken:
+                if os.path.realpath(path) in named_files:
                     raise InvalidArgument(name, str(path), "a file that no other option names")
-                taken.add(os.path.realpath(path))
+                named_files.add(os.path.realpath(path))
 
     def write(
         self,
@@ -86,18 +86,18 @@ class Output:
         columns that are always ``printed``; a .nc file the ``dataset``.
         """
         if self.out is not None:
-            table = document.get("points", ()) if rows is None else rows
-            kind = self.out.suffix.lower()
-            if kind == ".nc" and dataset is not None:
+            table_rows = document.get("points", ()) if rows is None else rows
+            suffix = self.out.suffix.lower()
+            if suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
-                content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
-            elif kind == ".json":
-                content = (documents.to_json(document) + "\n").encode()
-            elif kind == ".tex":
-                content = documents.to_tex(table, symbol, printed).encode()
+                file_content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
+            elif suffix == ".json":
+                file_content = (documents.to_json(document) + "\n").encode()
+            elif suffix == ".tex":
+                file_content = documents.to_tex(table_rows, symbol, printed).encode()
             else:
-                content = documents.to_csv(table).encode()
-            save(self.out, content)
+                file_content = documents.to_csv(table_rows).encode()
+            save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
                 with style(self.style, size=self.size):
@@ -124,17 +124,17 @@ class Output:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
         end = 20
-        long = len(points) > 3 * end and not self.wide
-        ends = [*points[:end], *points[-end:]] if long else points
-        cells = [[name, *(seven(point[name]) for point in ends)] for name in columns]
-        widths = [max(map(len, column)) + 2 for column in cells]
-        fit = sum(width <= 100 + 2 for width in accumulate(len(name) + 2 for name in columns))
-        shown = cells if self.wide else cells[: max(fit, 1)]
-        for i, row in enumerate(zip(*shown, strict=True)):
-            if long and i == end + 1:
+        is_long = len(points) > 3 * end and not self.wide
+        shown_points = [*points[:end], *points[-end:]] if is_long else points
+        table_cells = [[name, *(seven(point[name]) for point in shown_points)] for name in columns]
+        widths = [max(map(len, column)) + 2 for column in table_cells]
+        fitting = sum(width <= 100 + 2 for width in accumulate(len(name) + 2 for name in columns))
+        shown_columns = table_cells if self.wide else table_cells[: max(fitting, 1)]
+        for i, row in enumerate(zip(*shown_columns, strict=True)):
+            if is_long and i == end + 1:
                 answer("...".rjust(widths[0])[2:])
             answer("".join(map(str.rjust, row, widths))[2:])
-        if long:
+        if is_long:
             say(
                 f"note: the first and the last {end} of {len(points)} points are shown: --wide "
                 "shows all, --out FILE.csv saves them"
@@ -147,8 +147,8 @@ class Output:
                 + squared
                 * ("loss_error" not in columns)
             )
-        if len(shown) < len(cells):
-            say(f"note: --wide also shows {', '.join(columns[len(shown) :])}")
+        if len(shown_columns) < len(table_cells):
+            say(f"note: --wide also shows {', '.join(columns[len(shown_columns) :])}")
 
 
 def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -156,21 +156,21 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
 
     The last axis varies fastest.
     """
-    places = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    known: dict[str, Any] = {**dict(zip(axes, places, strict=True)), **columns}
+    point_axes = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    known: dict[str, Any] = {**dict(zip(axes, point_axes, strict=True)), **columns}
     return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
 
 
-def errors_first(known: Container[Any]) -> list[str]:
+def errors_first(table_columns: Container[Any]) -> list[str]:
     """Columns of a table in their order, errors first, as far as they are ``known``."""
     errors = ("classification_error", "test_error", "train_error")
-    others = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
-    return [one for one in (*errors, "converged", *others) if one in known]
+    other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
+    return [one for one in (*errors, "converged", *other_columns) if one in table_columns]
 
 
-def save(path: Path, content: bytes) -> None:
+def save(path: Path, file_content: bytes) -> None:
     """Write a file, and say so."""
-    documents.write_file(path, content)
+    documents.write_file(path, file_content)
     say(f"wrote {path}")
 
 
@@ -214,17 +214,17 @@ def note_farthest(
     points = [point for point in points if point["converged"]]  # others have a warning
     for name, note in NOTED.items():
         changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
-        far, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
-        if unknown := int(np.isnan(changes).sum()):
-            where = f" at {unknown} of {len(points)} points" * (unknown < len(points))
-            what = f"{name.replace('_', ' ')} is not known{where}"
-            say(f"note: the {what}: no answer, or none in time")
+        farthest_point, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
+        if unknown_count := int(np.isnan(changes).sum()):
+            where = f" at {unknown_count} of {len(points)} points" * (unknown_count < len(points))
+            change_text = f"{name.replace('_', ' ')} is not known{where}"
+            say(f"note: the {change_text}: no answer, or none in time")
         if abs(share) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
-            place = ", ".join(f"{axis} = {text(far[axis])}" for axis in axes)
+            point_text = ", ".join(f"{axis} = {text(farthest_point[axis])}" for axis in axes)
             change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
-            said = note.format(error=error.replace("_", " "), place=place, change=change)
-            moves = "; the best eta may be another, too: --dimension 1000 searches it there"
-            say(f"note: {said}{moves * ('eta' in searched and name == 'finite_size_shift')}")
+            sentence = note.format(error=error.replace("_", " "), place=point_text, change=change)
+            eta_hint = "; the best eta may be another, too: --dimension 1000 searches it there"
+            say(f"note: {sentence}{eta_hint * ('eta' in searched and name == 'finite_size_shift')}")
 
 
 def farthest(changes: ArrayLike) -> int:
@@ -237,25 +237,25 @@ def note_edges(at_edge: ArrayLike) -> None:
 
     ``at_edge`` has the names of these parameters at every point.
     """
-    each = [str(one) for one in np.ravel(at_edge)]
-    named = sorted({name for one in each for name in one.split()})
-    if named:
-        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in named)
+    edges_of_points = [str(one) for one in np.ravel(at_edge)]
+    at_end = sorted({name for one in edges_of_points for name in one.split()})
+    if at_end:
+        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in at_end)
         say(
-            f"note: at {sum(map(bool, each))} of {len(each)} points the best "
-            f"{' or '.join(named)} is at the edge of the range searched ({ranges}): beyond it the "
-            f"test error may fall in this theory, as --{named[0]} with values there tells"
+            f"note: at {sum(map(bool, edges_of_points))} of {len(edges_of_points)} points the best "
+            f"{' or '.join(at_end)} is at the edge of the range searched ({ranges}): beyond it the "
+            f"test error may fall in this theory, as --{at_end[0]} with values there tells"
         )
 
 
 def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     """Say on standard error how many of the points did not converge, and why."""
-    failed = [point["status"] for point in points if not point["converged"]]
-    if failed:
-        why = "; ".join(dict.fromkeys(failed)).replace("time_limit", "--time-limit")
+    failed_statuses = [point["status"] for point in points if not point["converged"]]
+    if failed_statuses:
+        why = "; ".join(dict.fromkeys(failed_statuses)).replace("time_limit", "--time-limit")
         if "--time-limit" in why:
             why += f"; give each point more seconds, the default being {TIME_LIMIT:g}"
-        say(f"WARNING: {len(failed)} of {len(points)} points: {why}")
+        say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}")
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
@@ -275,17 +275,17 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
 
 def progress(what: str) -> AbstractContextManager[Progress]:
     """Callback (done, total) for a computation: a bar in a terminal, a line a minute in a log."""
-    return bar(what) if sys.stderr.isatty() else nullcontext(_lines(what))
+    return bar(what) if sys.stderr.isatty() else nullcontext(_progress_lines(what))
 
 
-def _lines(what: str) -> Progress:
+def _progress_lines(what: str) -> Progress:
     """Callback that writes a line on the progress of the work at most once a minute."""
-    start = last = time.monotonic()
+    start_time = last_line = time.monotonic()
 
     def advance(done: int, total: int) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last >= 60:
-            last = now
-            say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min")
+        nonlocal last_line
+        if (time_now := time.monotonic()) - last_line >= 60:
+            last_line = time_now
+            say(f"{what}: {done} of {total} after {(time_now - start_time) / 60:.0f} min")
 
     return advance

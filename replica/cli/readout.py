@@ -94,14 +94,14 @@ def readout(
     --confusion --plot confusion.png
     """
     if reach is not None:
-        typed = {"quadrature_tol": quadrature_tol != TOLERANCE, "confusion": confusion}
-        for name in filter(typed.get, typed):
+        typed_options = {"quadrature_tol": quadrature_tol != TOLERANCE, "confusion": confusion}
+        for name in filter(typed_options.get, typed_options):
             raise InvalidArgument(name, None, "left out with --reach")
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
-    how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    return answer_readout(options, output, confusion=confusion, **how)
+    answer_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    return answer_readout(options, output, confusion=confusion, **answer_options)
 
 
 def answer_readout(
@@ -117,8 +117,8 @@ def answer_readout(
     all are known.  The ``figure`` takes the model and the data set."""
     model, points, loss = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
-    of_one = all(np.size(values) == 1 for values in points.values())
-    if confusion and not (observables.has_classes(model) and of_one):
+    is_one_point = all(np.size(values) == 1 for values in points.values())
+    if confusion and not (observables.has_classes(model) and is_one_point):
         allowed = "of labels that are classes, or -1 and 1, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed)
     # of ridge regression the best penalty is searched to an accuracy of its own
@@ -136,25 +136,25 @@ def answer_readout(
     }
     point: Any = None
     if confusion and dataset.converged.all():
-        at = {name: dataset[name].values.item() for name in points}
-        point, _ = observables.solve_layer(model, **at, loss=loss, **accuracy)
+        point_options = {name: dataset[name].values.item() for name in points}
+        point, _ = observables.solve_layer(model, **point_options, loss=loss, **accuracy)
         if point.converged and point.confusion is not None:
-            names = class_names(point.model)
-            answers = [dict(zip(names, row, strict=True)) for row in point.confusion]
-            document["confusion"] = dict(zip(names, answers, strict=True))
+            answer_names = class_names(point.model)
+            shares = [dict(zip(answer_names, row, strict=True)) for row in point.confusion]
+            document["confusion"] = dict(zip(answer_names, shares, strict=True))
 
     def show() -> None:
         columns = printing.errors_first(dataset)
         if loss.kind == "margin":  # outputs are not fitted to the labels
             columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
         output.table(document["points"], [*points, *columns], tested_on(model))
-        rows = [
+        confusion_rows = [
             {"of class": name} | {one: f"{100 * share:.0f}" for one, share in row.items()}
             for name, row in document.get("confusion", {}).items()
         ]
-        if rows:
+        if confusion_rows:
             printing.answer("\nAnswers in percent, a row for each class:")
-            output.table(rows, [*rows[0]])
+            output.table(confusion_rows, [*confusion_rows[0]])
 
     def drawn() -> Any:
         return (point.plot_confusion() if point else figure(model, dataset)).figure
@@ -162,24 +162,24 @@ def answer_readout(
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
-    scaled = isinstance(model, FeatureSample) and model.strata is None
-    if scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
+    is_scaled = isinstance(model, FeatureSample) and model.strata is None
+    if is_scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
         lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        printing.say(f"note: {_scale(model, lam, loss)}")
+        printing.say(f"note: {_class_scale_note(model, lam, loss)}")
     printing.note_edges(dataset.get("at_edge", ()))
     printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
 
-def _scale(model: Any, lam: float, loss: Any) -> str:
+def _class_scale_note(model: Any, lam: float, loss: Any) -> str:
     """Sentence on how Gaussian classes change the classification error at the largest number of
     samples with a theory row by row."""
     at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
     points = (
         observables.solve_layer(one, **at)[0] for one in (model, observables.classes_of(model))
     )
-    rows, gaussian = (point.classification_error for point in points)
-    changed = f"change the classification error by {gaussian / rows - 1:+.1%}"
+    row_error, class_error = (point.classification_error for point in points)
+    changed = f"change the classification error by {class_error / row_error - 1:+.1%}"
     return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"
 
 

@@ -45,26 +45,26 @@ def spectrum(
     """
     request = parse_request(options, required=("alpha",))
     model = request.single_model()
-    result = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
-    document = spectrum_document(result, points)
-    document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": result.alpha}
+    found = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
+    document = spectrum_document(found, points)
+    document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": found.alpha}
     x, density = document["density"].values()
     rows = rows_of({"x": x}, {"density": density})
     output.write(
-        document, lambda: _show(result), figure=lambda: plot_spectrum(result).figure, rows=rows
+        document, lambda: _show(found), figure=lambda: plot_spectrum(found).figure, rows=rows
     )
-    warn_unless_converged(result)
-    return result.converged
+    warn_unless_converged(found)
+    return found.converged
 
 
 def _show(result: Spectrum) -> None:
     """Edges, atom and outliers in words."""
-    for ends, sharp in zip(result.edges, result.sharp, strict=True):
-        low, high = (
-            f"{x:.10g}{'' if known else ' (not sharp)'}"
-            for x, known in zip(ends, sharp, strict=True)
+    for interval, sharp in zip(result.edges, result.sharp, strict=True):
+        low_text, high_text = (
+            f"{x:.10g}{'' if is_sharp else ' (not sharp)'}"
+            for x, is_sharp in zip(interval, sharp, strict=True)
         )
-        answer(f"density from {low} to {high}")
+        answer(f"density from {low_text} to {high_text}")
     if result.diverges:
         answer("density diverges at 0")
     answer(f"atom at 0: {result.atom:.10g}")
@@ -81,13 +81,13 @@ def warn_unless_converged(result: Spectrum) -> None:
 
 def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     """The JSON document of ``spectrum``."""
-    each = max(2, points // len(result.edges))
-    x = np.concatenate([result.grid(k, each) for k in range(len(result.edges))])
-    names = (
+    points_each = max(2, points // len(result.edges))
+    x = np.concatenate([result.grid(k, points_each) for k in range(len(result.edges))])
+    spectrum_fields = (
         "edges", "sharp", "diverges", "atom", "outliers", "outliers_from", "converged",
         "quadrature_error", "mass_error",
     )  # fmt: skip
-    return {name: getattr(result, name) for name in names} | {
+    return {name: getattr(result, name) for name in spectrum_fields} | {
         "density": {"x": x, "y": result.density(x)}
     }
 
@@ -131,8 +131,8 @@ def staircase(
         degree=degree,
         threshold=threshold,
     )
-    kind = output.out.suffix.lower() if output.out is not None else ""
-    if kind in (".csv", ".tex") and not result.stages:
+    suffix = output.out.suffix.lower() if output.out is not None else ""
+    if suffix in (".csv", ".tex") and not result.stages:
         raise InvalidArgument("out", str(output.out), ".json where there is no stage to write")
     document = staircase_document(result)
 
@@ -146,24 +146,24 @@ def staircase(
 
 def staircase_document(result: Staircase) -> dict[str, Any]:
     """The JSON document of ``staircase``: a point for every direction, in the order learned."""
-    points = [
+    direction_rows = [
         {
             "step": step,
             "leap": stage.leap,
-            "samples": _power(stage.leap),
+            "samples": _samples_text(stage.leap),
             "strength": float(strength),
-            "direction": " ".join(f"{part:.4f}" for part in direction.round(4) + 0.0),
+            "direction": " ".join(f"{coordinate:.4f}" for coordinate in direction.round(4) + 0.0),
             "explained": stage.explained,
         }
         for step, stage in enumerate(result.stages, start=1)
         for direction, strength in zip(stage.directions, stage.strengths, strict=True)
     ]
-    names = ("leap", "mean", "variance", "powers", "directions", "resolution")
-    return {name: getattr(result, name) for name in names} | {
+    staircase_fields = ("leap", "mean", "variance", "powers", "directions", "resolution")
+    return {name: getattr(result, name) for name in staircase_fields} | {
         **result.settings,
         "learned_linearly": len(result.learned),
         "tensors": [tensor.tolist() for tensor in result.tensors],
-        "points": points,
+        "points": direction_rows,
     }
 
 
@@ -184,7 +184,7 @@ def summary(result: Staircase) -> str:
     several = any(len(stage.directions) > 1 for stage in result.stages[: result.linear_stages])
     if several or result.inputs is not None:
         text += " or more"  # one network may take more than all do
-    if later := [_power(stage.leap) for stage in result.stages[result.linear_stages :]]:
+    if later := [_samples_text(stage.leap) for stage in result.stages[result.linear_stages :]]:
         text += f"; then steps of n ~ {', '.join(later)}"
     if missing := r - len(result.directions):
         reasons = "or of a higher degree"
@@ -196,7 +196,7 @@ def summary(result: Staircase) -> str:
     return text + f" (fresh batches{kind}; strengths above {result.resolution:.1g} of the variance)"
 
 
-def _power(leap: int) -> str:
+def _samples_text(leap: int) -> str:
     """The samples that a step of this leap takes."""
     return f"d^{leap}" if leap > 1 else "d"
 

@@ -72,41 +72,41 @@ def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, ord
     deviation ``sd``, arrays (..., 1); a panel has ``order`` points."""
     # ends need not be exact, as the density vanishes there or another part of the graph begins; but
     # an end that jumps from pass to pass would disturb the iteration
-    first, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
-    curves = [
-        _smooth_points(loss, V, np.clip(start, first, last), np.clip(end, first, last), sd, order)
-        for start, end in pairwise((-np.inf, *loss.kinks, np.inf))
+    t_low, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
+    graph_pieces = [
+        _smooth_points(loss, V, np.clip(t_start, t_low, last), np.clip(end, t_low, last), sd, order)
+        for t_start, end in pairwise((-np.inf, *loss.kinks, np.inf))
     ]
-    for kink, start, end in loss.flats(V) if loss.jumps else ():
-        curves.append(
-            _at_kink(kink, V, np.clip(start, low, high), np.clip(end, low, high), sd, order)
+    for kink, t_start, end in loss.flats(V) if loss.jumps else ():
+        graph_pieces.append(
+            _at_kink(kink, V, np.clip(t_start, low, high), np.clip(end, low, high), sd, order)
         )
-    return Graph(*(np.concatenate(parts, axis=-1) for parts in zip(*curves, strict=True)))
+    return Graph(*(np.concatenate(arrays, axis=-1) for arrays in zip(*graph_pieces, strict=True)))
 
 
-def averaged_values(quantity: Averaged, loss: Loss, curve: Graph) -> Array:
+def averaged_values(quantity: Averaged, loss: Loss, graph: Graph) -> Array:
     """Values of the averaged quantities at points of the graph, (3, ..., L)."""
     if quantity == "residual":
-        return np.stack([curve.t, curve.t**2, loss.value(curve.t)])
-    return np.stack([curve.score, curve.slope, curve.score**2])
+        return np.stack([graph.t, graph.t**2, loss.value(graph.t)])
+    return np.stack([graph.score, graph.slope, graph.score**2])
 
 
 def _smooth_points(loss: Loss, V: Array, first: Array, last: Array, sd: Array, order: int) -> Graph:
     """Points of the graph with t from ``first`` to ``last``, where rho is smooth."""
     # panel lengths in t: ``longest`` at a bend, and in proportion to the distance from it
     bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
-    grid = np.concatenate([_bend_grid(bend, longest, first, last) for bend in bends], axis=-1)
-    grid = np.clip(np.sort(grid, axis=-1), first, last)
-    inside = np.clip(grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
-    t0 = grid + V * loss.derivative(inside)  # with the slope on this side of a kink
-    rate = 0.7  # number of panels while the distance from a bend grows by a factor e
-    bent = sum(np.arcsinh((grid - bend) / (longest * rate)) for bend in bends)
-    t, length = composite_legendre(
-        order, _even_breaks(t0 / (LONGEST_PANEL * sd) + rate * bent, grid)
+    t_grid = np.concatenate([_bend_grid(bend, longest, first, last) for bend in bends], axis=-1)
+    t_grid = np.clip(np.sort(t_grid, axis=-1), first, last)
+    inside = np.clip(t_grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
+    t0 = t_grid + V * loss.derivative(inside)  # with the slope on this side of a kink
+    panels_per_e = 0.7  # number of panels while the distance from a bend grows by a factor e
+    bend_distance = sum(np.arcsinh((t_grid - bend) / (longest * panels_per_e)) for bend in bends)
+    t, t_weights = composite_legendre(
+        order, _even_breaks(t0 / (LONGEST_PANEL * sd) + panels_per_e * bend_distance, t_grid)
     )
     curvature, score = loss.second(t), -loss.derivative(t)
     stretch = 1 + V * curvature
-    return Graph(t - V * score, t, score, -curvature / stretch, length * stretch)
+    return Graph(t - V * score, t, score, -curvature / stretch, t_weights * stretch)
 
 
 def _bend_grid(centre: float, scale: float, first: Array, last: Array) -> Array:
@@ -128,14 +128,14 @@ def _at_kink(kink: float, V: Array, low: Array, high: Array, sd: Array, order: i
 def _even_breaks(along: Array, grid: Array) -> Array:
     """Ends of panels (..., M + 1) at equal distances in ``along``, a function that is given on the
     ``grid``; both are (..., C) and increasing."""
-    start, total = along[..., :1], np.ptp(along, axis=-1, keepdims=True)
-    fraction = np.where(total > 0, (along - start) / np.where(total > 0, total, 1), 0.0)
+    start, arc_total = along[..., :1], np.ptp(along, axis=-1, keepdims=True)
+    fraction = np.where(arc_total > 0, (along - start) / np.where(arc_total > 0, arc_total, 1), 0.0)
     fraction[..., -1] = 1.0
     fraction = np.maximum.accumulate(np.nan_to_num(fraction), axis=-1)
-    wanted = np.linspace(0, 1, _panel_count(total) + 1)
+    even_arcs = np.linspace(0, 1, _panel_count(arc_total) + 1)
     # one interpolation for all rows, each shifted beyond the previous one
-    row_offset = 2.0 * np.arange(total.size).reshape(total.shape)
-    breaks = np.interp(row_offset + wanted, (row_offset + fraction).ravel(), grid.ravel())
+    row_offset = 2.0 * np.arange(arc_total.size).reshape(arc_total.shape)
+    breaks = np.interp(row_offset + even_arcs, (row_offset + fraction).ravel(), grid.ravel())
     breaks[..., 0], breaks[..., -1] = grid[..., 0], grid[..., -1]
     return breaks
 
@@ -157,45 +157,45 @@ def averages_given_tau(
     (3, P, N, T)."""
     omega = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
     V = field.response.reshape(-1, 1)
-    sd = np.sqrt(variance_given_tau(field).reshape(-1, 1) + labels.variances)
+    field_sd = np.sqrt(variance_given_tau(field).reshape(-1, 1) + labels.variances)
     average = partial(_by_points, quantity, loss, labels.order)
     if loss.pieces is not None:
         average = partial(gaussian_averages, quantity, loss.pieces)
     law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
     if labels.binary:
         law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
-    total = np.zeros((3, *omega.shape))
+    label_sum = np.zeros((3, *omega.shape))
     for y, probability in law:
         sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
-        values = _mixture_averages(average, mean.reshape(V.size, -1), sd, V, labels.shares)
+        values = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
         if quantity == "score":
             values *= np.array([sign, -1.0, 1.0])[:, None, None]
-        total += probability * values.reshape(total.shape)
-    return total
+        label_sum += probability * values.reshape(label_sum.shape)
+    return label_sum
 
 
 def _mixture_averages(average: Average, mean: Array, sd: Array, V: Array, shares: Array) -> Array:
     """Averages (3, R, T) over a mixture of Gaussians with standard deviations (R, M)."""
-    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
-    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-300)
-    sd = np.maximum(sd, THINNEST_FIELD * (np.abs(middle) + half))
+    lowest_t0, t0_high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    midpoint, half_width = (lowest_t0 + t0_high) / 2, np.maximum((t0_high - lowest_t0) / 2, 1e-300)
+    sd = np.maximum(sd, THINNEST_FIELD * (np.abs(midpoint) + half_width))
     sizes = [n for n in (4, 8, 16, 32) if 2 * n <= mean.shape[1]]
-    groups = np.searchsorted([largest_half_width(n) for n in sizes], (half / sd).max(axis=0))
-    total = np.zeros((3, *mean.shape))
-    for index in np.unique(groups):
-        selected = groups == index
-        count, all_nodes = np.count_nonzero(selected), index == len(sizes)
-        nodes = mean if all_nodes else middle + half * chebpts1(sizes[index])
+    groups = np.searchsorted([largest_half_width(n) for n in sizes], (half_width / sd).max(axis=0))
+    mixture_sum = np.zeros((3, *mean.shape))
+    for pair_index in np.unique(groups):
+        selected = groups == pair_index
+        count, all_nodes = np.count_nonzero(selected), pair_index == len(sizes)
+        nodes = mean if all_nodes else midpoint + half_width * chebpts1(sizes[pair_index])
         nodes, responses = (np.repeat(x, count, axis=0) for x in (nodes, V))
         at_nodes = average(nodes, sd[:, selected].reshape(-1, 1), responses)
         at_nodes = at_nodes.reshape(3, len(mean), count, -1)
         values = np.einsum("xrmn,m->xrn", at_nodes, shares[selected])
         if not all_nodes:
-            x = np.clip((mean - middle) / half, -1, 1)
-            coefficients = coefficient_matrix(sizes[index]) @ values.transpose(1, 2, 0)
-            values = np.moveaxis(chebvander(x, sizes[index] - 1) @ coefficients, 2, 0)
-        total += values
-    return total
+            x = np.clip((mean - midpoint) / half_width, -1, 1)
+            coefficients = coefficient_matrix(sizes[pair_index]) @ values.transpose(1, 2, 0)
+            values = np.moveaxis(chebvander(x, sizes[pair_index] - 1) @ coefficients, 2, 0)
+        mixture_sum += values
+    return mixture_sum
 
 
 @cache
@@ -220,13 +220,13 @@ def _by_points(
     # where t0 is nearly a function of tau, every Gaussian has its own points
     thin = ((high - low) > 10 * TAIL * sd)[:, 0]
     if thin.any() and mean.shape[1] > 1:
-        found = np.empty((3, *mean.shape))
-        each = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
-        found[:, thin] = _by_points(quantity, loss, order, *each).reshape(3, -1, mean.shape[1])
+        averages = np.empty((3, *mean.shape))
+        pieces = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
+        averages[:, thin] = _by_points(quantity, loss, order, *pieces).reshape(3, -1, mean.shape[1])
         if not thin.all():
             joint = mean[~thin], sd[~thin], V[~thin]
-            found[:, ~thin] = _by_points(quantity, loss, order, *joint)
-        return found
+            averages[:, ~thin] = _by_points(quantity, loss, order, *joint)
+        return averages
     proximal_map = proximal_nodes(loss, V, low - TAIL * sd, high + TAIL * sd, sd, order)
     density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
     density *= density
@@ -262,25 +262,25 @@ class StepLabels(NamedTuple):
 def step_labels(labels: ConditionalLabels, kind: str, field: Field) -> StepLabels:
     """Law of t0 for labels with ``steps``, for a loss of a ``kind``."""
     assert labels.steps is not None
-    edges, values = labels.steps
+    step_edges, values = labels.steps
     if labels.binary:
         y = np.array([1.0, -1.0])
-        chance = (1 + y[:, None] * values) / 2
+        chances = (1 + y[:, None] * values) / 2
     else:
         y, value_index = np.unique(values, return_inverse=True)
-        chance = (value_index == np.arange(y.size)[:, None]).astype(float)
+        chances = (value_index == np.arange(y.size)[:, None]).astype(float)
     # every label with every component, K of them
     components = labels.variances.size
-    y, chance = np.repeat(y, components)[:, None, None], np.repeat(chance, components, axis=0)
-    variance, share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
-    sd, rest = np.sqrt(field.variance + variance), np.sqrt(variance_given_tau(field) + variance)
+    y, chances = np.repeat(y, components)[:, None, None], np.repeat(chances, components, axis=0)
+    variance, component_share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
+    sd, tau_rest = np.sqrt(field.variance + variance), np.sqrt(variance_given_tau(field) + variance)
     # t0 = label + sign omega
     label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
     mean, pull = label + sign * field.centre, sign * field.tau_slope[..., 0]
-    edges = np.where(np.abs(edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, edges)
-    edge_array, rises = edges.T[:, None, None], np.diff(chance).T[..., None, None]
-    law = StepLaw(chance[:, :1, None], rises, edge_array, pull / sd, rest / sd)
-    return StepLabels(share, sign, mean, sd, law)
+    step_edges = np.where(np.abs(step_edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, step_edges)
+    edge_array, rises = step_edges.T[:, None, None], np.diff(chances).T[..., None, None]
+    law = StepLaw(chances[:, :1, None], rises, edge_array, pull / sd, tau_rest / sd)
+    return StepLabels(component_share, sign, mean, sd, law)
 
 
 def _step_label_averages(
@@ -310,25 +310,25 @@ def _step_label_averages(
 
 
 def _steps_by_points(
-    quantity: Averaged, loss: Loss, order: int, own: StepLabels, field: Field
+    quantity: Averaged, loss: Loss, order: int, step_law: StepLabels, field: Field
 ) -> tuple[Array, Array]:
     """Averages (3, K, P, N) of ``averaged_values`` for each label, and of tau times the first,
     (K, P, N), by points of the proximal map."""
-    law = StepLaw(*(x[..., None] for x in own.law))
-    mean, sd = own.mean[..., None], own.sd[..., None]
+    law = StepLaw(*(x[..., None] for x in step_law.law))
+    mean, sd = step_law.mean[..., None], step_law.sd[..., None]
     sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     V = np.broadcast_to(field.response[..., None], mean.shape)
-    curve = proximal_nodes(loss, V, mean - TAIL * sd, mean + TAIL * sd, sd, order)
-    z = (curve.t0 - mean) / sd
-    probability, slope = law.first, np.zeros_like(z)
+    graph = proximal_nodes(loss, V, mean - TAIL * sd, mean + TAIL * sd, sd, order)
+    z = (graph.t0 - mean) / sd
+    probability, law_slope = law.first, np.zeros_like(z)
     for rise, edge in zip(law.rises, law.edges, strict=True):
         tau_in_sd = (law.r * z - edge) / law.rest  # tau given z, in standard deviations
         probability = probability + rise * ndtr(tau_in_sd)
-        slope += rise * gaussian_density(tau_in_sd)
-    values = averaged_values(quantity, loss, curve)
-    weight = gaussian_density(z) * curve.length / sd
-    tau_average = values[0] * weight * (law.r * z * probability + law.rest * slope)
-    return (values * (weight * probability)).sum(axis=-1), tau_average.sum(axis=-1)
+        law_slope += rise * gaussian_density(tau_in_sd)
+    values = averaged_values(quantity, loss, graph)
+    graph_weight = gaussian_density(z) * graph.length / sd
+    tau_average = values[0] * graph_weight * (law.r * z * probability + law.rest * law_slope)
+    return (values * (graph_weight * probability)).sum(axis=-1), tau_average.sum(axis=-1)
 
 
 def average(
@@ -348,38 +348,38 @@ def average(
     """
     points, nodes = field.centre.shape
     count = labels.tau.shape[2]  # other components of tau are Gaussian: Eq. (19.4)
-    others, field = field.tau_slope[..., count:], field.project_tau(count)
+    gaussian_slopes, field = field.tau_slope[..., count:], field.project_tau(count)
     # as many pairs of a point and a kappa at once as have arrays that fit into the cache
-    if by_steps := labels.steps is not None and not each_tau:
+    if by_label_steps := labels.steps is not None and not each_tau:
         width = labels.steps.values.size * labels.shares.size
     else:  # most components of Student's t take few nodes
         width = labels.weights.shape[1] * (1 + (labels.shares.size - 1) // 4)
     # a proximal map, of some 8 panels, does more work on an array
-    pairs = 2**15 // width if loss.pieces is not None else 2**19 // (8 * labels.order * width)
-    blocks, size = [], max(1, pairs // points)
-    for rows in (slice(i, i + size) for i in range(0, nodes, size)):
+    map_count = 2**15 // width if loss.pieces is not None else 2**19 // (8 * labels.order * width)
+    kappa_averages, kappa_block = [], max(1, map_count // points)
+    for kappa_rows in (slice(i, i + kappa_block) for i in range(0, nodes, kappa_block)):
         check_time()
-        own, local = labels.select(rows), field.select(rows)
-        if by_steps:
-            blocks.append(_step_label_averages(quantity, own, loss, local))
+        own, field_block = labels.select(kappa_rows), field.select(kappa_rows)
+        if by_label_steps:
+            kappa_averages.append(_step_label_averages(quantity, own, loss, field_block))
             continue
-        values = averages_given_tau(quantity, own, loss, local)
+        values = averages_given_tau(quantity, own, loss, field_block)
         if not each_tau:
             at_tau, values = values[0], np.einsum("xpnt,nt->xpn", values, own.weights)
         if not each_tau and quantity == "score":
-            along = np.einsum("pnt,ntk->kpn", at_tau, own.weights[..., None] * own.tau)
-            values = np.concatenate([values, along])
-        blocks.append(values)
-    values = np.concatenate(blocks, axis=2)
-    if quantity == "residual" or each_tau or not others.size:
+            tau_score = np.einsum("pnt,ntk->kpn", at_tau, own.weights[..., None] * own.tau)
+            values = np.concatenate([values, tau_score])
+        kappa_averages.append(values)
+    values = np.concatenate(kappa_averages, axis=2)
+    if quantity == "residual" or each_tau or not gaussian_slopes.size:
         return values
-    return np.concatenate([values, -np.moveaxis(others, -1, 0) * values[1]])
+    return np.concatenate([values, -np.moveaxis(gaussian_slopes, -1, 0) * values[1]])
 
 
 def scores(labels: ConditionalLabels, loss: Loss, field: Field) -> Scores:
     """Averages of the score given kappa, for (6.2)-(6.3)."""
-    mean, slope, square, *along = average("score", labels, loss, field)
-    return Scores(mean, slope, square, np.stack(along, axis=-1))
+    mean, slope, square, *tau_score = average("score", labels, loss, field)
+    return Scores(mean, slope, square, np.stack(tau_score, axis=-1))
 
 
 def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) -> dict[str, Array]:
@@ -387,12 +387,12 @@ def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) 
 
     Keys are the field names of ``Solution``; ``weights`` (N,) are the quadrature weights of kappa.
     """
-    mean_t, mean_t2, train = average("residual", labels, loss, field) @ weights
+    mean_t, mean_t2, train_loss = average("residual", labels, loss, field) @ weights
     test = average("residual", labels, loss, field.for_new_samples)[2] @ weights
     if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
         test = test + loss.growth[1] * missing
     # in the tails differences of moments have an error below the rounding of the test loss
-    train = np.where((train < 0) & (-train < 1e-15 * np.abs(test)), 0.0, train)
+    train_loss = np.where((train_loss < 0) & (-train_loss < 1e-15 * np.abs(test)), 0.0, train_loss)
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f
     squared_residuals = mean_t2 if loss.kind == "residual" else 1 - 2 * mean_t + mean_t2
-    return {"train_loss": train, "train_error": squared_residuals, "loss_error": test}
+    return {"train_loss": train_loss, "train_error": squared_residuals, "loss_error": test}

@@ -30,7 +30,7 @@ from .label_tables import (
 from .panels import average_over_tau
 
 BLOCK_SIZE = 2**18  # points or places, times the nodes of each
-TAU_LEVELS = 5  # number of rules over them
+TAU_RULE_LEVELS = 5  # number of rules over them
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -38,24 +38,24 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 
     NaN unless labels are +-1, and where neither tables nor panels resolve it.
     """
-    wrong = np.full(len(overlaps.V2), np.nan)
+    class_error = np.full(len(overlaps.V2), np.nan)
     if not model.labels.binary:
-        return wrong
+        return class_error
     one_spike, several_tau = len(model.geometry.r[0]) == 1, model.components.tau_slopes.shape[2] > 1
-    for rows in (slice(i, i + 16) for i in range(0, len(wrong), 16)):
-        part = Overlaps(*(x[rows] for x in overlaps))
+    for point_block in (slice(i, i + 16) for i in range(0, len(class_error), 16)):
+        part = Overlaps(*(x[point_block] for x in overlaps))
         if one_spike and several_tau:  # tables would have too many nodes
-            values = (_error_on_panels(model, part, tol, level) for level in range(TAU_LEVELS))
-            wrong[rows] = _settled_value(values, len(part.V2), tol)
+            values = (_error_on_panels(model, part, tol, level) for level in range(TAU_RULE_LEVELS))
+            class_error[point_block] = _settled_value(values, len(part.V2), tol)
             continue
         values = (_error_on_table(x, part) for x in shared_tables(model))
         # beside panels, only tables that agree far more closely than is asked for: where they miss
         # a layer they differ by the kink or the jump that it leaves
-        found = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
-        if one_spike and (rest := np.isnan(found)).any():
-            found[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
-        wrong[rows] = found
-    return wrong
+        table_error = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
+        if one_spike and (rest := np.isnan(table_error)).any():
+            table_error[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
+        class_error[point_block] = table_error
+    return class_error
 
 
 def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
@@ -70,43 +70,43 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 
         owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
         field = field_at_nodes(responses_of(table), overlaps, owner)
         field = field.project_tau(model.components.tau_slopes.shape[2])
-        below = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
+        negative_output = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
         places = table.places
         tolerances = tol / gaussian_density(places.z[0])
-        wrong = _error_at_places(model, places, field, tolerances, level)
-        found = np.concatenate([wrong, below]) * table.weights
-        return found.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
+        class_error = _error_at_places(model, places, field, tolerances, level)
+        panel_error = np.concatenate([class_error, negative_output]) * table.weights
+        return panel_error.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
 
     # no panel ends at 0, where the class changes for odd students: a layer at the end of a panel
     # may be invisible on both sides
     panels = panels_between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
-    found = halve_panels(values, panels, tol, max_panels=2**16)
-    return np.full(len(overlaps.V2), np.nan) if found is None else found[1][0]
+    panel_error = halve_panels(values, panels, tol, max_panels=2**16)
+    return np.full(len(overlaps.V2), np.nan) if panel_error is None else panel_error[1][0]
 
 
-def _settled_value(values: Iterable[Array], points: int, tol: float) -> Array:
+def _settled_value(finer_errors: Iterable[Array], points: int, tol: float) -> Array:
     """Limit of finer and finer ``values`` (P,): the first that changed by at most ``tol``.
 
     NaN for points that the last value still changed by more.
     """
-    previous, value = np.full((2, points), np.nan)
-    for next_value in values:
-        previous, value = value, next_value
-        if (np.abs(value - previous) <= tol).all():
+    coarser_error, settled_error = np.full((2, points), np.nan)
+    for finer_error in finer_errors:
+        coarser_error, settled_error = settled_error, finer_error
+        if (np.abs(settled_error - coarser_error) <= tol).all():
             break
-    return np.where(np.abs(value - previous) <= tol, value, np.nan)
+    return np.where(np.abs(settled_error - coarser_error) <= tol, settled_error, np.nan)
 
 
 def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
     """Classification error on a table, (P,)."""
-    (table, labels), wrong = label_table, []
+    (table, labels), class_errors = label_table, []
     size = max(1, BLOCK_SIZE // labels.weights.size)
-    for rows in (slice(i, i + size) for i in range(0, len(overlaps.V2), size)):
+    for point_block in (slice(i, i + size) for i in range(0, len(overlaps.V2), size)):
         check_time()
-        part = Overlaps(*(x[rows] for x in overlaps))
-        field = field_at_nodes(responses_of(table), part).project_tau(labels.tau.shape[2])
-        wrong.append(_error_given_kappa(labels, field) @ table.weights)
-    return np.concatenate(wrong)
+        point_overlaps = Overlaps(*(x[point_block] for x in overlaps))
+        field = field_at_nodes(responses_of(table), point_overlaps).project_tau(labels.tau.shape[2])
+        class_errors.append(_error_given_kappa(labels, field) @ table.weights)
+    return np.concatenate(class_errors)
 
 
 def _error_at_places(model: Model, places: Places, field: Field, tol: Array, level: int) -> Array:
@@ -114,20 +114,20 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
 
     Over several components of tau it uses the rule ``level`` instead of a tolerance.
     """
-    M, rest = len(places.component), model.components.tau_slopes
-    if has_steps(model) or not rest.any() or rest.shape[2] > 1:
+    M, tau_slopes = len(places.component), model.components.tau_slopes
+    if has_steps(model) or not tau_slopes.any() or tau_slopes.shape[2] > 1:
         size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
-        wrong = []
+        class_errors = []
         for block in (slice(start, start + size) for start in range(0, M, size)):
             check_time()
-            part = places.subset(block)
-            labels = labels_at(model, part, tau_rule(model, part, level), 1)
-            wrong.append(_error_given_kappa(labels, field.select(block)))
-        return np.concatenate(wrong, axis=1)
-    found = average_over_tau(
+            place_block = places.subset(block)
+            labels = labels_at(model, place_block, tau_rule(model, place_block, level), 1)
+            class_errors.append(_error_given_kappa(labels, field.select(block)))
+        return np.concatenate(class_errors, axis=1)
+    panel_error = average_over_tau(
         model, places, lambda labels, owner: error_at_nodes(labels, field.select(owner)), tol, 1
     )
-    return np.full(places.z.shape, np.nan) if found is None else found[1]
+    return np.full(places.z.shape, np.nan) if panel_error is None else panel_error[1]
 
 
 def _error_given_kappa(labels: ConditionalLabels, field: Field) -> Array:
@@ -140,19 +140,19 @@ def _error_given_kappa(labels: ConditionalLabels, field: Field) -> Array:
 
 def error_at_nodes(labels: ConditionalLabels, field: Field) -> Array:
     """Contribution of every node of tau to P(y f < 0) at every kappa, (P, N, T)."""
-    below = _below_zero(labels, field)
-    return np.asarray(labels.weights * ((1 - labels.mean) / 2 + labels.mean * below))
+    negative_output = _below_zero(labels, field)
+    return np.asarray(labels.weights * ((1 - labels.mean) / 2 + labels.mean * negative_output))
 
 
 def answers_of_two(labels: ConditionalLabels, field: Field, weights: Array) -> Array:
     """P(f < 0) and P(f > 0) where y = -1, and where y = +1, (2, 2), at the first of P points, of
     kappa with the ``weights`` (N,); NaN of a label that there is not."""
     below = _below_zero(labels, field)[0]
-    share = (1 + np.array([-1, 1])[:, None, None] * labels.mean) / 2 * labels.weights
-    share = share * weights[:, None]
+    label_shares = (1 + np.array([-1, 1])[:, None, None] * labels.mean) / 2 * labels.weights
+    label_shares = label_shares * weights[:, None]
     with np.errstate(invalid="ignore"):
-        share = share / share.sum(axis=(1, 2), keepdims=True)
-    return np.stack([(share * part).sum(axis=(1, 2)) for part in (below, 1 - below)], axis=1)
+        label_shares = label_shares / label_shares.sum(axis=(1, 2), keepdims=True)
+    return np.stack([(label_shares * part).sum(axis=(1, 2)) for part in (below, 1 - below)], axis=1)
 
 
 def _below_zero(labels: ConditionalLabels, field: Field) -> Array:

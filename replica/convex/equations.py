@@ -99,28 +99,28 @@ class Coordinates:
         self.unit = self.size / np.where(output_norms > 0, output_norms, self.size)
         # for dependent offsets m has the least norm, in units of their columns, as in ridge
         # regression
-        columns = np.sqrt(table.weights)[:, None] * table.offsets.T
-        column_norms = np.linalg.norm(columns, axis=0)
+        offset_columns = np.sqrt(table.weights)[:, None] * table.offsets.T
+        column_norms = np.linalg.norm(offset_columns, axis=0)
         column_norms = np.where(column_norms > 0, column_norms, 1.0)
-        _, sigma, Vt = np.linalg.svd(columns / column_norms, full_matrices=False)
+        _, sigma, Vt = np.linalg.svd(offset_columns / column_norms, full_matrices=False)
         # other combinations have such large m that their output is lost to rounding
         independent = sigma > 1e-10 * sigma[0]
         self.combine = Vt[independent].T / sigma[independent] / column_norms[:, None]
         self.resolve = Vt[independent] * sigma[independent, None] * column_norms
         self.regressors = np.concatenate([self.combine.T @ offsets, special])
         # ends of the coordinates of V1, V2, m, theta and psi, Q1 - psi psi'; q2 is last
-        pairs = self.lower[0].size
-        self.ends = np.cumsum([pairs, A, self.combine.shape[1], self.unit.size, pairs])
+        entry_count = self.lower[0].size
+        self.ends = np.cumsum([entry_count, A, self.combine.shape[1], self.unit.size, entry_count])
 
     def pack(self, o: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""
         A = len(self.unit)
         matrices = np.stack([o.V1, o.Q1 - o.psi @ o.psi.swapaxes(1, 2)])
-        factors = np.sqrt(np.maximum(matrices, 1e-300)) if A == 1 else _cholesky(matrices)
-        scale = np.diagonal(factors, axis1=2, axis2=3)
-        logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (scale, o.V2, o.q2))
-        rows = np.where(np.eye(A), logs[..., None], factors / scale[..., None])
-        V1, spread = rows[:, :, *self.lower]
+        cholesky_factors = np.sqrt(np.maximum(matrices, 1e-300)) if A == 1 else _cholesky(matrices)
+        diagonal = np.diagonal(cholesky_factors, axis1=2, axis2=3)
+        logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (diagonal, o.V2, o.q2))
+        factor_rows = np.where(np.eye(A), logs[..., None], cholesky_factors / diagonal[..., None])
+        V1, spread = factor_rows[:, :, *self.lower]
         special = (o.special / self.unit).reshape(len(V2), -1)
         return np.concatenate(
             [V1, V2, o.m @ self.resolve.T / self.size, special, spread, q2], axis=1
@@ -130,13 +130,13 @@ class Coordinates:
         """Overlaps with the coordinates x (P, k)."""
         A = len(self.unit)
         V1, V2, m, special, spread, q2 = np.split(x, self.ends, axis=1)
-        rows = np.zeros((2, len(x), A, A))
-        rows[:, :, *self.lower] = V1, spread
-        logs = np.diagonal(rows, axis1=2, axis2=3)
+        factor_rows = np.zeros((2, len(x), A, A))
+        factor_rows[:, :, *self.lower] = V1, spread
+        logs = np.diagonal(factor_rows, axis1=2, axis2=3)
         # bounded so that squares and products of a few values do not overflow
-        scale, V2, q2 = (np.exp(np.clip(part, -300.0, 300.0)) for part in (logs, V2, q2))
-        factors = scale[..., None] * np.where(np.eye(A), 1.0, rows)
-        V1, spread = factors @ factors.swapaxes(2, 3)
+        factor_diagonal, V2, q2 = (np.exp(np.clip(part, -300.0, 300.0)) for part in (logs, V2, q2))
+        cholesky_factors = factor_diagonal[..., None] * np.where(np.eye(A), 1.0, factor_rows)
+        V1, spread = cholesky_factors @ cholesky_factors.swapaxes(2, 3)
         special = special.reshape(-1, *self.unit.shape) * self.unit
         theta, psi = np.split(special, [self.spikes], axis=2)
         m, Q1 = m @ self.combine.T * self.size, spread + psi @ psi.swapaxes(1, 2)
@@ -188,41 +188,41 @@ class Equations:
         coordinates, table, penalty = self.coordinates, self.table, susceptibility.penalty
         root, inverse_root = susceptibility.roots()
         combine, regressors = coordinates.combine, coordinates.regressors
-        x, count = o.m @ coordinates.resolve.T, combine.shape[1]
-        means, special = slice(count), slice(count, None)
+        x, offset_count = o.m @ coordinates.resolve.T, combine.shape[1]
+        means, special = slice(offset_count), slice(offset_count, None)
         phi = o.special.reshape(len(x), 1, -1) @ inverse_root
-        current = np.concatenate([x, phi[:, 0]], axis=1)
-        moment = (s.flat * table.per_part(table.weights)) @ regressors.T
+        unknowns = np.concatenate([x, phi[:, 0]], axis=1)
+        score_moments = (s.flat * table.per_part(table.weights)) @ regressors.T
         slope = table.per_part(s.slope * table.weights)
-        gram = (regressors * slope[:, None]) @ regressors.T
+        slope_gram = (regressors * slope[:, None]) @ regressors.T
         score_size = np.sqrt(s.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, its rounding would give large steps
-        moment[:, means] *= np.abs(moment[:, means]) > 1e-15 * score_size
+        score_moments[:, means] *= np.abs(score_moments[:, means]) > 1e-15 * score_size
         # map from (x, phi) to coefficients of regressors, theta = root phi; quadratic penalties
         basis, penalties = np.tile(np.eye(len(regressors)), (2, len(x), 1, 1))
         basis[:, special, special] = root
         penalties[:, means, means] = combine.T @ (penalty[..., None] * combine)
         basis_T = basis.swapaxes(1, 2)
-        matrix = basis_T @ gram @ basis + penalties
-        rhs = (basis_T @ moment[..., None] - penalties @ current[..., None])[..., 0]
-        diagonal = np.einsum("pii->pi", matrix)
+        newton_matrix = basis_T @ slope_gram @ basis + penalties
+        newton_rhs = (basis_T @ score_moments[..., None] - penalties @ unknowns[..., None])[..., 0]
+        diagonal = np.einsum("pii->pi", newton_matrix)
         # a bound on steps where there is no slope; solutions do not change, as E[mu_0 s] = 0 there
         diagonal[:, means] += 1e-6 * score_size / coordinates.size + 1e-300
-        step = solve_rows(matrix, rhs)
+        newton_step = solve_rows(newton_matrix, newton_rhs)
         # the mean output alone: the part of tau in the slope is taken to be linear
-        output_step = (basis @ step[..., None])[..., 0] @ regressors[:, : table.weights.size]
-        length = np.linalg.norm(step[:, means], axis=1) / coordinates.size
-        fraction = LONGEST_STEP_OF_M / np.maximum(length, LONGEST_STEP_OF_M)
-        if (limited := fraction < 1).any():
-            slope = (rhs * step).sum(axis=1)
-            fraction = self._halved(fraction, limited, slope, output_step, s, field)
-        updated = current + fraction[:, None] * step
-        m, phi = updated[:, means] @ combine.T, updated[:, special, None]
+        output_step = (basis @ newton_step[..., None])[..., 0] @ regressors[:, : table.weights.size]
+        step_of_m = np.linalg.norm(newton_step[:, means], axis=1) / coordinates.size
+        step_fraction = LONGEST_STEP_OF_M / np.maximum(step_of_m, LONGEST_STEP_OF_M)
+        if (limited := step_fraction < 1).any():
+            slope = (newton_rhs * newton_step).sum(axis=1)
+            step_fraction = self._halved(step_fraction, limited, slope, output_step, s, field)
+        stepped = unknowns + step_fraction[:, None] * newton_step
+        m, phi = stepped[:, means] @ combine.T, stepped[:, special, None]
         theta, theta_hat = (np.stack([root, inverse_root]) @ phi).reshape(2, *o.special.shape)
         return Signal(m, theta, penalty * m, theta_hat)
 
     def _halved(
-        self, fraction: Array, far: Array, slope: Array, along: Array, s: Scores, field: Field
+        self, step_fraction: Array, far: Array, slope: Array, C_step: Array, s: Scores, field: Field
     ) -> Array:
         """Fractions (P,) of Newton's steps in the signal that are taken, halved where ``far``.
 
@@ -232,31 +232,31 @@ class Equations:
         its start.
         """
         far, weights = np.flatnonzero(far), self.table.weights
-        field, slope, along = Field(*(values[far] for values in field)), slope[far], along[far]
+        field, slope, C_step = Field(*(values[far] for values in field)), slope[far], C_step[far]
         # contribution of the penalties to the slope at the start, and its change over the full step
-        penalty = (s.mean[far] * along) @ weights - slope
-        rise = slope - (s.slope[far] * along**2) @ weights
+        penalty = (s.mean[far] * C_step) @ weights - slope
+        rise = slope - (s.slope[far] * C_step**2) @ weights
 
         def slope_at(t: Array) -> Array:
-            shifted = field._replace(centre=field.centre + t[:, None] * along)
-            return np.asarray((self.scores(shifted).mean * along) @ weights - penalty - t * rise)
+            shifted = field._replace(centre=field.centre + t[:, None] * C_step)
+            return np.asarray((self.scores(shifted).mean * C_step) @ weights - penalty - t * rise)
 
         for _ in range(10):
-            too_steep = slope_at(fraction[far]) < -slope / 2
+            too_steep = slope_at(step_fraction[far]) < -slope / 2
             if not too_steep.any():
                 break
-            fraction[far[too_steep]] /= 2
-        return fraction
+            step_fraction[far[too_steep]] /= 2
+        return step_fraction
 
     def errors(self, o: Overlaps) -> dict[str, Array]:
         """Test error on noiseless targets, training error, and losses on new and training samples,
         (P,), with the field names of ``Solution`` as keys.  Eqs. (4.7), (4.11)"""
         table, field = self.table, field_at_nodes(self.responses, o)
         # E (E[y | x] - f)^2
-        error = (field.centre - table.h) ** 2 + table.spread + field.variance
-        error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
-        known = losses(self.labels, table.weights, self.loss, field)
-        return {"test_error": error @ table.weights, **known}
+        target_error = (field.centre - table.h) ** 2 + table.spread + field.variance
+        target_error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
+        mean_losses = losses(self.labels, table.weights, self.loss, field)
+        return {"test_error": target_error @ table.weights, **mean_losses}
 
     def solve(
         self,
@@ -277,7 +277,7 @@ class Equations:
         """
         pack, unpack = self.coordinates.pack, self.coordinates.unpack
 
-        def image(x: Array, rows: Indices) -> Array:
+        def pass_image(x: Array, rows: Indices) -> Array:
             with np.errstate(all="ignore"):
                 after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
             # at larger coordinates, small steps are lost to rounding
@@ -285,7 +285,7 @@ class Equations:
 
         x = np.nan_to_num(pack(start))
         result = fixed_point(
-            image,
+            pass_image,
             x,
             tol=tol,
             size=np.ones_like,

@@ -69,10 +69,10 @@ class ConditionalLabels(NamedTuple):
     noise: LabelNoise | None = None
     steps: Steps | None = None
 
-    def select(self, rows: slice) -> "ConditionalLabels":
+    def select(self, kappa_rows: slice) -> "ConditionalLabels":
         """Labels at some of the nodes."""
-        tau, weights, mean = (part[rows] for part in (self.tau, self.weights, self.mean))
-        steps = self.steps and self.steps._replace(edges=self.steps.edges[rows])
+        tau, weights, mean = (part[kappa_rows] for part in (self.tau, self.weights, self.mean))
+        steps = self.steps and self.steps._replace(edges=self.steps.edges[kappa_rows])
         return self._replace(tau=tau, weights=weights, mean=mean, steps=steps)
 
 
@@ -86,7 +86,7 @@ class LabelTable(NamedTuple):
 def has_steps(model: Model) -> bool:
     """Whether E[y | x] is piecewise constant, and tau has one component."""
     nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
-    return _steps(model, nowhere) is not None
+    return _label_steps(model, nowhere) is not None
 
 
 def has_panels(model: Model) -> bool:
@@ -110,8 +110,8 @@ def shared_table(model: Model, level: int) -> LabelTable | None:
     spikes = model.geometry.r.shape[1]
     nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
     if spikes == 1:
-        widths = [width for _, width in known_layers(model)]
-        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(widths, default=np.inf):
+        layer_widths = [width for _, width in known_layers(model)]
+        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(layer_widths, default=np.inf):
             return None
         nodes = nodes[:, 0]
     table = tabulate(model, Rule(nodes, weights))
@@ -125,42 +125,42 @@ def shared_table(model: Model, level: int) -> LabelTable | None:
 def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> ConditionalLabels:
     """Labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), with ``order`` nodes
     of a panel along a proximal map."""
-    law = model.labels
-    variances, shares = np.array(law.gaussians).T
+    label_law = model.labels
+    variances, shares = np.array(label_law.gaussians).T
     # real targets may grow: nodes where z and tau are unlikely together have weight 0
     tau, weights = over_tau
-    likely = (places.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
-    likely |= law.binary
-    tau, weights = np.where(likely[..., None], tau, 0.0), np.where(likely, weights, 0.0)
-    mean = model.components.mean_label(law.combined_mean, places, np.moveaxis(tau, 2, 0))
-    fields = tau, weights, mean, variances, shares, law.binary, order
-    return ConditionalLabels(*fields, noise=law.added, steps=_steps(model, places))
+    likely_nodes = (places.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
+    likely_nodes |= label_law.binary
+    tau, weights = np.where(likely_nodes[..., None], tau, 0.0), np.where(likely_nodes, weights, 0.0)
+    mean = model.components.mean_label(label_law.combined_mean, places, np.moveaxis(tau, 2, 0))
+    fields = tau, weights, mean, variances, shares, label_law.binary, order
+    return ConditionalLabels(*fields, noise=label_law.added, steps=_label_steps(model, places))
 
 
 def tau_rule(model: Model, places: Places, level: int) -> Rule:
     """Rule over tau at N places: nodes (N, T, q) and weights (N, T)."""
     inputs, mean, N = model.components, model.labels.combined_mean, len(places.component)
-    rest, free = inputs.tau_slopes, inputs.tau_slopes.shape[2]
-    if not rest.any():
-        return Rule(np.zeros((N, 1, free)), np.ones((N, 1)))
-    if free == 1 and mean.planes:
+    tau_slopes, tau_count = inputs.tau_slopes, inputs.tau_slopes.shape[2]
+    if not tau_slopes.any():
+        return Rule(np.zeros((N, 1, tau_count)), np.ones((N, 1)))
+    if tau_count == 1 and mean.planes:
         n, half_width = _at_level(PANEL_RULES, level)
-        split = gauss_legendre(n, tau_kinks(model, places), half_width, panel=5.7)
-        return Rule(split.nodes[..., None], split.weights)
+        kink_rule = gauss_legendre(n, tau_kinks(model, places), half_width, panel=5.7)
+        return Rule(kink_rule.nodes[..., None], kink_rule.weights)
     if not mean.planes:
-        rule = trapezoid_tensor(_at_level(TENSORS.get(free, TAU_SIZES), level), free)
+        rule = trapezoid_tensor(_at_level(TENSORS.get(tau_count, TAU_SIZES), level), tau_count)
         return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
     of_component = [places.component == j for j in np.unique(places.component)]
-    centres = [inputs.mean_arguments(places.subset(own)) for own in of_component]
+    centres = [inputs.mean_arguments(places.subset(in_component)) for in_component in of_component]
     rules = [
-        _at_level([*mean.rules(rest[places.component[own][0]])], level)(centre)
-        for own, centre in zip(of_component, centres, strict=True)
+        _at_level([*mean.rules(tau_slopes[places.component[in_component][0]])], level)(centre)
+        for in_component, centre in zip(of_component, centres, strict=True)
     ]
-    count = max(fitted.weights.shape[-1] for fitted in rules)
-    nodes, weights = np.zeros((N, count, free)), np.zeros((N, count))
-    for own, fitted in zip(of_component, rules, strict=True):
-        nodes[own, : fitted.weights.shape[-1]] = fitted.nodes
-        weights[own, : fitted.weights.shape[-1]] = fitted.weights
+    node_count = max(component_rule.weights.shape[-1] for component_rule in rules)
+    nodes, weights = np.zeros((N, node_count, tau_count)), np.zeros((N, node_count))
+    for in_component, component_rule in zip(of_component, rules, strict=True):
+        nodes[in_component, : component_rule.weights.shape[-1]] = component_rule.nodes
+        weights[in_component, : component_rule.weights.shape[-1]] = component_rule.weights
     return Rule(nodes, weights)
 
 
@@ -172,10 +172,10 @@ def tau_kinks(model: Model, places: Places) -> Array:
     normals, offsets = map(np.array, zip(*planes, strict=True))
     rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
     slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[places.component]
-    from_centre, crosses = offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
+    plane_distance, crossed = offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
     # if the target does not vary across a plane for a component, the kink is beyond all nodes
-    far = np.copysign(1e3, from_centre)
-    return np.where(crosses, from_centre / np.where(crosses, slope, 1.0), far)
+    beyond_nodes = np.copysign(1e3, plane_distance)
+    return np.where(crossed, plane_distance / np.where(crossed, slope, 1.0), beyond_nodes)
 
 
 def _at_level(sizes: Sequence[Any], level: int) -> Any:
@@ -183,16 +183,16 @@ def _at_level(sizes: Sequence[Any], level: int) -> Any:
     return sizes[min(level, len(sizes) - 1)]
 
 
-def _steps(model: Model, places: Places) -> Steps | None:
+def _label_steps(model: Model, places: Places) -> Steps | None:
     """Steps at N places of a mean label that is constant between its kinks, otherwise None."""
     target = model.labels.combined_mean
     if not (target.kinks and model.components.tau_slopes.any()):
         return None
     kinks = np.asarray(target.kinks)
     # arguments further out have probability 1e-38
-    ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
-    inside = np.linspace(0, 1, 18)[1:-1]
-    values = target(ends[:-1, None] + np.diff(ends)[:, None] * inside)
-    if np.ptp(values, axis=1).any():
+    kink_ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
+    inside_steps = np.linspace(0, 1, 18)[1:-1]
+    step_values = target(kink_ends[:-1, None] + np.diff(kink_ends)[:, None] * inside_steps)
+    if np.ptp(step_values, axis=1).any():
         return None
-    return Steps(tau_kinks(model, places), values[:, 0])
+    return Steps(tau_kinks(model, places), step_values[:, 0])

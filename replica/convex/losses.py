@@ -52,21 +52,21 @@ def quadratic_pieces(
 ) -> Pieces | None:
     """Loss with ``kinks`` as a piecewise quadratic function, or None if it is not one."""
     reach = max(1e3, 1e-6 * max(map(abs, kinks)))
-    ends = (kinks[0] - reach, *kinks, kinks[-1] + reach)
+    piece_ends = (kinks[0] - reach, *kinks, kinks[-1] + reach)
     # denser towards the ends of a piece, to detect a loss that is only nearly quadratic
     end_shares = 0.5 * 10.0 ** -np.arange(5.0, 0, -1)
-    shares = np.concatenate([end_shares, [0.5], 1 - end_shares[::-1]])
+    probe_shares = np.concatenate([end_shares, [0.5], 1 - end_shares[::-1]])
     coefficients = []
-    for low, high in pairwise(ends):
-        t = low + (high - low) * shares
-        slopes, values = derivative(t), value(t)
+    for piece_low, piece_high in pairwise(piece_ends):
+        t = piece_low + (piece_high - piece_low) * probe_shares
+        slopes, probe_values = derivative(t), value(t)
         q = float((slopes[-1] - slopes[0]) / (t[-1] - t[0]))
-        q = q if abs(q) * (high - low) > PROBE_ACCURACY * np.abs(slopes).max() else 0.0
+        q = q if abs(q) * (piece_high - piece_low) > PROBE_ACCURACY * np.abs(slopes).max() else 0.0
         b = float(slopes[0] - q * t[0])
-        a = float(values[0] - t[0] * (b + q * t[0] / 2))
+        a = float(probe_values[0] - t[0] * (b + q * t[0] / 2))
         tol = PROBE_ACCURACY
         fits = np.allclose(b + q * t, slopes, tol, tol)
-        if not (fits and np.allclose(a + t * (b + q * t / 2), values, tol, tol)):
+        if not (fits and np.allclose(a + t * (b + q * t / 2), probe_values, tol, tol)):
             return None
         coefficients.append((a, b, q))
     return Pieces(kinks, tuple(coefficients))
@@ -79,22 +79,22 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
     an interval in proportion to the length.  Sides with one of the ``kinks``, where panels end
     anyway, are not tested.
     """
-    nodes, between = chebpts1(9), np.linspace(-0.99, 0.99, 41)
-    fit = coefficient_matrix(9).T @ chebvander(between, 8).T
+    fit_nodes, test_nodes = chebpts1(9), np.linspace(-0.99, 0.99, 41)
+    fit_matrix = coefficient_matrix(9).T @ chebvander(test_nodes, 8).T
 
     def fits(start: float, length: float) -> bool:
-        t, test_points = (start + length * (1 + x) / 2 for x in (nodes, between))
+        t, test_points = (start + length * (1 + x) / 2 for x in (fit_nodes, test_nodes))
         if any(t.min() < kink < t.max() for kink in kinks):
             return True
         with np.errstate(all="ignore"):
             node_slopes, slopes = derivative(t), derivative(test_points)
-        allowed = 2e-3 * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
-        return bool(np.abs(node_slopes @ fit - slopes).max() <= allowed)
+        fit_error = 2e-3 * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
+        return bool(np.abs(node_slopes @ fit_matrix - slopes).max() <= fit_error)
 
     width = 1.0
     for bend in bends:
         while width > 2.0**-20 and not all(  # narrower bends count as kinks
-            fits(bend, side * BEND_STRETCH * width) for side in (-1, 1)
+            fits(bend, bend_side * BEND_STRETCH * width) for bend_side in (-1, 1)
         ):
             width /= 2
     return width
@@ -115,24 +115,24 @@ def proximal_by_newton(
     """
     at_start = derivative(t0)
     # rho' does not decrease, so the solution lies between t0 and t0 - V rho'(t0)
-    low, high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
-    for kink, first, last in flats:
-        at_kink = (first <= t0) & (t0 <= last)
-        low, high = np.where(at_kink, kink, low), np.where(at_kink, kink, high)
-    t = np.clip(t0 - V * at_start / (1 + V * second(t0)), low, high)
-    last, done = high - low, np.zeros(t.shape, dtype=bool)
+    t_low, t_high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
+    for kink, flat_start, flat_end in flats:
+        at_kink = (flat_start <= t0) & (t0 <= flat_end)
+        t_low, t_high = np.where(at_kink, kink, t_low), np.where(at_kink, kink, t_high)
+    t = np.clip(t0 - V * at_start / (1 + V * second(t0)), t_low, t_high)
+    last_step, converged = t_high - t_low, np.zeros(t.shape, dtype=bool)
     for _ in range(100):  # a few are enough
-        excess = t - t0 + V * derivative(t)
-        close_enough = np.abs(excess) < slack
-        low, high = np.where(excess < 0, t, low), np.where(excess > 0, t, high)
-        step = excess / (1 + V * second(t))
+        residual = t - t0 + V * derivative(t)
+        close_enough = np.abs(residual) < slack
+        t_low, t_high = np.where(residual < 0, t, t_low), np.where(residual > 0, t, t_high)
+        step = residual / (1 + V * second(t))
         # a step must stay in the bracket and shrink: Newton's method may cycle
-        accepted = (t - step >= low) & (t - step <= high) & (np.abs(step) <= last / 2)
-        updated = np.where(accepted, t - step, np.where(close_enough, t, (low + high) / 2))
-        updated = np.where(done, t, updated)
-        t, last = updated, np.abs(updated - t)
-        done |= close_enough | (last <= 1e-15 * np.maximum(1.0, np.abs(t)))
-        if done.all():
+        accepted = (t - step >= t_low) & (t - step <= t_high) & (np.abs(step) <= last_step / 2)
+        next_t = np.where(accepted, t - step, np.where(close_enough, t, (t_low + t_high) / 2))
+        next_t = np.where(converged, t, next_t)
+        t, last_step = next_t, np.abs(next_t - t)
+        converged |= close_enough | (last_step <= 1e-15 * np.maximum(1.0, np.abs(t)))
+        if converged.all():
             break
     return np.asarray(t)
 
@@ -209,9 +209,9 @@ class Loss:
     def __post_init__(self) -> None:
         if self.kind not in ("residual", "margin"):
             raise InvalidArgument("kind", self.kind, "residual or margin")
-        for points in ("kinks", "bends"):
-            places = np.ravel(plain_array(points, getattr(self, points)))
-            object.__setattr__(self, points, tuple(sorted(places.tolist())))
+        for points_name in ("kinks", "bends"):
+            rho_points = np.ravel(plain_array(points_name, getattr(self, points_name)))
+            object.__setattr__(self, points_name, tuple(sorted(rho_points.tolist())))
         for part in ("value", "derivative", "prox", "curvature"):
             function = getattr(self, part)
             if function is not None and not isinstance(function, _LossFunction):
@@ -219,12 +219,12 @@ class Loss:
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
-                result = getattr(self, part)(t)
-            if not (np.abs(result) <= FINITE).all():  # NaN too
+                rho_values = getattr(self, part)(t)
+            if not (np.abs(rho_values) <= FINITE).all():  # NaN too
                 allowed = f"elementwise and finite, up to {FINITE:g} (numpy functions)"
                 raise InvalidArgument("loss", f"{self.name} ({part})", allowed)
-            check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], result)
-        if (np.diff(result.ravel()) < -1e-9 * np.abs(result).max()).any():
+            check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], rho_values)
+        if (np.diff(rho_values.ravel()) < -1e-9 * np.abs(rho_values).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if self.kinks and self.pieces is None:
             pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
@@ -257,14 +257,14 @@ class Loss:
 
         Both are infinite if rho grows faster than all powers.
         """
-        start = 1e30  # there the leading power of a loss dominates
+        far_out = 1e30  # there the leading power of a loss dominates
         with np.errstate(all="ignore"):
-            t = start * np.array([1.0, 2.0, 4.0])
-            first, middle, last = (self.value(t) + self.value(-t)) / 2
-            k = np.log2((last - middle) / (middle - first))
-        if not np.isfinite(last):
+            t = far_out * np.array([1.0, 2.0, 4.0])
+            rho_far, rho_at_2, rho_at_4 = (self.value(t) + self.value(-t)) / 2
+            k = np.log2((rho_at_4 - rho_at_2) / (rho_at_2 - rho_far))
+        if not np.isfinite(rho_at_4):
             return np.inf, np.inf
-        return float(k), float(first / start**k)
+        return float(k), float(rho_far / far_out**k)
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """Loss l(y, f), elementwise."""
@@ -286,8 +286,8 @@ class Loss:
         On a flat stretch of the proximal map, t at a kink, g' = -1 / V.
         """
         t = self.proximal(t0, V)
-        second = self.second(t)
-        g, slope = -self.derivative(t), -second / (1 + V * second)
+        rho_curvature = self.second(t)
+        g, slope = -self.derivative(t), -rho_curvature / (1 + V * rho_curvature)
         for kink in self.kinks:
             at_kink = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
             g, slope = np.where(at_kink, (t - t0) / V, g), np.where(at_kink, -1 / V, slope)
@@ -297,11 +297,11 @@ class Loss:
         """Second derivative rho''(t), elementwise, away from the kinks."""
         if self.curvature is not None:
             return self.curvature(t)
-        step = 1e-5 * np.maximum(1.0, np.abs(t))
+        difference_step = 1e-5 * np.maximum(1.0, np.abs(t))
         for kink in self.kinks:  # without crossing a kink
-            step = np.minimum(step, np.maximum(np.abs(t - kink) / 2, 1e-9))
-        change = self.derivative(t + step) - self.derivative(t - step)
-        return np.maximum(change / (2 * step), 0.0)
+            difference_step = np.minimum(difference_step, np.maximum(np.abs(t - kink) / 2, 1e-9))
+        slope_change = self.derivative(t + difference_step) - self.derivative(t - difference_step)
+        return np.maximum(slope_change / (2 * difference_step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
         """Kinks, each with the ends, of V's shape, of the interval of t0 that the map takes to
@@ -310,8 +310,8 @@ class Loss:
             return []
         sides = np.nextafter(np.array(self.kinks)[:, None], [-np.inf, np.inf])
         return [
-            (kink, kink + V * left, kink + V * right)
-            for kink, (left, right) in zip(self.kinks, self.derivative(sides), strict=True)
+            (kink, kink + V * slope_left, kink + V * right)
+            for kink, (slope_left, right) in zip(self.kinks, self.derivative(sides), strict=True)
         ]
 
 
@@ -328,9 +328,9 @@ def huber(delta: float) -> Loss:
     """Huber's loss: t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or
     t0 -+ V delta."""
     delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
-    left, right = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
+    left_piece, right_piece = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
     name, kinks = f"huber:{delta:g}", (-delta, delta)
-    return _piecewise(name, "residual", kinks, left, (0.0, 0.0, 1.0), right)
+    return _piecewise(name, "residual", kinks, left_piece, (0.0, 0.0, 1.0), right_piece)
 
 
 @lru_cache
@@ -349,13 +349,13 @@ def _logistic_prox(t0: Array, V: Array) -> Array:
     For t > 0 it starts from the solution with exp(-t) instead of 1 / (1 + exp(t)), whose error is
     below 1.  The equation is symmetric under t -> -t with t0 -> -t0 - V.
     """
-    positive = 2 * t0 + V >= 0
-    start = np.where(positive, t0, -t0 - V)
-    t = start + wrightomega(np.log(np.maximum(V, 1e-300)) - start)
+    positive_t = 2 * t0 + V >= 0
+    newton_start = np.where(positive_t, t0, -t0 - V)
+    t = newton_start + wrightomega(np.log(np.maximum(V, 1e-300)) - newton_start)
     for _ in range(5):  # the last changes t by rounding
         probability = expit(-t)
-        t -= (t - start - V * probability) / (1 + V * probability * (1 - probability))
-    return np.where(positive, t, -t)
+        t -= (t - newton_start - V * probability) / (1 + V * probability * (1 - probability))
+    return np.where(positive_t, t, -t)
 
 
 def _logistic_curvature(t: Array) -> Array:
@@ -420,11 +420,11 @@ def loss(spec: Any) -> Loss:
         return spec
     if spec is None:
         return LOSSES["square"]
-    text = spec.strip() if isinstance(spec, str) else ""
-    name, _, parameter = text.partition(":")
-    usual = USUAL_NAMES.get(text.lower())
-    if text in LOSSES:
-        return LOSSES[text]
+    loss_text = spec.strip() if isinstance(spec, str) else ""
+    name, _, parameter = loss_text.partition(":")
+    usual_name = USUAL_NAMES.get(loss_text.lower())
+    if loss_text in LOSSES:
+        return LOSSES[loss_text]
     allowed = (
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
         "replica.Loss as it is, or on the command line as module:name"
@@ -447,9 +447,9 @@ def loss(spec: Any) -> Loss:
         except ValueError:
             raise InvalidArgument("loss", spec, allowed) from None
         return PARAMETER_LOSSES[name](value)
-    elif usual:
-        allowed = f"{usual}, as it is called here"
-    elif is_import_path(text) and isinstance(named := import_object(spec, "loss"), Loss):
+    elif usual_name:
+        allowed = f"{usual_name}, as it is called here"
+    elif is_import_path(loss_text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
     raise InvalidArgument("loss", spec, allowed)
 

@@ -74,11 +74,11 @@ def average_over_tau(
         return values(labels_at(model, places.subset(panels.owner), rule, order), panels.owner)
 
     # panels end at the target's kinks
-    reach = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
-    even_breaks = reach * np.linspace(-1, 1, 9)
-    kinks = np.clip(tau_kinks(model, places), -reach, reach)
-    initial = panels_between(np.sort(np.concatenate([even_breaks, kinks], axis=1), axis=1))
-    return halve_panels(at_nodes, initial, tol, MOST_NODES // NODES.size)
+    tau_reach = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
+    even_breaks = tau_reach * np.linspace(-1, 1, 9)
+    kinks = np.clip(tau_kinks(model, places), -tau_reach, tau_reach)
+    tau_panels = panels_between(np.sort(np.concatenate([even_breaks, kinks], axis=1), axis=1))
+    return halve_panels(at_nodes, tau_panels, tol, MOST_NODES // NODES.size)
 
 
 def fitted_rules(
@@ -87,8 +87,8 @@ def fitted_rules(
     """Fitted rule: N places, their weights (N,), and a rule over tau at each, (N, T, 1) and
     (N, T)."""
     model, loss = task.model, task.loss
-    first = initial_panels(model)
-    ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
+    first_panels = initial_panels(model)
+    tau_ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
     inputs = model.components
     closed_form = has_steps(model) or not inputs.tau_slopes.any()
 
@@ -120,37 +120,37 @@ def fitted_rules(
         # an error at one place may occur at all places
         tol = accuracy / (2 * REACH) / gaussian_density(places.z[0])
         panels, values = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
-        splits = np.cumsum(np.bincount(panels.owner))[:-1]
-        each = (np.split(x, splits) for x in (panels.low, panels.high))
-        ends.update(zip(_place_keys(places), zip(*each, strict=True), strict=True))
+        place_splits = np.cumsum(np.bincount(panels.owner))[:-1]
+        panel_ends = (np.split(x, place_splits) for x in (panels.low, panels.high))
+        tau_ends.update(zip(_place_keys(places), zip(*panel_ends, strict=True), strict=True))
         return values
 
     def values(panels: Panels) -> Array:
-        is_first = panels is first
+        is_first = panels is first_panels
         table, field = first_pair if is_first else field_on_panels(panels)
-        factors = bounds(table) / units
+        factors = bounds(table) / value_units
         if not closed_form:
             averages = over_tau(table.places, field, factors)
         else:
             averages = (first_averages if is_first else given_kappa(table, field)) * factors
-        weighted = (averages * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
-        return weighted.sum(axis=1).reshape(-1, *panels.nodes.shape)
+        kappa_terms = (averages * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
+        return kappa_terms.sum(axis=1).reshape(-1, *panels.nodes.shape)
 
-    first_pair = field_on_panels(first)
+    first_pair = field_on_panels(first_panels)
     first_averages = given_kappa(*first_pair)
-    weights = inputs.weights_in_components(first.rule().weights[0])
+    weights = inputs.weights_in_components(first_panels.rule().weights[0])
     table = first_pair[0].select_nodes(slice(None), weights)
     bounds = _factor_bounds(table)
-    units, jump_accuracy = _value_scales(first_averages * bounds(table), table, first_pair[1])
+    value_units, jump_accuracy = _value_scales(first_averages * bounds(table), table, first_pair[1])
     # averages over tau, which blur a jump more, need no such accuracy
     accuracy = min(accuracy, jump_accuracy) if closed_form else accuracy
-    panels, _ = _require_panels(halve_panels(values, first, accuracy, max_panels=400))
-    rule = Rule(*(part[0] for part in panels.rule(GAUSS_WEIGHTS)))
+    panels, _ = _require_panels(halve_panels(values, first_panels, accuracy, max_panels=400))
+    rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
     places, kappa_weights = inputs.places_and_weights(rule)
     if closed_form:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
-    low, high = zip(*(ends[place] for place in _place_keys(places)), strict=True)
-    owner = np.repeat(np.arange(len(low)), [part.size for part in low])
+    low, high = zip(*(tau_ends[place] for place in _place_keys(places)), strict=True)
+    owner = np.repeat(np.arange(len(low)), [panel_part.size for panel_part in low])
     tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).rule(GAUSS_WEIGHTS)
     return places, kappa_weights, Rule(tau[..., None], weights)
 
@@ -167,14 +167,14 @@ def _factor_bounds(first: Table) -> Callable[[Table], Array]:
     def power(table: Table) -> Array:
         return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
 
-    size = float(power(first) @ first.weights) or 1.0
+    feature_power = float(power(first) @ first.weights) or 1.0
 
     def bounds(table: Table) -> Array:
         offsets = ((combine.T @ table.offsets) ** 2).sum(axis=0)
         loadings = (table.loadings**2 / loading_size).sum(axis=(0, 1))
-        features = power(table) / size
-        factors = [(1 + offsets + loadings) / 2, features, features, (1 + features) / 2]
-        return np.stack([*factors, np.ones_like(features)])[:, None]
+        feature_size = power(table) / feature_power
+        factors = [(1 + offsets + loadings) / 2, feature_size, feature_size, (1 + feature_size) / 2]
+        return np.stack([*factors, np.ones_like(feature_size)])[:, None]
 
     return bounds
 
@@ -186,20 +186,20 @@ def _value_scales(values: Array, table: Table, field: Field) -> tuple[Array, flo
     """
     sizes = np.abs(values) @ table.weights
     variance, square = field.variance @ table.weights, field.centre**2 @ table.weights
-    size = np.sqrt(variance + square)  # of predictions
+    prediction_size = np.sqrt(variance + square)  # of predictions
     # nodes that do not resolve a blurred jump of E s do not resolve its slope E s'
-    jump_accuracy = np.clip(np.sqrt(variance) / size, 1e-9, 1).min()
+    jump_accuracy = np.clip(np.sqrt(variance) / prediction_size, 1e-9, 1).min()
     # Layers between the nodes may contain most of E s^2, and all of E s'.  The scales are therefore
     # at least fractions of the values for which training changes every prediction by its size.
-    root = np.maximum(np.sqrt(sizes[2]), 1e-6 * size / (field.response @ table.weights))
-    slope = np.maximum(sizes[1], 1e-2 * root / size)
+    root = np.maximum(np.sqrt(sizes[2]), 1e-6 * prediction_size / (field.response @ table.weights))
+    slope_size = np.maximum(sizes[1], 1e-2 * root / prediction_size)
     new_loss = np.maximum(sizes[4], 1e-300)
-    return np.stack([root, slope, root**2, root, new_loss])[..., None], float(jump_accuracy)
+    return np.stack([root, slope_size, root**2, root, new_loss])[..., None], float(jump_accuracy)
 
 
 def initial_panels(model: Model) -> Panels:
     """Initial panels over kappa, for one integral, with ends at the known layers."""
-    layers = [place for place, _ in known_layers(model) if abs(place) < REACH]
+    layers = [layer_place for layer_place, _ in known_layers(model) if abs(layer_place) < REACH]
     multiples = (1.0, 2.0, 3.0, 5.0, REACH)
     breaks = np.unique([0.0, *multiples, *(-x for x in multiples), *layers])
     return panels_between(breaks[None])

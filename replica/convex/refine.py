@@ -68,8 +68,8 @@ Nodes = TypeVar("Nodes")  # a table, or another object that has one
 
 
 def solve_on_growing_tables(
-    found: Evaluation,
-    rows: Indices,
+    evaluation: Evaluation,
+    points: Indices,
     table_for: Callable[[int, Indices], Nodes | None],
     solve_on: Callable[[Nodes, Indices, Nodes | None], Indices],
     level: int = 0,
@@ -90,19 +90,19 @@ def solve_on_growing_tables(
     level, last : int, table
         Level of the first table, and the table before it.
     """
-    while rows.size:
+    while points.size:
         try:
-            table = table_for(level, rows)
+            table = table_for(level, points)
             if table is None:
                 return
-            rows = solve_on(table, rows, last)
+            points = solve_on(table, points, last)
         except (GivenUp, np.linalg.LinAlgError) as error:
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-            if status is not Status.TIME and rows.size > 1:  # half of the points need fewer nodes
-                for half in np.array_split(rows, 2):
-                    solve_on_growing_tables(found, half, table_for, solve_on, level, last)
+            if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
+                for half in np.array_split(points, 2):
+                    solve_on_growing_tables(evaluation, half, table_for, solve_on, level, last)
             else:
-                found.flag(rows[found.open[rows]], status)
+                evaluation.flag(points[evaluation.open[points]], status)
             return
         level, last = level + 1, table
 
@@ -130,62 +130,62 @@ def slope_in_bias(
         new_table = tabulate_at(shifted, table.places, table.weights, target=False, merged=False)
         return field_at_nodes(ridge.responses_of(new_table), overlaps)
 
-    step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
+    bias_step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
     with np.errstate(all="ignore"):  # points that did not converge may have any values
         field = field_at_nodes(ridge.responses_of(table), kinds)
-        s, below, above = score(field), field_at(-step), field_at(step)
-        C, P, S2, V = ((y - x) / (2 * step) for x, y in zip(below, above, strict=True))
+        s, field_below, above = score(field), field_at(-bias_step), field_at(bias_step)
+        C, P, S2, V = ((y - x) / (2 * bias_step) for x, y in zip(field_below, above, strict=True))
         integrand = (
             C * s.mean + (P * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
         )
         return np.asarray(-alpha / model.beta * (integrand @ table.weights))
 
 
-def path_ends(task: Task, found: Evaluation, row: Indices) -> Iterator[Overlaps]:
+def path_ends(task: Task, evaluation: Evaluation, point: Indices) -> Iterator[Overlaps]:
     """Iterate over rough overlaps of one point, one for every path to it.  Raises ``GivenUp`` past
     the deadline."""
-    for start, overlaps in _path_starts(task, found, row):
-        if (end := _follow_path(task.select(row), start, overlaps)) is not None:
-            yield end
+    for start_task, overlaps in _path_starts(task, evaluation, point):
+        if (end_overlaps := _follow_path(task.select(point), start_task, overlaps)) is not None:
+            yield end_overlaps
 
 
-def _path_starts(task: Task, found: Evaluation, row: Indices) -> Iterator[tuple[Task, Overlaps]]:
+def _path_starts(task: Task, found: Evaluation, point: Indices) -> Iterator[tuple[Task, Overlaps]]:
     """Starting points of paths to one point, with their overlaps: the nearest solved point, and a
     rough solution at an easy penalty."""
-    solved = np.flatnonzero(found.converged)
-    if solved.size:
-        places = np.log([task.alpha, task.lam])
-        distance = np.abs(places[:, solved] - places[:, row]).max(axis=0)
-        nearest = solved[[np.argmin(distance)]]
+    solved_points = np.flatnonzero(found.converged)
+    if solved_points.size:
+        log_parameters = np.log([task.alpha, task.lam])
+        distance = np.abs(log_parameters[:, solved_points] - log_parameters[:, point]).max(axis=0)
+        nearest = solved_points[[np.argmin(distance)]]
         yield task.select(nearest), found.overlaps_at(nearest)
     for lam in (0.1, 100.0, 0.01):
-        easy_task = task.select(row)._replace(lam=np.array([lam]))
+        easy_task = task.select(point)._replace(lam=np.array([lam]))
         if (rough := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
             yield easy_task, rough[0]
             return
 
 
-def _follow_path(task: Task, begin: Task, overlaps: Overlaps) -> Overlaps | None:
+def _follow_path(task: Task, start_task: Task, overlaps: Overlaps) -> Overlaps | None:
     """Rough overlaps of one point, by continuation from the overlaps ``near`` of ``begin``."""
-    start, end = (np.log([point.alpha[0], point.lam[0]]) for point in (begin, task))
-    length = np.abs(end - start).max()
+    log_start, log_end = (np.log([point.alpha[0], point.lam[0]]) for point in (start_task, task))
+    path_length = np.abs(log_end - log_start).max()
     coordinates, travelled, step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
-    position = coordinates.pack(overlaps)
-    slope = np.zeros_like(position)
-    while travelled < length:
-        target = min(travelled + step, length)
-        alpha, lam = np.exp(start + (end - start) * target / length)[:, None]
-        guess = coordinates.unpack(position + slope * (target - travelled))
+    coordinate_vector = coordinates.pack(overlaps)
+    path_slope = np.zeros_like(coordinate_vector)
+    while travelled < path_length:
+        target = min(travelled + step, path_length)
+        alpha, lam = np.exp(log_start + (log_end - log_start) * target / path_length)[:, None]
+        guess = coordinates.unpack(coordinate_vector + path_slope * (target - travelled))
         if (solution := _rough_solution(task._replace(alpha=alpha, lam=lam), guess)) is not None:
             overlaps, iterations = solution
-            previous, position = position, coordinates.pack(overlaps)
-            slope, travelled = (position - previous) / (target - travelled), target
+            previous, coordinate_vector = coordinate_vector, coordinates.pack(overlaps)
+            path_slope, travelled = (coordinate_vector - previous) / (target - travelled), target
             step *= 2 if iterations <= 6 else 1
         elif (step := (target - travelled) / 2) < np.log(1.05):
             return None  # it would take too many steps
     # once more, on nodes fitted to the solution at the end
-    final = _rough_solution(task, overlaps)
-    return None if final is None else final[0]
+    end_solution = _rough_solution(task, overlaps)
+    return None if end_solution is None else end_solution[0]
 
 
 def _rough_solution(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
@@ -216,55 +216,55 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 
     A point that needs a path is given up after ``time_limit`` seconds.
     """
-    alpha, lam, panels = task.alpha, task.lam, has_panels(task.model)
-    found, rows = Evaluation(len(alpha)), np.arange(len(alpha))
-    start = task.ridge()
-    found.store(rows, overlaps=start.overlaps, conjugates=start.conjugates)
-    _solve_on_shared_tables(task, found, rows)
-    if panels:
-        rows = np.flatnonzero(found.open & found.converged)
+    alpha, lam, on_panels = task.alpha, task.lam, has_panels(task.model)
+    evaluation, point_rows = Evaluation(len(alpha)), np.arange(len(alpha))
+    ridge_points = task.ridge()
+    evaluation.store(point_rows, overlaps=ridge_points.overlaps, conjugates=ridge_points.conjugates)
+    _solve_on_shared_tables(task, evaluation, point_rows)
+    if on_panels:
+        point_rows = np.flatnonzero(evaluation.open & evaluation.converged)
         # neighbouring points have layers at nearly the same places
-        rows = rows[np.lexsort((alpha[rows], lam[rows]))]
+        point_rows = point_rows[np.lexsort((alpha[point_rows], lam[point_rows]))]
         # with more points, panels have many nodes that most points do not need; with fewer, numpy's
         # overhead dominates
-        for i in range(0, len(rows), 8):
-            _solve_on_fitted_panels(task, found, rows[i : i + 8])
-    solve_near = _solve_on_fitted_panels if panels else _solve_on_shared_tables
-    for row in np.flatnonzero(found.open & ~found.converged)[:, None]:
+        for i in range(0, len(point_rows), 8):
+            _solve_on_fitted_panels(task, evaluation, point_rows[i : i + 8])
+    solve_near = _solve_on_fitted_panels if on_panels else _solve_on_shared_tables
+    for point in np.flatnonzero(evaluation.open & ~evaluation.converged)[:, None]:
         try:
             with deadline(time_limit):
-                for overlaps in path_ends(task, found, row):
-                    found.store(row, overlaps=overlaps)
-                    solve_near(task, found, row)
-                    if found.converged[row[0]] or not found.open[row[0]]:
+                for overlaps in path_ends(task, evaluation, point):
+                    evaluation.store(point, overlaps=overlaps)
+                    solve_near(task, evaluation, point)
+                    if evaluation.converged[point[0]] or not evaluation.open[point[0]]:
                         break
         except GivenUp as given_up:
-            found.flag(row, given_up.status)
-    return found
+            evaluation.flag(point, given_up.status)
+    return evaluation
 
 
-def _solve_on_shared_tables(task: Task, found: Evaluation, rows: Indices) -> None:
+def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indices) -> None:
     """Solve points on common tables, as long as each table is much more accurate than the last."""
-    error = np.full(len(task.alpha), 0.02)  # a guess for the first table
+    table_error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
     def equations(level: int, rows: Indices) -> Equations | None:
         label_tables = shared_tables(task.model)  # which are cached
-        given = next(islice(label_tables, level, None), None)
-        return None if given is None else Equations(given, task.loss)
+        label_table = next(islice(label_tables, level, None), None)
+        return None if label_table is None else Equations(label_table, task.loss)
 
     def solve_on(given: Equations, rows: Indices, last: Equations | None) -> Indices:
-        is_new, previous = ~found.converged[rows], error[rows]
-        _solve_on_table(task, found, given, rows, last)
-        current, unfinished = found.quadrature_error[rows], found.open[rows]
+        is_new, previous = ~evaluation.converged[rows], table_error[rows]
+        _solve_on_table(task, evaluation, given, rows, last)
+        current, unfinished = evaluation.quadrature_error[rows], evaluation.open[rows]
         if has_panels(task.model):  # where the error falls by less, panels are better
-            unfinished &= found.converged[rows] & (is_new | (current < 0.2 * previous))
-        error[rows] = np.where(is_new, previous, current)
+            unfinished &= evaluation.converged[rows] & (is_new | (current < 0.2 * previous))
+        table_error[rows] = np.where(is_new, previous, current)
         return rows[unfinished]
 
-    solve_on_growing_tables(found, rows, equations, solve_on)
+    solve_on_growing_tables(evaluation, point_rows, equations, solve_on)
 
 
-def _solve_on_fitted_panels(task: Task, found: Evaluation, rows: Indices) -> None:
+def _solve_on_fitted_panels(task: Task, found: Evaluation, point_rows: Indices) -> None:
     """Solve points on panels fitted to all of them, ever more accurately.
 
     The points are divided into halves if the panels have too many nodes.
@@ -277,33 +277,33 @@ def _solve_on_fitted_panels(task: Task, found: Evaluation, rows: Indices) -> Non
         given = fitted_table(task.select(rows), found.overlaps_at(rows), accuracy * task.tol, order)
         return Equations(given, task.loss)
 
-    solve_on_growing_tables(found, rows, equations, partial(_solve_on_table, task, found))
+    solve_on_growing_tables(found, point_rows, equations, partial(_solve_on_table, task, found))
 
 
 def _solve_on_table(
-    task: Task, found: Evaluation, equations: Equations, rows: Indices, last: Equations | None
+    task: Task, evaluation: Evaluation, equations: Equations, rows: Indices, last: Equations | None
 ) -> Indices:
     """Solve points on the next table, with their solutions on the ``last`` as guesses.
 
     Returns the points to refine further.  The quadrature error of a point is the largest change of
     a coordinate or, if this is small, of an error relative to itself.
     """
-    part, guess = task.select(rows), found.overlaps_at(rows)
+    part, guess = task.select(rows), evaluation.overlaps_at(rows)
     tolerance = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
-    start = pack(guess)
-    count = start.shape[1]  # dependent mu_0 may be independent on another table
-    if found.history is None or found.history.shape[3] != count:
-        found.history = np.zeros((len(found.open), COMBINED, 2, count))
-    history = found.history[rows]
+    start_coordinates = pack(guess)
+    unknowns = start_coordinates.shape[1]  # dependent mu_0 may be independent on another table
+    if evaluation.history is None or evaluation.history.shape[3] != unknowns:
+        evaluation.history = np.zeros((len(evaluation.open), COMBINED, 2, unknowns))
+    history = evaluation.history[rows]
     overlaps, result = equations.solve(part.alpha, part.lam, guess, history, tol=tolerance)
-    found.history[rows] = history
+    evaluation.history[rows] = history
     solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
-        coordinate_change = largest_modulus(pack(overlaps) - start)
-    compared = found.converged[rows] & solved & (last is not None)
-    change = np.where(compared, coordinate_change, np.inf)
-    found.store(
+        coordinate_change = largest_modulus(pack(overlaps) - start_coordinates)
+    compared = evaluation.converged[rows] & solved & (last is not None)
+    coordinate_error = np.where(compared, coordinate_change, np.inf)
+    evaluation.store(
         rows,
         overlaps=overlaps,
         converged=solved,
@@ -311,20 +311,20 @@ def _solve_on_table(
         iterations=result.iterations,
         nodes=equations.table.weights.size,
     )
-    near = np.flatnonzero(change <= task.tol)
+    near = np.flatnonzero(coordinate_error <= task.tol)
     if last is not None and near.size:
         previous = last.errors(Overlaps(*(values[near] for values in guess)))
-        error_change = _store_errors(part.select(near), found, rows[near], equations, previous)
-        change[near] = np.maximum(change[near], error_change)
-    error = 3 * change  # two tables may have nearly the same error
-    found.store(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
-    return rows[found.open[rows] & found.converged[rows]]
+        error_change = _store_errors(part.select(near), evaluation, rows[near], equations, previous)
+        coordinate_error[near] = np.maximum(coordinate_error[near], error_change)
+    error = 3 * coordinate_error  # two tables may have nearly the same error
+    evaluation.store(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
+    return rows[evaluation.open[rows] & evaluation.converged[rows]]
 
 
 def _store_errors(
     subtask: Task,
-    found: Evaluation,
-    rows: Indices,
+    evaluation: Evaluation,
+    point_rows: Indices,
     equations: Equations,
     previous: dict[str, Array],
 ) -> Array:
@@ -334,13 +334,13 @@ def _store_errors(
     cancel or vanish, the change is relative to at least a fraction of the labels' power; for the
     training loss, of the loss on new samples.
     """
-    overlaps, table = found.overlaps_at(rows), equations.table
+    overlaps, table = evaluation.overlaps_at(point_rows), equations.table
     _, conjugates, _ = equations.update(subtask.alpha, subtask.lam, overlaps)
     errors = equations.errors(overlaps)
-    found.store(rows, conjugates=conjugates, **errors)
+    evaluation.store(point_rows, conjugates=conjugates, **errors)
     if subtask.model.train_bias:
         slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
-        found.store(rows, slope=slope)
+        evaluation.store(point_rows, slope=slope)
     power = SMALLEST_ERROR * (table.weights @ (table.power + table.noise))
     floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]
@@ -363,7 +363,7 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
     GivenUp
         Past the deadline.
     """
-    unknown = np.full(2, np.nan)
+    no_errors = np.full(2, np.nan)
     evaluation = solve_convex(task, time_left())
     overlaps = evaluation.overlaps_at(slice(None))
     try:
@@ -373,17 +373,17 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
     except GivenUp as given_up:
         if given_up.status is Status.TIME:
             raise
-        return lambda near: unknown
+        return lambda near: no_errors
     start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT_TOLERANCE)
 
     def errors(near: Task) -> Array:
         equations = equations_of(near.model)
         if equations.table.mu1.shape[0] != start.V2.shape[1]:
-            return unknown  # groups that responded alike no longer do
+            return no_errors  # groups that responded alike no longer do
         overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT_TOLERANCE)
         errors_by_name = equations.errors(overlaps)
-        pair = errors_by_name["test_error"], errors_by_name["train_error"]
-        return np.where(result.converged, pair, np.nan)[:, 0]
+        error_pair = errors_by_name["test_error"], errors_by_name["train_error"]
+        return np.where(result.converged, error_pair, np.nan)[:, 0]
 
     return errors
 

@@ -106,17 +106,17 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
     groups = len(model.geometry.fractions)
     if groups > 6:
         raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
-    found = spectrum_of(model, at, time_limit=WAIT)
-    if not found.converged:
-        raise ConvergenceError(f"no spectrum: {found.status.value}", found)
-    return found
+    spectrum_found = spectrum_of(model, at, time_limit=WAIT)
+    if not spectrum_found.converged:
+        raise ConvergenceError(f"no spectrum: {spectrum_found.status.value}", spectrum_found)
+    return spectrum_found
 
 
 def some(grid: Array, count: int) -> Array:
     """Evenly chosen points of a grid, ``count`` of them; its middle if that is 1."""
     count = min(grid.size, count)
-    places = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
-    return grid[places.round().astype(int)]
+    chosen = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
+    return grid[chosen.round().astype(int)]
 
 
 def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
@@ -124,14 +124,14 @@ def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) ->
 
     The seconds of one point, then of at most five, tell how many that are.
     """
-    count = 1
-    for most in (1, 5, grid.size):
-        size, start = min(count, most), thread_time()
-        results = compute(some(grid, size))
-        count = int(size * longer * LINE_TIME / (thread_time() - start))
-        if count <= size:
+    points_in_time = 1
+    for most_points in (1, 5, grid.size):
+        points_tried, start_time = min(points_in_time, most_points), thread_time()
+        points_computed = compute(some(grid, points_tried))
+        points_in_time = int(points_tried * longer * LINE_TIME / (thread_time() - start_time))
+        if points_in_time <= points_tried:
             break
-    return results
+    return points_computed
 
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
@@ -156,19 +156,19 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
         Where the command refuses, in its words, takes too long, or another is running.
     """
     request_of(state)
-    typed = simulation_command(state)
+    command_line = simulation_command(state)
     if not ALONE.acquire(blocking=False):
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
         known = session if OPEN else None
-        done = finished([*shlex.split(typed)[1:], "--json", "--workers", "1"], known)
+        simulation = finished([*shlex.split(command_line)[1:], "--json", "--workers", "1"], known)
     finally:
         ALONE.release()
-    if done.returncode:
-        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    if simulation.returncode:
+        messages = simulation.stderr.strip().splitlines() or [f"status {simulation.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
-    points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
-    return SimulatedCurve(points.set_index(["alpha", "lam"]).to_xarray(), typed)
+    simulated_points = pandas.DataFrame(json.loads(simulation.stdout)["points"], dtype=float)
+    return SimulatedCurve(simulated_points.set_index(["alpha", "lam"]).to_xarray(), command_line)
 
 
 def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:

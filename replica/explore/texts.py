@@ -62,7 +62,7 @@ def grid_code(text: str) -> str:
     ('np.linspace(0.1, 4.0, 40)', 'np.geomspace(1.0, 10.0, 3)', '[1.0, 2.0]')
     """
     if ":" not in text:
-        return repr([float(part) for part in text.split(",")])
+        return repr([float(number_text) for number_text in text.split(",")])
     start, stop, count, *log = text.split(":")
     return f"np.{'geomspace' if log else 'linspace'}({float(start)}, {float(stop)}, {int(count)})"
 
@@ -82,17 +82,17 @@ def coarse(text: str, most: int) -> str:
 def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
     """Program that makes the model of a state, runs the lines, and saves a picture of the variable
     ``drawn``: a curve, or a result with a plot of its own."""
-    plots = f"{drawn}.plot()"
+    plot_code = f"{drawn}.plot()"
     if drawn == "curve":
-        lines, plots = [*lines, "from replica.plotting import plot_curve"], "plot_curve(curve)"
-    program = [
+        lines, plot_code = [*lines, "from replica.plotting import plot_curve"], "plot_curve(curve)"
+    program_lines = [
         "import replica",
         "",
         f"model = replica.{request_of(state).single_model()!r}",
         *lines,
-        f"{plots}.figure.savefig({picture + '.png'!r})",
+        f"{plot_code}.figure.savefig({picture + '.png'!r})",
     ]
-    text = "\n".join(program) + "\n"
+    text = "\n".join(program_lines) + "\n"
     return f"import numpy as np\n{text}" if "np." in text else text
 
 

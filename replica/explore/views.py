@@ -24,7 +24,7 @@ from .texts import State, number_of, options_of, request_of
 
 # Errors in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
-SIDE = 24  # values of a map along each axis
+MAP_SIDE = 24  # values of a map along each axis
 
 
 def picture(figure: Any, kind: str) -> bytes:
@@ -47,29 +47,29 @@ def curve_view(
     state: State, simulated: SimulatedCurve | None = None, earlier: State | None = None
 ) -> View:
     """Errors over alpha, with simulated ones, over the curve of an ``earlier`` state."""
-    found = _curve(state)
+    curve_errors = _curve(state)
     request, lam = request_of(state), number_of(state, "lam")
-    typed = texts.command("replica curve", options_of(state))
+    command_line = texts.command("replica curve", options_of(state))
     if simulated is None:
-        ax = plotting.plot_curve(found)
+        ax = plotting.plot_curve(curve_errors)
     else:
-        dots = simulated.points.assign_attrs(found.attrs)
-        size = f"networks, d = {SIMULATION['dimension']}"
-        ax = plotting.plot_comparison(dots, {"theory": found}, simulated=size)
-        typed += f"\n{simulated.command}"
-    refusal = "" if earlier is None else _draw_earlier(ax, state, earlier, found)
-    _mark(ax, number_of(state, "at"))
+        dots = simulated.points.assign_attrs(curve_errors.attrs)
+        simulated_size = f"networks, d = {SIMULATION['dimension']}"
+        ax = plotting.plot_comparison(dots, {"theory": curve_errors}, simulated=simulated_size)
+        command_line += f"\n{simulated.command}"
+    not_drawn = "" if earlier is None else _draw_earlier(ax, state, earlier, curve_errors)
+    _mark_point(ax, number_of(state, "at"))
     grid = texts.grid_code(state["alpha"])
-    lines = [
+    program_lines = [
         *texts.point_code(state),
         f"curve = replica.learning_curve(model, alpha={grid}, lam={lam}{texts.loss_code(state)})",
         "print(curve.test_error.values)",
     ]
-    converged = found.converged.values
-    note = _left_out(converged, found.alpha.size, request.alpha.size, "points of the curve")
-    note = "; ".join(filter(None, [note, refusal]))
-    program = texts.python(state, lines, "curve", "curve")
-    return View(ax.figure, program, typed, note, partial(_csv, found))
+    converged = curve_errors.converged.values
+    note = _left_out(converged, curve_errors.alpha.size, request.alpha.size, "points of the curve")
+    note = "; ".join(filter(None, [note, not_drawn]))
+    python_code = texts.python(state, program_lines, "curve", "curve")
+    return View(ax.figure, python_code, command_line, note, partial(_csv, curve_errors))
 
 
 def _curve(state: State) -> xr.Dataset:
@@ -80,15 +80,15 @@ def _curve(state: State) -> xr.Dataset:
 
 def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> str:
     """Draw the test error of an earlier state, dotted; the reason why it is not drawn, if any."""
-    found = _curve(earlier)
-    if ("classification_error" in found) != ("classification_error" in now):
+    earlier_errors = _curve(earlier)
+    if ("classification_error" in earlier_errors) != ("classification_error" in now):
         return "the curve that was kept is of another error, and not drawn"
-    changes = [f"{name} {text}" for name, text in earlier.items() if text != state.get(name)]
-    label = f"kept: {', '.join(changes)}" if changes else "kept"
-    shown = "classification_error" if "classification_error" in found else "test_error"
-    style: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
-    style |= plotting.marks_of(found[shown])
-    ax.plot(found.alpha, found[shown], label=label.replace("$", r"\$"), **style)
+    state_changes = [f"{name} {text}" for name, text in earlier.items() if text != state.get(name)]
+    label = f"kept: {', '.join(state_changes)}" if state_changes else "kept"
+    shown = "classification_error" if "classification_error" in earlier_errors else "test_error"
+    dotted: dict[str, Any] = {"color": "0.3", "linestyle": ":", "linewidth": 2}
+    dotted |= plotting.marks_of(earlier_errors[shown])
+    ax.plot(earlier_errors.alpha, earlier_errors[shown], label=label.replace("$", r"\$"), **dotted)
     plotting.add_legend(ax, ax.figure.axes[1:])
     return ""
 
@@ -96,40 +96,40 @@ def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> st
 def map_view(state: State) -> View:
     """The error over rates of the step and samples of the readout: a phase diagram."""
     request, lam = request_of(state), number_of(state, "lam")
-    spans = {"eta": f"0.1:20:{SIDE}:log", "alpha": texts.coarse(state["alpha"], SIDE)}
-    rates, grid = (tuple(parse_grid(name, text).tolist()) for name, text in spans.items())
-    found = computed.over_rates(request.single_model(), rates, grid, lam, request.loss)
-    eta, alpha = (texts.grid_code(text) for text in spans.values())
-    over = f"eta={eta}, alpha={alpha}, lam={lam}{texts.loss_code(state)}"
+    axis_texts = {"eta": f"0.1:20:{MAP_SIDE}:log", "alpha": texts.coarse(state["alpha"], MAP_SIDE)}
+    rates, alphas = (tuple(parse_grid(name, text).tolist()) for name, text in axis_texts.items())
+    map_errors = computed.over_rates(request.single_model(), rates, alphas, lam, request.loss)
+    eta, alpha = (texts.grid_code(text) for text in axis_texts.values())
+    call_arguments = f"eta={eta}, alpha={alpha}, lam={lam}{texts.loss_code(state)}"
     lines = [
-        f"curve = replica.learning_curve(model, {over})",
+        f"curve = replica.learning_curve(model, {call_arguments})",
         "print(curve.test_error.values)",
     ]
-    typed = texts.command("replica curve", options_of(state, without=("eta", "alpha")) | spans)
-    figure = plotting.plot_curve(found).figure  # a single rate, of what takes long, is a line
-    note = _left_out(found.converged.values, found.eta.size, len(rates), "learning rates")
+    typed = texts.command("replica curve", options_of(state, without=("eta", "alpha")) | axis_texts)
+    figure = plotting.plot_curve(map_errors).figure  # a single rate, of what takes long, is a line
+    note = _left_out(map_errors.converged.values, map_errors.eta.size, len(rates), "learning rates")
     return View(
-        figure, texts.python(state, lines, "curve", "map"), typed, note, partial(_csv, found)
+        figure, texts.python(state, lines, "curve", "map"), typed, note, partial(_csv, map_errors)
     )
 
 
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
-    span = "0.3:30:19:log"  # from hardly a step to one that saturates most students
-    here, rates = computed.bounds(request_of(state).problem), parse_grid("eta", span)
+    rate_text = "0.3:30:19:log"  # from hardly a step to one that saturates most students
+    state_bounds, rates = computed.bounds(request_of(state).problem), parse_grid("eta", rate_text)
     # over the rate they depend on neither that of the state nor the width
-    fixed = request_of({**state, "eta": "1", "beta": "1"})
-    found = computed.bounds_over(fixed.problem, tuple(rates.tolist()))
-    left, right = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
-    plotting.plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=left)
-    _mark(left, number_of(state, "eta"))
-    plotting.plot_functions(here, ax=right)
+    fixed_request = request_of({**state, "eta": "1", "beta": "1"})
+    found = computed.bounds_over(fixed_request.problem, tuple(rates.tolist()))
+    bounds_axes, function_axes = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
+    plotting.plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=bounds_axes)
+    _mark_point(bounds_axes, number_of(state, "eta"))
+    plotting.plot_functions(state_bounds, ax=function_axes)
     figure.set_layout_engine("constrained")  # which takes long: once
     lines = [
-        f"found = replica.bounds(model, eta={texts.grid_code(span)})",
+        f"found = replica.bounds(model, eta={texts.grid_code(rate_text)})",
         "print(found.lower, found.upper)",
     ]
-    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": span}
+    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": rate_text}
     typed = texts.command("replica bounds", options)
     note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
     return View(
@@ -139,24 +139,24 @@ def bounds_view(state: State) -> View:
 
 def spectrum_view(state: State) -> View:
     """Density of the eigenvalues of the features, and the outliers beyond it."""
-    model, at = request_of(state).single_model(), number_of(state, "at")
+    model, alpha = request_of(state).single_model(), number_of(state, "at")
     options = options_of(state, without=("lam", "loss")) | {"alpha": state["at"]}
-    figure, note, more_time, table = None, "", "", None
+    figure, note, time_argument, table = None, "", "", None
     try:
-        found = computed.spectrum(model, at)
-        figure, table = plotting.plot_spectrum(found).figure, partial(_csv, found)
+        spectrum_found = computed.spectrum(model, alpha)
+        figure, table = plotting.plot_spectrum(spectrum_found).figure, partial(_csv, spectrum_found)
     except ConvergenceError as error:
         note = str(error)
         if error.result is None:  # it was not found in time
             note += "; the programs below have 600 seconds"
-            more_time = ", time_limit=600.0"
+            time_argument = ", time_limit=600.0"
             options["time-limit"] = "600"
-    lines = [
-        f"found = replica.spectrum(model, alpha={at}{more_time})",
+    program_lines = [
+        f"found = replica.spectrum(model, alpha={alpha}{time_argument})",
         "print(found.edges, found.outliers)",
     ]
-    program = texts.python(state, lines, "found", "spectrum")
-    return View(figure, program, texts.command("replica spectrum", options), note, table)
+    python_code = texts.python(state, program_lines, "found", "spectrum")
+    return View(figure, python_code, texts.command("replica spectrum", options), note, table)
 
 
 def learned_view(state: State) -> View:
@@ -167,23 +167,23 @@ def learned_view(state: State) -> View:
     request = request_of(state)
     if not request.loss.is_square:
         raise InvalidArgument("loss", request.loss.name, "square for the learned function")
-    at, lam = number_of(state, "at"), number_of(state, "lam")
+    alpha, lam = number_of(state, "at"), number_of(state, "lam")
     request.single_model().refuse_channel()
-    learned = LearnedFunction(found := computed.point(state))
-    if not found.converged:
-        raise ConvergenceError(f"no learned function: {found.status.value}", found)
-    lines = [
+    learned = LearnedFunction(solution := computed.point(state))
+    if not solution.converged:
+        raise ConvergenceError(f"no learned function: {solution.status.value}", solution)
+    program_lines = [
         *texts.point_code(state),
-        f"learned = replica.learned_function(model, alpha={at}, lam={lam})",
+        f"learned = replica.learned_function(model, alpha={alpha}, lam={lam})",
         "print(learned.mean([-1.0, 0.0, 1.0]))",
     ]
     options = options_of(state) | {"alpha": state["at"]}
     figure, typed = plotting.plot_learned(learned).figure, texts.command("replica curve", options)
-    program = texts.python(state, lines, "learned", "learned")
+    python_code = texts.python(state, program_lines, "learned", "learned")
     x = np.linspace(-3, 3, 121)
     values = {"mean": learned.mean(x), "variance": learned.variance(x)}
     table = partial(_csv, xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
-    return View(figure, program, typed, table=table)
+    return View(figure, python_code, typed, table=table)
 
 
 VIEWS: dict[str, Callable[[State], View]] = {
@@ -195,24 +195,24 @@ VIEWS: dict[str, Callable[[State], View]] = {
 }
 
 
-def _csv(found: Any) -> bytes:
+def _csv(result: Any) -> bytes:
     """A result as CSV."""
-    frame = found.to_dataframe()
+    frame = result.to_dataframe()
     csv: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
     return csv.encode()
 
 
-def _left_out(converged: NDArray[np.bool_], computed: int, asked: int, what: str) -> str:
+def _left_out(converged: NDArray[np.bool_], computed: int, points_asked: int, named: str) -> str:
     """Sentence on points of a grid that are not drawn; empty if there are none."""
     sentences = []
-    if computed < asked:
-        of = f"{computed} of {asked} {what}"
+    if computed < points_asked:
+        of = f"{computed} of {points_asked} {named}"
         sentences.append(f"{of} are computed, to answer in time; the programs below compute all")
     if failed := int((~converged).sum()):
         sentences.append(f"{failed} did not converge")
     return "; ".join(sentences)
 
 
-def _mark(ax: Axes, x: float) -> None:
+def _mark_point(ax: Axes, x: float) -> None:
     """Draw a thin line at the point of the state."""
     ax.axvline(x, color="0.7", linewidth=0.8, zorder=0)

@@ -3,6 +3,6 @@
 from .evaluate import TOLERANCE, Given, ReadoutPoints, check_memory, errors_at, evaluate
 from .first_layer import FirstLayer
 from .gaussian import FeatureMoments
-from .sample import FEWEST_OF_STRATUM, MOST_ROWS, FeatureSample
+from .sample import MOST_ROWS, ROWS_PER_FEATURE, FeatureSample
 from .solve import equations_of, solve_point
 from .strata import Posterior, Strata

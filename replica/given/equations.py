@@ -99,9 +99,9 @@ class StrataEquations:
         """Response G of the readout, (p, p), and V (1 - H) of every stratum that follows from it,
         (N,), for scores of slope -E s' (N,) at V."""
         # Eq. (20.2), (20.6), (22.1)
-        total = self._mix(slope / self.left(slope, V))
-        diagonal_view(total)[:] += like(self.lam, total)
-        G = inverse(total)
+        inverse_response = self._mix(slope / self.left(slope, V))
+        diagonal_view(inverse_response)[:] += like(self.lam, inverse_response)
+        G = inverse(inverse_response)
         return G, self.strata.positive(self.strata.trace(G))
 
     def response_of_square(self, t: Array) -> Array:
@@ -109,21 +109,21 @@ class StrataEquations:
         # Eq. (22.4)
         return 2 * t / (1 - t + np.sqrt((1 - t) ** 2 + 4 * (1 - self.drawn) * t))
 
-    def mean(self, G: Any, asked: Array, slope: Array, V: Array) -> tuple[Any, Field]:
+    def mean(self, G: Any, score_at_zero: Array, slope: Array, V: Array) -> tuple[Any, Field]:
         """Mean readout a-bar over sqrt(p), (P, p), and the law of omega under it alone, with V.
 
         Average scores are linear in C here: ``asked``, E s - C E s' (P, N), at C = 0, with the
         slope -E s' (N,).
         """
-        left, spread = self.left(slope, V), self.labels.spread
-        shares = self.ratio * self.strata.shares / left
+        kept_residual, label_spread = self.left(slope, V), self.labels.spread
+        sample_weights = self.ratio * self.strata.shares / kept_residual
         # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
-        a = self.strata.mix_vectors(shares * asked, shares * slope) @ G
-        H, (mean, label, variance) = 1 - left, self.strata.along(a)
-        centre = (mean - self.drawn * V * asked) / left
-        tau_slope = (label - H * spread) / left
-        variance = (variance - 2 * H * label + H**2 * spread) / left**2
-        return a, Field(centre, tau_slope[..., None], variance, V[None])
+        a = self.strata.mix_vectors(sample_weights * score_at_zero, sample_weights * slope) @ G
+        H, (mean, label_covariance, variance) = 1 - kept_residual, self.strata.along(a)
+        output_mean = (mean - self.drawn * V * score_at_zero) / kept_residual
+        tau_slope = (label_covariance - H * label_spread) / kept_residual
+        variance = (variance - 2 * H * label_covariance + H**2 * label_spread) / kept_residual**2
+        return a, Field(output_mean, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         """Map to the readout's covariance T over its samples, for scores of slope -E s' at V.
@@ -148,14 +148,14 @@ class StrataEquations:
 
     def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
         """Degrees of freedom and effective penalty for scores of slope -E s' (N,) at V."""
-        xp, fitted = namespace(G), -G * like(self.lam, G)
-        diagonal_view(fitted)[:] += 1.0
-        first = float(xp.sum(xp.linalg.diagonal(fitted)))
-        second, lost = self._second(first, float(xp.sum(fitted * fitted.T)), G, slope, V)
+        xp, fit_matrix = namespace(G), -G * like(self.lam, G)
+        diagonal_view(fit_matrix)[:] += 1.0
+        df_1 = float(xp.sum(xp.linalg.diagonal(fit_matrix)))
+        df_2, lost = self._second(df_1, float(xp.sum(fit_matrix * fit_matrix.T)), G, slope, V)
         shares = self.strata.shares
         kappa = float(self.lam.max() / (self.ratio * (shares @ slope)))
-        left = (self.samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
-        return Freedom(first, second, kappa, float(left))
+        residual_degrees = (self.samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+        return Freedom(df_1, df_2, kappa, float(residual_degrees))
 
     def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
         """Degrees of freedom df_2 of the population, and the degrees of freedom that the fit takes
@@ -176,21 +176,21 @@ class StrataEquations:
     def one_pass(self, field: Field) -> tuple[Field, Posterior, float]:
         """Field after an iteration, by the readout's law from the scores of ``field``; the law; and
         the variance of the prediction over the readout's samples, on average over strata."""
-        s, V = self.scores(field), field.response[0]
-        slope = s.slope[0]
+        scores, V = self.scores(field), field.response[0]
+        slope = scores.slope[0]
         G, t = self.response(slope, V)
-        a, under = self.mean(G, s.mean + slope * field.centre, slope, V)
+        mean_readout, under = self.mean(G, scores.mean + slope * field.centre, slope, V)
         varied_by = self.variances(G, slope, V)
-        T, varied, variance = varied_by(s.mean, s.square, field.variance - under.variance)
-        power = self.strata.blurred(under.centre, under.variance + varied)
-        after = under._replace(variance=power, response=(t / self.left(slope, V))[None])
-        return after, Posterior(G, T(), a), variance[0]
+        T, varied, variance = varied_by(scores.mean, scores.square, field.variance - under.variance)
+        output_variance = self.strata.blurred(under.centre, under.variance + varied)
+        updated = under._replace(variance=output_variance, response=(t / self.left(slope, V))[None])
+        return updated, Posterior(G, T(), mean_readout), variance[0]
 
-    def size2(self, centre: Array, power: Array) -> Array:
+    def size2(self, centre: Array, variance: Array) -> Array:
         """Mean square E omega^2 in every stratum, (..., N), bounded below by a part of its mean
         over strata: the scale by which changes are measured."""
-        square = centre**2 + power
-        return np.maximum(square, 1e-4 * (square @ self.strata.shares)[..., None])
+        omega_square = centre**2 + variance
+        return np.maximum(omega_square, 1e-4 * (omega_square @ self.strata.shares)[..., None])
 
 
 class SampledEquations(StrataEquations):
@@ -212,8 +212,8 @@ class SampledEquations(StrataEquations):
 
     def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
         slope = at[1]
-        fitted = (self.strata.shares * slope) @ self._coupling(*at) @ slope
-        return self.samples * float(fitted), second
+        fit_degrees = (self.strata.shares * slope) @ self._coupling(*at) @ slope
+        return self.samples * float(fit_degrees), second
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).
@@ -223,19 +223,19 @@ class SampledEquations(StrataEquations):
         V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
         """
         left = self.left(slope, V)
-        shares = self.ratio * self.strata.shares
-        unit = np.eye(len(V))
-        D_hat = [self.strata.trace(G @ self.strata.mix(one) @ G) for one in unit]
+        sample_weights = self.ratio * self.strata.shares
+        identity = np.eye(len(V))
+        D_hat = [self.strata.trace(G @ self.strata.mix(stratum) @ G) for stratum in identity]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
-        ratio = self.drawn / shares
-        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * ratio / left**2)
-        rest = shares * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
-        return np.asarray(Q @ np.linalg.inv(unit + rest[:, None] * Q) * shares)
+        rows_ratio = self.drawn / sample_weights
+        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * rows_ratio / left**2)
+        row_noise = sample_weights * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
+        return np.asarray(Q @ np.linalg.inv(identity + row_noise[:, None] * Q) * sample_weights)
 
 
 RESOLVENT_BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
-FEW = 4  # rows, over features, of which R itself takes less time than its products
-MANY = 1000  # rows, of which each is a small part of a variance
+FEW_ROWS = 4  # rows, over features, of which R itself takes less time than its products
+MANY_ROWS = 1000  # rows, of which each is a small part of a variance
 PRODUCTS = 2.5e9  # of numbers that its fourth powers may take; more are estimated from some rows
 
 
@@ -260,13 +260,13 @@ class RowStrata(Strata):
     def mix(self, weights: Array) -> Any:
         if (weights < 0).any():
             return (self.features.T * weights) @ self.features
-        root = self.features * np.sqrt(weights)[:, None]
-        return root.T @ root  # symmetric, of which half is computed
+        weighted_rows = self.features * np.sqrt(weights)[:, None]
+        return weighted_rows.T @ weighted_rows  # symmetric, of which half is computed
 
     def trace(self, matrix: Any) -> Array:
         half = matrix - np.diag(np.diagonal(matrix) / 2)  # of which the upper triangle is read
-        products = dtrmm(2.0, half, self.features.T).T
-        return np.asarray(np.vecdot(products, self.features)) / self.width
+        row_products = dtrmm(2.0, half, self.features.T).T
+        return np.asarray(np.vecdot(row_products, self.features)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         mean = x @ self.features.T
@@ -288,16 +288,16 @@ class RowEquations(StrataEquations):
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         f, left, strata = self.drawn, self.left(slope, V), self.strata
-        own = V / left  # R_ii
+        R_diagonal = V / left  # R_ii
         once = f * (1 - f)
-        g, reach, N = once * slope**2, None, len(V)
-        if self.labels.outputs > 1 or min(FEW * strata.width, 5000) >= N:  # 400 MB
-            scaled = strata.features / left[:, None]
-            reach = scaled @ (G / strata.width) @ scaled.T  # R
-            reach *= reach
-            alone = np.einsum("ij,ij,j->i", reach, reach, g) - own**4 * g
+        g, R_squares, N = once * slope**2, None, len(V)
+        if self.labels.outputs > 1 or min(FEW_ROWS * strata.width, 5000) >= N:  # 400 MB
+            scaled_rows = strata.features / left[:, None]
+            R_squares = scaled_rows @ (G / strata.width) @ scaled_rows.T  # R
+            R_squares *= R_squares
+            R_fourth = np.einsum("ij,ij,j->i", R_squares, R_squares, g) - R_diagonal**4 * g
         else:
-            alone = self._fourth_powers(G, left, g, own)
+            R_fourth = self._fourth_powers(G, left, g, R_diagonal)
 
         def varied(mean: Array, square: Array, part: Array) -> Varied:
             def averaged(x: Array) -> Array:
@@ -306,13 +306,13 @@ class RowEquations(StrataEquations):
             # Eq. (22.3): a row has nothing of itself
             z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
             covariance = cache(partial(self.covariance, G, z[0] / (f * left**2)))
-            total = strata.trace(covariance()) / left**2 if reach is None else z @ reach
+            total = strata.trace(covariance()) / left**2 if R_squares is None else z @ R_squares
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / left, mean) @ G
-            u = averaged((strata.along(asked)[0] / (strata.width * left) - own * mean) ** 2)
+            u = averaged((strata.along(asked)[0] / (strata.width * left) - R_diagonal * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            rest = total - own**2 * z - once * strata.shares * u - alone * (z - g * part)
-            new = strata.positive(rest / (1 + alone * g))
+            rest = total - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
+            new = strata.positive(rest / (1 + R_fourth * g))
             # of several labels it is not asked for
             T = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
             return T, new, new @ strata.shares
@@ -322,23 +322,23 @@ class RowEquations(StrataEquations):
     def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
         return np.nan, first
 
-    def _fourth_powers(self, G: Any, left: Array, g: Array, own: Array) -> Array:
+    def _fourth_powers(self, G: Any, kept_residual: Array, g: Array, own_response: Array) -> Array:
         """Sums over all other rows j of R_ij^4 g_j, (N,); of very many rows they are estimated from
         a random part of the j."""
-        features: Any = self.strata.features / left[:, None]
-        along, (N, p) = features @ (G / self.strata.width), features.shape
-        if N > MANY:  # single precision is enough for a correction
-            features, along, g = (x.astype(np.float32) for x in (features, along, g))
+        features: Any = self.strata.features / kept_residual[:, None]
+        rows_times_G, (N, p) = features @ (G / self.strata.width), features.shape
+        if N > MANY_ROWS:  # single precision is enough for a correction
+            features, rows_times_G, g = (x.astype(np.float32) for x in (features, rows_times_G, g))
         step = int(np.ceil(N**2 * p / PRODUCTS))
-        some = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
-        others, size = features[some], max(1, RESOLVENT_BLOCK * step // N)
-        total = np.zeros(N)
-        for start in range(0, N, size):
+        sampled_rows = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
+        other_rows, row_block = features[sampled_rows], max(1, RESOLVENT_BLOCK * step // N)
+        power_sums = np.zeros(N)
+        for start in range(0, N, row_block):
             check_time()
-            block = slice(start, start + size)
-            R = along[block] @ others.T
-            R *= R
-            R *= R
-            total[block] = R @ g[some]
-        total[some] -= own[some] ** 4 * g[some]
-        return total * step
+            row_slice = slice(start, start + row_block)
+            row_response = rows_times_G[row_slice] @ other_rows.T
+            row_response *= row_response
+            row_response *= row_response
+            power_sums[row_slice] = row_response @ g[sampled_rows]
+        power_sums[sampled_rows] -= own_response[sampled_rows] ** 4 * g[sampled_rows]
+        return power_sums * step

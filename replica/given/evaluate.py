@@ -27,9 +27,9 @@ from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
-COARSEST = 0.05  # that one more special direction may change an error by
+COARSE_TOLERANCE = 0.05  # that one more special direction may change an error by
 
-ROUGH = 0.2  # of the tolerance, that errors are known to which are only compared
+ROUGH_SHARE = 0.2  # of the tolerance, that errors are known to which are only compared
 WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
 LOOSER = 10  # times the tolerance, that columns beside the errors are known to
 
@@ -42,8 +42,8 @@ ERRORS = (
     "classification_sensitivity",
 )
 # All that is said of a point, before anything is known.
-UNKNOWN = dict.fromkeys([*ERRORS, *Freedom._fields, "residual"], np.nan)
-UNKNOWN |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0}
+UNKNOWN_POINT = dict.fromkeys([*ERRORS, *Freedom._fields, "residual"], np.nan)
+UNKNOWN_POINT |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0}
 
 
 class ReadoutPoints(NamedTuple):
@@ -98,7 +98,7 @@ def evaluate(
                 found = point.settle(model)
         except GivenUp as given_up:
             status = given_up.status
-        rows[i], start = UNKNOWN | point.account | found.columns, point.start
+        rows[i], start = UNKNOWN_POINT | point.account | found.columns, point.start
         rows[i] |= {"converged": status is Status.CONVERGED, "status": status}
         if advance is not None:
             advance()
@@ -108,10 +108,10 @@ def evaluate(
 def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
-    need = 12 * 8.0 * model.width**2
+    bytes_needed = 12 * 8.0 * model.width**2
     name = "weights" if isinstance(model, FirstLayer) else "features"
-    allowed = f"of fewer neurons: these take {need / 1e9:.2g} GB of memory"
-    check_bytes(need, name, f"{model.width} neurons", allowed)
+    allowed = f"of fewer neurons: these take {bytes_needed / 1e9:.2g} GB of memory"
+    check_bytes(bytes_needed, name, f"{model.width} neurons", allowed)
 
 
 @dataclass
@@ -131,7 +131,7 @@ class _Point:
     lam: float
     tol: float
     start: Posterior | None
-    account: dict[str, Any] = field(default_factory=UNKNOWN.copy)
+    account: dict[str, Any] = field(default_factory=UNKNOWN_POINT.copy)
 
     def settle(self, model: Given) -> ReadoutPoints:
         """The errors on strata that are fine enough, along directions that are enough: they are
@@ -142,70 +142,70 @@ class _Point:
         """
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
-            given = model.stratified(self.samples)
-            part = isinstance(model, FeatureSample) and given.rows != len(model.labels)
-            return self._solved(given, 0.1 if part else 5e-4)  # its errors scatter by far more
+            stratified = model.stratified(self.samples)
+            part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
+            return self._solved(stratified, 0.1 if part else 5e-4)  # its errors scatter by far more
         # the theory is of large n, p and d
-        enough = max(self.tol, min(COARSEST, 1 / min(self.samples, *model.weights.shape)))
-        first = model.special.shape[1]
-        most = first if model.beside is not None else max(first, len(SHARES))
-        for count in range(first, most + 1):
-            self.account["directions"] = count
-            found = self._solved(model.stratified(1, count))
-            more = model.stratified(0, count + 1, last=3)
-            beyond = self._solved(more or model.stratified(0, count), ROUGH)
-            change = _changes(beyond, found)
-            self.account["quadrature_error"] = _largest(change)
-            if _largest(change) <= self.tol:
-                return _without(found, change > LOOSER * self.tol)
-            coarse = self._solved(model.stratified(0, count), ROUGH) if more else beyond
-            worth, finer = _changes(beyond, coarse), _changes(coarse, found)
+        enough = max(self.tol, min(COARSE_TOLERANCE, 1 / min(self.samples, *model.weights.shape)))
+        first_count = model.special.shape[1]
+        most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
+        for directions in range(first_count, most_directions + 1):
+            self.account["directions"] = directions
+            solution = self._solved(model.stratified(1, directions))
+            wider = model.stratified(0, directions + 1, last=3)
+            beyond = self._solved(wider or model.stratified(0, directions), ROUGH_SHARE)
+            error_change = _error_changes(beyond, solution)
+            self.account["quadrature_error"] = _largest(error_change)
+            if _largest(error_change) <= self.tol:
+                return _without_columns(solution, error_change > LOOSER * self.tol)
+            coarse = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
+            worth, finer = _error_changes(beyond, coarse), _error_changes(coarse, solution)
             if _largest(worth) <= max(enough, _largest(finer)):
                 break
         for level in itertools.count(2):
             self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
             if _largest(finer) <= self.tol:
                 break
-            coarse, found = found, self._solved(model.stratified(level, count))
-            finer = _changes(coarse, found)
+            coarse, solution = solution, self._solved(model.stratified(level, directions))
+            finer = _error_changes(coarse, solution)
         if _largest(worth) > enough:
             raise GivenUp(Status.QUADRATURE)
-        return _without(found, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
+        return _without_columns(solution, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
 
-    def _solved(self, given: Stratified | None, share: float = 0.05) -> ReadoutPoints:
+    def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
         """Solve the point on the strata ``given``, to a ``share`` of the tolerance, from the last
         readout; GivenUp where there are no strata, or it does not converge."""
-        if given is None:
+        if stratified is None:
             raise GivenUp(Status.QUADRATURE)
-        if given.intercept and self.samples <= 1:  # V is infinite, as n - df_1 is 0
+        if stratified.intercept and self.samples <= 1:  # V is infinite, as n - df_1 is 0
             raise GivenUp(Status.ONE_SAMPLE)
-        at = self.samples, self.lam, self.start, max(1e-10, share * self.tol)
-        solved = solve_point(given, self.loss, *at)
-        self.account["iterations"] += solved.iterations
-        self.account["residual"] = solved.residual
-        if solved.status is not Status.CONVERGED:
-            all_rows = isinstance(given.strata, RowStrata) and self.samples == given.rows
-            raise GivenUp(Status.ALL_ROWS if all_rows else solved.status)
-        self.start = solved.posterior
-        errors, confusion = errors_at(given, solved, self.loss)
-        moments, field = given.moments, solved.field
+        point_settings = self.samples, self.lam, self.start, max(1e-10, tol_share * self.tol)
+        solution = solve_point(stratified, self.loss, *point_settings)
+        self.account["iterations"] += solution.iterations
+        self.account["residual"] = solution.residual
+        if solution.status is not Status.CONVERGED:
+            all_rows = isinstance(stratified.strata, RowStrata) and self.samples == stratified.rows
+            raise GivenUp(Status.ALL_ROWS if all_rows else solution.status)
+        self.start = solution.posterior
+        errors, confusion = errors_at(stratified, solution, self.loss)
+        moments, field = stratified.moments, solution.field
         # the test error's rounding is at most the sum of the moduli of all terms of (20.4), times
         # the relative accuracy of the moments
-        terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
-        size = (terms @ moments.weights)[: moments.outputs].sum() + moments.power
-        if given.strata.accuracy * size > self.tol * errors[0]:
+        error_terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
+        error_size = (error_terms @ moments.weights)[: moments.outputs].sum() + moments.power
+        if stratified.strata.accuracy * error_size > self.tol * errors[0]:
             raise GivenUp(Status.ROUNDING)
-        columns = dict(zip(ERRORS, errors, strict=True)) | solved.freedom._asdict()
-        columns |= {"strata": given.strata.shares.size, "residual": solved.residual}
-        return ReadoutPoints(columns, solved.posterior, given, confusion)
+        columns = dict(zip(ERRORS, errors, strict=True)) | solution.freedom._asdict()
+        columns |= {"strata": stratified.strata.shares.size, "residual": solution.residual}
+        return ReadoutPoints(columns, solution.posterior, stratified, confusion)
 
 
-def _changes(was: ReadoutPoints, now: ReadoutPoints) -> Array:
+def _error_changes(coarse: ReadoutPoints, fine: ReadoutPoints) -> Array:
     """Relative changes of all ``ERRORS`` from one solution to the next; an error below a small part
     of the labels' power is compared with that part."""
-    assert now.given is not None
-    before, after = (np.array([each.columns[name] for name in ERRORS]) for each in (was, now))
-    return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * now.given.moments.power)
+    assert fine.given is not None
+    before, after = (np.array([point.columns[name] for name in ERRORS]) for point in (coarse, fine))
+    return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * fine.given.moments.power)
 
 
 def _largest(changes: Array) -> float:
@@ -213,41 +213,41 @@ def _largest(changes: Array) -> float:
     return float(np.nanmax(changes[:5]))
 
 
-def _without(found: ReadoutPoints, unknown: Array) -> ReadoutPoints:
+def _without_columns(solution: ReadoutPoints, unknown: Array) -> ReadoutPoints:
     """Copy of ``found`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
     True."""
-    nothing: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
-    return found._replace(columns=found.columns | nothing)
+    nan_columns: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
+    return solution._replace(columns=solution.columns | nan_columns)
 
 
-def errors_at(given: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
+def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
     """The ``ERRORS`` of a solution, sums over outputs, and of classes the confusion matrix.
     Eqs. (20.5), (22.12)"""
-    moments, labels, field = given.moments, given.labels, solved.field
+    moments, labels, field = stratified.moments, stratified.labels, solved.field
     s, C = ridge_scores(moments, field), moments.outputs
     test, train = (float(error[:C].sum()) for error in ridge_errors(moments, s))
     of_loss = train, (test + moments.noise) / 2, train / 2
-    if given.channel or not loss.is_square:
+    if stratified.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
-    of_class, norm, sensitive = np.array(np.nan), np.nan, np.nan
-    confusion, rows = None, isinstance(given.strata, RowStrata)
+    class_error, norm, sensitive = np.array(np.nan), np.nan, np.nan
+    confusion, rows = None, isinstance(stratified.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if labels.binary:
-        of_class = error_at_nodes(labels, field)[0].sum(axis=-1)
+        class_error = error_at_nodes(labels, field)[0].sum(axis=-1)
         confusion = answers_of_two(labels, field, moments.weights)
-    elif given.classes:
-        of_class, confusion = wrong_outputs(moments, field.centre, field.variance)
-    wrong = (of_class * moments.weights).sum()
-    if rows and given.classes:
+    elif stratified.classes:
+        class_error, confusion = wrong_outputs(moments, field.centre, field.variance)
+    wrong = (class_error * moments.weights).sum()
+    if rows and stratified.classes:
         # d log P / d log v of the share P of wrong answers in a common factor v of all variances
         more = wrong_outputs(moments, field.centre, WIDER * field.variance)[0] @ moments.weights
         sensitive = np.log(more / wrong) / np.log(WIDER)
-    if C == 1 and (given.rows is None or rows):  # moments of a sample have another readout
+    if C == 1 and (stratified.rows is None or rows):  # moments of a sample have another readout
         _, T, a = solved.posterior
-        diagonal = to_host(namespace(T).linalg.diagonal(T))
-        size = to_host(a)[0] ** 2 + diagonal / len(diagonal)
-        norm = float(size[: len(size) - given.intercept].sum())
+        T_diagonal = to_host(namespace(T).linalg.diagonal(T))
+        readout_squares = to_host(a)[0] ** 2 + T_diagonal / len(T_diagonal)
+        norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
     # other rows would have other errors
-    scatter = [np.std(x) / np.sqrt(s.slope.size) if rows else np.nan for x in (each, of_class)]
+    scatter = [np.std(x) / np.sqrt(s.slope.size) if rows else np.nan for x in (each, class_error)]
     return np.array([test, *of_loss, wrong, solved.variance, norm, *scatter, sensitive]), confusion

@@ -36,11 +36,11 @@ from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directi
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
 
 VARIANCE = "a variance, 0 or more"
-MOST = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
+MOST_MOMENTS = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.
 SHARES = 0.02, 0.02, 0.05, 0.05
-STRATUM = 128  # numbers of a stratum beside its moments
+STRATUM_NUMBERS = 128  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -102,33 +102,33 @@ class FirstLayer(Described):
         p, d = weights.shape
         student = activation(self.student, "student")
         of, inputs = parse_target(self.target, self.inputs, outputs=True)
-        named = np.empty((d, 0)) if self.directions is None else self.directions
-        directions = plain_array("directions", named)
+        target_axes = np.empty((d, 0)) if self.directions is None else self.directions
+        directions = plain_array("directions", target_axes)
         directions = directions[:, None] if directions.ndim == 1 else directions
         if directions.shape == (p, of.dimension) != (d, of.dimension):
             allowed = "of shape (p, d), d that of directions: they look transposed, give weights.T"
             raise InvalidArgument("weights", f"shape {weights.shape}", allowed)
         if directions.shape != (d, of.dimension):
-            got = None if self.directions is None else f"shape {directions.shape}"
+            typed_shape = None if self.directions is None else f"shape {directions.shape}"
             allowed = f"of shape {(d, of.dimension)}: the unit vectors that {of.name} depends on"
-            raise InvalidArgument("directions", got, allowed)
-        overlap = directions.T @ directions
-        if np.abs(overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
+            raise InvalidArgument("directions", typed_shape, allowed)
+        axis_overlap = directions.T @ directions
+        if np.abs(axis_overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
             allowed = "unit vectors that are orthogonal, the target a function of x along each"
-            raise InvalidArgument("directions", f"inner products {overlap.round(3)}", allowed)
+            raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
-        arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
+        neuron_arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
         kinks = np.array(student.kinks)
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
             raise InvalidArgument("student", student.name, "continuous: its features jump")
         read: dict[str, Any] = dict(student=student, target=of, directions=directions)
         read["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
         read["inputs"] = None if inputs is None else inputs.within(d)
-        assign(self, **read, **arrays, device=check_device(self.device))
+        assign(self, **read, **neuron_arrays, device=check_device(self.device))
         check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
-            given = self.noise or self.label_noise.name
-            raise InvalidArgument("noise", given, "left out for several classes")
+            typed_noise = self.noise or self.label_noise.name
+            raise InvalidArgument("noise", typed_noise, "left out for several classes")
 
     @property
     def described(self) -> dict[str, Any]:
@@ -189,16 +189,16 @@ class FirstLayer(Described):
         ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
         is given.
         """
-        covariance, known = None, self.directions.shape[1]
+        covariance, target_count = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(len(SHARES), self.beside or 0) + 1
         shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        enough = np.maximum(SHARES[known:], 1.2 * random)
-        count = int(np.count_nonzero(shares[: enough.size] > enough))
-        count = count if self.beside is None else min(self.beside, others.shape[1])
-        return np.concatenate([self.directions, others], axis=1), known + count
+        least_shares = np.maximum(SHARES[target_count:], 1.2 * random)
+        beside_count = int(np.count_nonzero(shares[: least_shares.size] > least_shares))
+        beside_count = beside_count if self.beside is None else min(self.beside, others.shape[1])
+        return np.concatenate([self.directions, others], axis=1), target_count + beside_count
 
     @property
     def special(self) -> Array:
@@ -212,12 +212,12 @@ class FirstLayer(Described):
         inputs."""
         bias = self.bias
         if self.intercept:  # at a bias at which the neuron is not 0
-            tried = np.arange(-3.0, 4.0)
-            bias = np.append(bias, tried[np.argmax(np.abs(self.student(tried)))])
+            biases_tried = np.arange(-3.0, 4.0)
+            bias = np.append(bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))])
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
-        each = [None] * len(law.means) if law.covariances is None else law.covariances
-        of = zip(law.fractions.tolist(), law.means, each, strict=True)
-        return [condition(self._rows, bias, directions, *one) for one in of]
+        covariances = [None] * len(law.means) if law.covariances is None else law.covariances
+        input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
+        return [condition(self._rows, bias, directions, *one) for one in input_components]
 
     def stratified(
         self, level: int, count: int | None = None, last: int | None = None
@@ -226,14 +226,14 @@ class FirstLayer(Described):
         point begins with unless said, with ``last`` nodes along the last of them if said; made
         once.  None where there are not so many directions, past the last level, and for four
         directions or more at the last, where they would be too many."""
-        directions, first = self._ordered
-        count = first if count is None else count
+        directions, first_count = self._ordered
+        count = first_count if count is None else count
         if level >= len(STRATA_LEVELS) - (count > 3) or count > directions.shape[1]:
             return None
-        key = level, count, last
-        if key not in self._made:
-            self._made[key] = self.cut(STRATA_LEVELS[level], directions[:, :count], last)
-        return self._made[key]
+        strata_key = level, count, last
+        if strata_key not in self._made:
+            self._made[strata_key] = self.cut(STRATA_LEVELS[level], directions[:, :count], last)
+        return self._made[strata_key]
 
     @cached_property
     def _made(self) -> dict[tuple[int, int, int | None], Stratified]:
@@ -242,37 +242,37 @@ class FirstLayer(Described):
     def along_target(self, kappa: Array) -> HermiteStrata:
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
         of the inputs, which are N(0, I), is averaged."""
-        (given,) = self._conditioned(self.directions)
+        (component,) = self._conditioned(self.directions)
         rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
-        finest = STRATA_LEVELS[-1]
-        return layer_strata(given, self.student, rule, finest.k_max, finest.tol)
+        finest_level = STRATA_LEVELS[-1]
+        return layer_strata(component, self.student, rule, finest_level.k_max, finest_level.tol)
 
     def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are
         the target's, with ``last`` nodes along the last of them if said."""
-        parts, h, law = [], [], self.law
-        arguments = directions.T @ self.directions  # (K, T)
+        strata_parts, stratum_means, law = [], [], self.law
+        target_in_axes = directions.T @ self.directions  # (K, T)
         of = law.mean.planes
-        normals = np.array([v for v, _ in of]).reshape(len(of), arguments.shape[1])
-        planes = normals @ arguments.T, np.array([t for _, t in of])
-        for j, given in enumerate(self._conditioned(directions)):
-            if not given.share:
+        kink_normals = np.array([v for v, _ in of]).reshape(len(of), target_in_axes.shape[1])
+        kink_planes = kink_normals @ target_in_axes.T, np.array([t for _, t in of])
+        for j, component in enumerate(self._conditioned(directions)):
+            if not component.share:
                 continue
-            rule = given.nodes(self.student, planes, level, last)
-            if rule.weights.size * (len(given.shift) + STRATUM) > MOST:
+            node_rule = component.nodes(self.student, kink_planes, level, last)
+            if node_rule.weights.size * (len(component.shift) + STRATUM_NUMBERS) > MOST_MOMENTS:
                 raise GivenUp(Status.MEMORY)
-            part = layer_strata(given, self.student, rule, level.k_max, level.tol)
+            part = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
-                noisy = self.feature_noise * (np.arange(part.width) < self.width)
-                part = replace(part, second=part.second + like(noisy, part.second))
-            parts.append(part)
-            kappa = given.origin + rule.nodes @ given.axes.T
-            classes = isinstance(self.target, ClassLabels)
-            at = [np.full(len(kappa), j)] if classes else (kappa @ arguments).T
-            h.append(law.mean(*at))
-        strata = parts[0] if len(parts) == 1 else JoinedStrata(parts)
-        mean, several = np.atleast_2d(np.concatenate(h).T), self.outputs > 1
+                noise_variances = self.feature_noise * (np.arange(part.width) < self.width)
+                part = replace(part, second=part.second + like(noise_variances, part.second))
+            strata_parts.append(part)
+            kappa = component.origin + node_rule.nodes @ component.axes.T
+            has_classes = isinstance(self.target, ClassLabels)
+            at = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
+            stratum_means.append(law.mean(*at))
+        strata = strata_parts[0] if len(strata_parts) == 1 else JoinedStrata(strata_parts)
+        mean, several = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
         labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
-        noise, mean = 0.0 if law.channel else law.variance, with_sums(mean)
-        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise, self.outputs)
+        noise_left, mean = 0.0 if law.channel else law.variance, with_sums(mean)
+        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise_left, self.outputs)
         return Stratified(strata, moments, labels, law.channel, None, self.intercept, several)

@@ -17,8 +17,8 @@ from .equations import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
 # How many axes each has beside that of the strata.
-FEATURES = {"covariances": 2, "means": 1, "fractions": 0}
-LABELS = {"label_means": 0, "label_covariances": 1, "label_variances": 0}
+FEATURE_AXES = {"covariances": 2, "means": 1, "fractions": 0}
+LABEL_AXES = {"label_means": 0, "label_covariances": 1, "label_variances": 0}
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class MomentStrata(Strata):
         return S + (self.means.T * weights) @ self.means
 
     def trace(self, matrix: Any) -> Array:
-        means = np.vecdot(self.means @ matrix, self.means)
-        return np.asarray(np.tensordot(self.covariances, matrix, axes=2) + means) / self.width
+        mean_forms = np.vecdot(self.means @ matrix, self.means)
+        return np.asarray(np.tensordot(self.covariances, matrix, axes=2) + mean_forms) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        label = (self.label_covariances @ x[..., None])[..., 0]
-        return x @ self.means.T, label, np.vecdot(x @ self.covariances, x).T
+        label_covariance = (self.label_covariances @ x[..., None])[..., 0]
+        return x @ self.means.T, label_covariance, np.vecdot(x @ self.covariances, x).T
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         labels = (of_labels[..., None] * self.label_covariances).sum(axis=-2)
@@ -69,20 +69,20 @@ def gaussian_strata(
     With an intercept, which takes up a shift of each, features are centred, and a constant is
     added.
     """
-    p, end = mu.shape[1], (0, int(model.intercept))
+    p, pad = mu.shape[1], (0, int(model.intercept))
     if model.intercept:
-        mu = np.pad(mu - shares @ mu, ((0, 0), end), constant_values=1.0)
+        mu = np.pad(mu - shares @ mu, ((0, 0), pad), constant_values=1.0)
     strata: Strata = RowStrata(shares, mu)
-    spread = np.zeros_like(h)
+    label_spread = np.zeros_like(h)
     if joint is not None:
         S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)
-        spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
-        each = (np.pad(S, ((0, 0), end, end)), np.pad(e, ((0, 0), (0, 0), end)))
-        strata = MomentStrata(shares, mu, *each)
-    moments = StratumLabels(shares, h, spread, 0.0, model.outputs)
-    law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
-    of = rows, model.intercept, bool(model.classes)
-    return Stratified(strata, moments, law, False, *of)
+        label_spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
+        padded = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
+        strata = MomentStrata(shares, mu, *padded)
+    moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
+    label_law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
+    sample_fields = rows, model.intercept, bool(model.classes)
+    return Stratified(strata, moments, label_law, False, *sample_fields)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -146,15 +146,15 @@ class FeatureMoments(Described):
     def __post_init__(self) -> None:
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
-        axes, alike = FEATURES | LABELS, self.fractions is None
-        given = {name: x for name in axes if (x := getattr(self, name)) is not None}
-        arrays = stacked({"covariances": self.covariances, "fractions": 1.0} | given, axes)
-        if alike and len(arrays["means"]) > 1:
+        array_axes, one_stratum = FEATURE_AXES | LABEL_AXES, self.fractions is None
+        given = {name: x for name in array_axes if (x := getattr(self, name)) is not None}
+        arrays = stacked({"covariances": self.covariances, "fractions": 1.0} | given, array_axes)
+        if one_stratum and len(arrays["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
-        features = {name: arrays[name] for name in FEATURES}
-        law = GaussianMixture(**features | {"covariances": self.covariances})
-        known = {"fractions": law.fractions, "covariances": law.each_covariance}
-        assign(self, **arrays | known)
+        feature_moments = {name: arrays[name] for name in FEATURE_AXES}
+        law = GaussianMixture(**feature_moments | {"covariances": self.covariances})
+        law_fields = {"fractions": law.fractions, "covariances": law.each_covariance}
+        assign(self, **arrays | law_fields)
         assign(self, law=self._joint(coarsest(**given)))
         flag("intercept", self.intercept)
 
@@ -181,12 +181,12 @@ class FeatureMoments(Described):
 
     def _joint(self, epsilon: float) -> GaussianMixture:
         """The law of features and label, of moments with the relative rounding ``epsilon``."""
-        S, e, spread = self.covariances, self.label_covariances, self.label_variances
-        joint = np.block([[S, e[..., None]], [e[:, None], spread[:, None, None]]])
+        S, e, label_variances = self.covariances, self.label_covariances, self.label_variances
+        joint = np.block([[S, e[..., None]], [e[:, None], label_variances[:, None, None]]])
         # correlations; of features of hardly any variance to the rounding of the others
         variances = np.diagonal(S, axis1=1, axis2=2)
-        least = variances.max(axis=1, keepdims=True)
-        scale = np.column_stack([np.maximum(variances, 1e-6 * least), spread])
+        largest_variances = variances.max(axis=1, keepdims=True)
+        scale = np.column_stack([np.maximum(variances, 1e-6 * largest_variances), label_variances])
         scale = np.sqrt(np.where(scale > 0, scale, 1e-30))
         scale = scale[:, :, None] * scale[:, None]
         means = np.column_stack([self.means, self.label_means])
@@ -195,10 +195,10 @@ class FeatureMoments(Described):
             return GaussianMixture(means=means, covariances=joint, fractions=self.fractions)
         except InvalidArgument:
             allowed = "at least e S^-1 e, which label_covariances e explain of the label"
-            raise InvalidArgument("label_variances", spread.tolist(), allowed) from None
+            raise InvalidArgument("label_variances", label_variances.tolist(), allowed) from None
 
     def stratified(self, samples: float) -> Stratified:
         """The strata, whatever the ``samples`` of the readout."""
-        law, own = self.law, self.fractions > 0
-        shares, means, joint = (x[own] for x in (law.fractions, law.means, law.each_covariance))
+        law, in_use = self.law, self.fractions > 0
+        shares, means, joint = (x[in_use] for x in (law.fractions, law.means, law.each_covariance))
         return gaussian_strata(self, shares, means[:, :-1], means[:, -1:].T, joint)

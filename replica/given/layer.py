@@ -33,7 +33,7 @@ from .nodes import Conditioned
 from .strata import EXACT, Strata
 
 # Panels of t = s / sqrt(c), of this width, and points of each; the largest t of a table.
-PANEL, POINTS, FURTHEST = 2.0, 13, 1000.0
+PANEL_WIDTH, PANEL_POINTS, LARGEST_SHIFT = 2.0, 13, 1000.0
 MOMENT_BLOCK = 2**17  # moments that are looked up at a time, for memory
 
 
@@ -48,25 +48,25 @@ class NodeMoments:
 
     def __init__(self, student: Activation, s: Any, c: Array, k_max: int) -> None:
         self.s, xp, (N, p) = s, namespace(s), s.shape
-        root = np.sqrt(np.where(c > 0, c, np.inf))
-        t = s / like(root, s)
-        lowest, highest = (to_host(of(t, axis=0)) for of in (xp.min, xp.max))
-        self.tabulated = (c > 0) & (np.maximum(-lowest, highest) <= FURTHEST)
+        deviation = np.sqrt(np.where(c > 0, c, np.inf))
+        t = s / like(deviation, s)
+        lowest_shift, highest_shift = (to_host(of(t, axis=0)) for of in (xp.min, xp.max))
+        self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= LARGEST_SHIFT)
         if self.tabulated.any():
-            inside = np.where(self.tabulated, c, c[self.tabulated][0])
-            start = lowest[self.tabulated].min()
-            starts = np.arange(start, highest[self.tabulated].max() + 1e-9, PANEL)
-            if not self._fill(student, starts, np.log(inside), k_max, N * p):
+            tabulated_c = np.where(self.tabulated, c, c[self.tabulated][0])
+            first_panel = lowest_shift[self.tabulated].min()
+            starts = np.arange(first_panel, highest_shift[self.tabulated].max() + 1e-9, PANEL_WIDTH)
+            if not self._fill(student, starts, np.log(tabulated_c), k_max, N * p):
                 self.tabulated[:] = False
         rest = np.flatnonzero(~self.tabulated)
         rest = rest[np.argsort(c[rest])]  # neurons that are alike in one integral
         self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
-        for some in np.array_split(rest, -(-rest.size * N // MOMENT_BLOCK)) if rest.size else []:
+        for neurons in np.array_split(rest, -(-rest.size * N // MOMENT_BLOCK)) if rest.size else []:
             check_time()
-            moments = hermite_moments(student, to_host(s)[:, some].T, c[some, None], k_max)
-            self.others[:, :, some] = moments.swapaxes(1, 2)
+            moments = hermite_moments(student, to_host(s)[:, neurons].T, c[neurons, None], k_max)
+            self.others[:, :, neurons] = moments.swapaxes(1, 2)
         if rest.size < p:
-            t = xp.where(like(self.tabulated, s), (t - start) / PANEL, 0.0 * t)
+            t = xp.where(like(self.tabulated, s), (t - first_panel) / PANEL_WIDTH, 0.0 * t)
             panel = xp.floor(t)
             self.x, self.row = t - panel, xp.astype(panel, xp.int64) * p + like(np.arange(p), s)
 
@@ -74,25 +74,25 @@ class NodeMoments:
         """Tabulate moments as Chebyshev series in log c, at ``logs`` (p,), on panels of s / sqrt(c)
         that begin at ``starts``.  False, without a table, if the series need so many terms that
         this takes more integrals than there are ``uses`` of it."""
-        middle, half = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
-        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half, 1e-9))))
-        x = chebpts1(POINTS)
-        t = starts[:, None] + PANEL * (x + 1) / 2
+        middle_log, half_log = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
+        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half_log, 1e-9))))
+        chebyshev_points = chebpts1(PANEL_POINTS)
+        shift_ratio = starts[:, None] + PANEL_WIDTH * (chebyshev_points + 1) / 2
         # powers of 0 ... 1 on a panel, the highest first
-        powers = np.linalg.inv(np.vander((x + 1) / 2))
-        while 2 * count * t.size <= uses:
+        panel_powers = np.linalg.inv(np.vander((chebyshev_points + 1) / 2))
+        while 2 * count * shift_ratio.size <= uses:
             check_time()
-            root = np.exp((middle + half * chebpts1(count)) / 2)[:, None, None]
-            values = hermite_moments(student, t * root, root**2, k_max)
-            series = np.einsum("ab,kbpx->kapx", coefficient_matrix(count), values)
-            sizes = np.abs(series).max(axis=(2, 3))
-            largest = sizes.max(axis=1)
+            deviation = np.exp((middle_log + half_log * chebpts1(count)) / 2)[:, None, None]
+            node_moments = hermite_moments(student, shift_ratio * deviation, deviation**2, k_max)
+            log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(count), node_moments)
+            term_sizes = np.abs(log_series).max(axis=(2, 3))
+            largest_terms = term_sizes.max(axis=1)
             # below a part of the largest but the mean it is rounding
-            largest = np.maximum(largest, 1e-4 * largest[1:].max())
-            if (sizes[:, -2:].max(axis=1) <= 1e-6 * largest).all():
-                # (k_max + 2, POINTS, panels, count)
-                self.series = np.einsum("kapx,yx->kypa", series, powers, optimize=True)
-                self.terms = chebvander((logs - middle) / max(half, 1e-300), count - 1).T
+            largest_terms = np.maximum(largest_terms, 1e-4 * largest_terms[1:].max())
+            if (term_sizes[:, -2:].max(axis=1) <= 1e-6 * largest_terms).all():
+                # (k_max + 2, PANEL_POINTS, panels, count)
+                self.series = np.einsum("kapx,yx->kypa", log_series, panel_powers, optimize=True)
+                self.terms = chebvander((logs - middle_log) / max(half_log, 1e-300), count - 1).T
                 return True
             count *= 2  # of functions that oscillate, log c takes more terms
         return False
@@ -101,19 +101,19 @@ class NodeMoments:
         """d_k, or E sigma^2 for k = k_max + 1, of every neuron at every node: (N, p)."""
         if not self.tabulated.any():
             return like(self.others[k], self.s)
-        xp, (N, p), blocks = namespace(self.x), self.x.shape, []
-        # (POINTS, panels * p)
-        polynomials = like((self.series[k] @ self.terms).reshape(POINTS, -1), self.x)
+        xp, (N, p), moment_blocks = namespace(self.x), self.x.shape, []
+        # (PANEL_POINTS, panels * p)
+        panel_polynomials = like((self.series[k] @ self.terms).reshape(PANEL_POINTS, -1), self.x)
         for i in range(0, N, max(1, MOMENT_BLOCK // p)):
             check_time()
-            part = slice(i, i + max(1, MOMENT_BLOCK // p))
-            row, x = (xp.reshape(each[part, :], (-1,)) for each in (self.row, self.x))
-            value = xp.take(polynomials[0, :], row, axis=0)
-            for m in range(1, POINTS):  # Horner's scheme
-                value *= x
-                value += xp.take(polynomials[m, :], row, axis=0)
-            blocks.append(xp.reshape(value, (-1, p)))
-        found = xp.concat(blocks)
+            node_block = slice(i, i + max(1, MOMENT_BLOCK // p))
+            table_row, x = (xp.reshape(each[node_block, :], (-1,)) for each in (self.row, self.x))
+            moments = xp.take(panel_polynomials[0, :], table_row, axis=0)
+            for m in range(1, PANEL_POINTS):  # Horner's scheme
+                moments *= x
+                moments += xp.take(panel_polynomials[m, :], table_row, axis=0)
+            moment_blocks.append(xp.reshape(moments, (-1, p)))
+        found = xp.concat(moment_blocks)
         if self.tabulated.all():
             return found
         return xp.where(like(self.tabulated, found), found, like(self.others[k], found))
@@ -123,22 +123,22 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
     """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
     (k_max + 2, *shape of s)."""
     s, c = np.broadcast_arrays(s, c)
-    found, random = np.zeros((k_max + 2, *s.shape)), c > 0
-    found[0] = student(s)
-    found[-1] = found[0] ** 2
-    if random.any():
-        at = s[random], c[random]
-        mean, first, variance = student.moments(*at)
-        found[:2, random] = mean, first
-        found[-1, random] = mean**2 + first**2 + variance
+    moments, spread_neurons = np.zeros((k_max + 2, *s.shape)), c > 0
+    moments[0] = student(s)
+    moments[-1] = moments[0] ** 2
+    if spread_neurons.any():
+        shift_and_variance = s[spread_neurons], c[spread_neurons]
+        mean, first_moment, variance = student.moments(*shift_and_variance)
+        moments[:2, spread_neurons] = mean, first_moment
+        moments[-1, spread_neurons] = mean**2 + first_moment**2 + variance
         if k_max > 1:
-            found[2:-1, random] = student.hermite_coefficients(k_max, *at)
-    return found
+            moments[2:-1, spread_neurons] = student.hermite_coefficients(k_max, *shift_and_variance)
+    return moments
 
 
-COLUMNS = 24  # that a sketch has at first
-MISSED = 0.3  # part of what may be left out that a sketch may miss
-TABULATED = 1e-10  # relative accuracy of moments that are interpolated
+SKETCH_COLUMNS = 24  # that a sketch has at first
+SKETCH_ERROR = 0.3  # part of what may be left out that a sketch may miss
+TABLE_ACCURACY = 1e-10  # relative accuracy of moments that are interpolated
 
 
 class Degree(NamedTuple):
@@ -187,40 +187,40 @@ class HermiteStrata(Strata):
     # Eq. (20.14), here and below
     def mix(self, weights: Array) -> Any:
         rho = self.correlation
-        total = namespace(rho).zeros_like(rho)
+        second_moments = namespace(rho).zeros_like(rho)
         for along, modes in reversed(self.degrees):  # Horner's scheme in rho
-            total *= rho
-            total += modes.T @ (like((along.T * weights) @ along, rho) @ modes)
-        diagonal_view(total)[:] = like(weights, rho) @ self.second
-        return total
+            second_moments *= rho
+            second_moments += modes.T @ (like((along.T * weights) @ along, rho) @ modes)
+        diagonal_view(second_moments)[:] = like(weights, rho) @ self.second
+        return second_moments
 
     def trace(self, matrix: Any) -> Array:
-        diagonal, raised = namespace(matrix).linalg.diagonal(matrix), matrix + 0.0
-        total = to_host(self.second @ diagonal)
-        for k, (along, modes) in enumerate(self.degrees):
+        diagonal, matrix_rho_k = namespace(matrix).linalg.diagonal(matrix), matrix + 0.0
+        traces = to_host(self.second @ diagonal)
+        for k, (node_factors, modes) in enumerate(self.degrees):
             if k:
-                raised *= self.correlation
-            product = modes @ raised - (0.0 if k else modes * diagonal)  # which is in q
-            form = to_host(product @ modes.T)
-            total = total + ((along @ form) * along).sum(axis=1)
-        return total / self.width
+                matrix_rho_k *= self.correlation
+            modes_matrix = modes @ matrix_rho_k - (0.0 if k else modes * diagonal)  # which is in q
+            mode_form = to_host(modes_matrix @ modes.T)
+            traces = traces + ((node_factors @ mode_form) * node_factors).sum(axis=1)
+        return traces / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         """Mean and variance of phi x; at a node the label does not vary with the features, so that
         its covariance is 0."""
-        along, modes = self.degrees[0]
-        mean = to_host(x @ modes.T) @ along.T
-        each = (x[i, :] for i in range(x.shape[0]))
-        second = self.width * np.array([self.trace(one[:, None] * one) for one in each])
-        return mean, np.zeros_like(mean), second - mean**2
+        mean_factors, mean_modes = self.degrees[0]
+        mean = to_host(x @ mean_modes.T) @ mean_factors.T
+        readouts = (x[i, :] for i in range(x.shape[0]))
+        second_moment = self.width * np.array([self.trace(one[:, None] * one) for one in readouts])
+        return mean, np.zeros_like(mean), second_moment - mean**2
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        along, modes = self.degrees[0]
-        return like(of_means @ along, modes) @ modes
+        mean_factors, mean_modes = self.degrees[0]
+        return like(of_means @ mean_factors, mean_modes) @ mean_modes
 
 
 def layer_strata(
-    given: Conditioned, student: Activation, rule: Rule, k_max: int, tol: float
+    component: Conditioned, student: Activation, rule: Rule, k_max: int, tol: float
 ) -> HermiteStrata:
     """The strata of one component at the nodes of a ``rule`` for z, with Hermite degrees to
     ``k_max``.  Of each degree modes are left out that make at most ``tol`` of the second moments
@@ -228,39 +228,39 @@ def layer_strata(
 
     Raises ``GivenUp`` past the deadline, and where ``mix`` does not have the diagonal of q.
     """
-    (nodes, shares), rho = rule, given.correlation
+    (nodes, shares), rho = rule, component.correlation
     xp, weights = namespace(rho), like(shares, rho)
-    s = like(given.shift + nodes @ given.loadings.T, rho)
-    moments = NodeMoments(student, s, given.variances, k_max)
-    second = moments.at(k_max + 1)
-    left = weights @ second  # of q, on average over nodes, after the degrees that are done
-    whole, least = float(xp.sum(left)), 0.0
-    closing = k_max + 2 - k_max % 2  # K'
+    node_shifts = like(component.shift + nodes @ component.loadings.T, rho)
+    node_moments = NodeMoments(student, node_shifts, component.variances, k_max)
+    second = node_moments.at(k_max + 1)
+    left_variance = weights @ second  # of q, on average over nodes, after the degrees that are done
+    whole, least = float(xp.sum(left_variance)), 0.0
+    last_degree = k_max + 2 - k_max % 2  # K'
     remainder, sign, degrees = second, second, []
-    square, raised, nothing = rho * rho, xp.ones_like(rho), Degree(nodes[:, :0], rho[:0, :])
-    for degree in range(closing + 1):
+    rho_squared, rho_power, nothing = rho * rho, xp.ones_like(rho), Degree(nodes[:, :0], rho[:0, :])
+    for degree in range(last_degree + 1):
         check_time()
         # Eq. (20.11): no more than this is in all degrees from here on together
-        if degree and float(left @ (raised @ left)) ** 0.5 <= least:
+        if degree and float(left_variance @ (rho_power @ left_variance)) ** 0.5 <= least:
             break
-        d = moments.at(degree) if degree <= k_max else 0.0 * second
-        if degree == closing:  # less is rounding of the table
+        d = node_moments.at(degree) if degree <= k_max else 0.0 * second
+        if degree == last_degree:  # less is rounding of the table
             d = sign * xp.sqrt(xp.where(remainder > 1e-7 * second, remainder, 0.0 * remainder))
-        if degree == closing - 2:  # D of neurons with opposite pre-activations has these signs
+        if degree == last_degree - 2:  # D of neurons with opposite pre-activations has these signs
             sign = xp.sign(d)
         remainder = remainder - d * d
-        energy = weights @ (d * d)
-        left = left - energy
-        left = xp.where(left > 0, left, 0.0 * left)
+        degree_energy = weights @ (d * d)
+        left_variance = left_variance - degree_energy
+        left_variance = xp.where(left_variance > 0, left_variance, 0.0 * left_variance)
         if not degree:
-            least = tol * max(float(xp.sum(left)), 1e-4 * whole) / len(given.shift)
-        kept = not degree or float(energy @ (raised @ energy)) ** 0.5 > least
-        degrees.append(Degree(*_principal(d, shares, raised, least)) if kept else nothing)
-        raised = raised * square
-    accuracy = TABULATED if moments.tabulated.any() else EXACT
-    strata = HermiteStrata(given.share * shares, second, degrees, rho, accuracy)
-    wrong = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
-    if not float(wrong) <= 1e-12 * least / tol:
+            least = tol * max(float(xp.sum(left_variance)), 1e-4 * whole) / len(component.shift)
+        counts = not degree or float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
+        degrees.append(Degree(*_principal(d, shares, rho_power, least)) if counts else nothing)
+        rho_power = rho_power * rho_squared
+    accuracy = TABLE_ACCURACY if node_moments.tabulated.any() else EXACT
+    strata = HermiteStrata(component.share * shares, second, degrees, rho, accuracy)
+    diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
+    if not float(diagonal_error) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)
     return strata
 
@@ -272,25 +272,25 @@ def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array,
     C is compressed to a basis P of random combinations of nodes, more of them until C - P P^T C P
     P^T is small.  Eqs. (20.12), (20.13)
     """
-    xp, (N, p), draw = namespace(d), d.shape, np.random.default_rng(0)
-    weights, columns = like(shares, d), COLUMNS
-    energy = weights @ (d * d)
+    xp, (N, p), sketch_rng = namespace(d), d.shape, np.random.default_rng(0)
+    node_weights, columns = like(shares, d), SKETCH_COLUMNS
+    moment_energy = node_weights @ (d * d)
     while True:
-        sketch = np.sqrt(shares)[:, None] * draw.standard_normal((N, min(columns, N)))
-        basis = xp.linalg.qr(d.T @ like(sketch, d))[0]
-        along = d @ basis
-        gram = along.T @ (weights[:, None] * along)
-        missed = energy - xp.sum((basis @ gram) * basis, axis=1)
+        sketch = np.sqrt(shares)[:, None] * sketch_rng.standard_normal((N, min(columns, N)))
+        sketch_basis = xp.linalg.qr(d.T @ like(sketch, d))[0]
+        node_factors = d @ sketch_basis
+        basis_gram = node_factors.T @ (node_weights[:, None] * node_factors)
+        missed = moment_energy - xp.sum((sketch_basis @ basis_gram) * sketch_basis, axis=1)
         missed = xp.where(missed > 0, missed, 0.0 * missed)
-        if columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= MISSED * least:
+        if columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= SKETCH_ERROR * least:
             break
         columns *= 2
-    along, gram = to_host(along), to_host(gram)
-    sizes, turn = np.linalg.eigh(gram)
-    modes = like(turn.T, d) @ basis.T
-    square = modes * modes
-    beside = to_host(xp.sum(square * (square @ raised), axis=1))
-    sizes = sizes * np.sqrt(np.maximum(beside, 0.0))
-    order = np.argsort(sizes)
-    kept = order[np.cumsum(sizes[order]) > least]
-    return along @ turn[:, kept], xp.take(modes, like(kept, d), axis=0)
+    node_factors, basis_gram = to_host(node_factors), to_host(basis_gram)
+    mode_sizes, mode_rotation = np.linalg.eigh(basis_gram)
+    modes = like(mode_rotation.T, d) @ sketch_basis.T
+    squared_modes = modes * modes
+    mode_moments = to_host(xp.sum(squared_modes * (squared_modes @ raised), axis=1))
+    mode_sizes = mode_sizes * np.sqrt(np.maximum(mode_moments, 0.0))
+    by_size = np.argsort(mode_sizes)
+    kept_modes = by_size[np.cumsum(mode_sizes[by_size]) > least]
+    return node_factors @ mode_rotation[:, kept_modes], xp.take(modes, like(kept_modes, d), axis=0)

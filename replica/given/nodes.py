@@ -23,7 +23,7 @@ from ..problem import Activation, triangular_root
 
 # Loadings over the width in which features vary, root mean square, from which on Hermite nodes are
 # too far apart; and the largest that counts.
-STEEP, STEEPEST = 4.0, 100.0
+STEEP_SLOPE, LARGEST_SLOPE = 4.0, 100.0
 
 
 class Level(NamedTuple):
@@ -96,29 +96,29 @@ class Conditioned(NamedTuple):
         free = self.axes.shape[1] - (last is not None)
         # as the axes are triangular, the last direction is none of the target's
         normals, offsets = (planes[0] @ self.axes)[:, :free], planes[1] - planes[0] @ self.origin
-        crossed = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        own = normals[crossed], offsets[crossed]
-        switches = self._switches(student, free)
-        every = [np.concatenate(pair) for pair in zip(own, switches, strict=True)]
+        crossed_planes = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
+        own = normals[crossed_planes], offsets[crossed_planes]
+        student_planes = self._switches(student, free)
+        every = [np.concatenate(pair) for pair in zip(own, student_planes, strict=True)]
         none = np.empty((0, free)), np.empty(0)
-        normals, offsets = next(pair for pair in (every, own, none) if _rank(pair[0]) <= 2)
-        span = _rank(normals)
-        turn = np.linalg.svd(normals)[2]  # its first rows span the normals
+        normals, offsets = next(pair for pair in (every, own, none) if _plane_rank(pair[0]) <= 2)
+        plane_rank = _plane_rank(normals)
+        plane_axes = np.linalg.svd(normals)[2]  # its first rows span the normals
         steep = len(normals) > len(own[0])
-        if steep and span == 2:  # across the steep direction features take few nodes
-            a, b = turn[:2] @ normals[-1]
-            turn[:2] = np.array([[a, b], [-b, a]]) @ turn[:2]
+        if steep and plane_rank == 2:  # across the steep direction features take few nodes
+            a, b = plane_axes[:2] @ normals[-1]
+            plane_axes[:2] = np.array([[a, b], [-b, a]]) @ plane_axes[:2]
         across = tensor_rule()
-        if span:
-            seen = normals @ turn[:span].T
-            slanted = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
-            across = split_at_planes(level.panel, seen, offsets, not steep or slanted.any())
+        if plane_rank:
+            seen = normals @ plane_axes[:plane_rank].T
+            slanted_planes = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
+            across = split_at_planes(level.panel, seen, offsets, not steep or slanted_planes.any())
         along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        rest = [along] * (free - span) + ([] if last is None else [gauss_hermite(last)])
+        rest = [along] * (free - plane_rank) + ([] if last is None else [gauss_hermite(last)])
         beside = tensor_rule(*rest)
         nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
-        nodes[:, :free] = nodes[:, :free] @ turn
+        nodes[:, :free] = nodes[:, :free] @ plane_axes
         return drop_light_nodes(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
 
     def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:
@@ -131,18 +131,18 @@ class Conditioned(NamedTuple):
         loadings = self.loadings[:, :count]
         # what is smooth varies on a scale of 1, or what is left of pre-activations smooths it
         widths = self.variances + (0.0 if student.kinks else 1.0)
-        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / STEEPEST**2 + 1e-300)
-        steepness = loadings / widths[:, None]
-        _, sizes, axes = np.linalg.svd(steepness, full_matrices=False)
-        largest = sizes.max(initial=0.0) / np.sqrt(len(steepness))
-        if largest < STEEP:
+        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / LARGEST_SLOPE**2 + 1e-300)
+        feature_slopes = loadings / widths[:, None]
+        _, slope_sizes, axes = np.linalg.svd(feature_slopes, full_matrices=False)
+        largest_slope = slope_sizes.max(initial=0.0) / np.sqrt(len(feature_slopes))
+        if largest_slope < STEEP_SLOPE:
             return np.empty((0, count)), np.empty(0)
-        along = np.abs(steepness @ axes[0])
-        steep = along >= along.mean()
-        centre = np.median(-self.shift[steep] / (loadings[steep] @ axes[0]))
-        distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest) / np.log(4))) / largest
-        offsets = centre + np.concatenate([-distances, [0.0], distances])
-        return np.tile(axes[0], (offsets.size, 1)), offsets
+        slope_on_axis = np.abs(feature_slopes @ axes[0])
+        steep_neurons = slope_on_axis >= slope_on_axis.mean()
+        switch_centre = np.median(-self.shift[steep_neurons] / (loadings[steep_neurons] @ axes[0]))
+        distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest_slope) / np.log(4))) / largest_slope
+        plane_offsets = switch_centre + np.concatenate([-distances, [0.0], distances])
+        return np.tile(axes[0], (plane_offsets.size, 1)), plane_offsets
 
 
 def condition(
@@ -158,21 +158,21 @@ def condition(
 
     Directions along which the component does not vary have no z.
     """
-    axes, along, covered = _remainder(weights, directions, covariance)
-    xp, loadings = namespace(weights), to_host(weights @ along)
-    B = covered @ (covered if covariance is None else weights).T
+    axes, inputs_on_z, weights_cov = _remainder(weights, directions, covariance)
+    xp, loadings = namespace(weights), to_host(weights @ inputs_on_z)
+    B = weights_cov @ (weights_cov if covariance is None else weights).T
     c = to_host(xp.linalg.diagonal(B)) + 0.0
     c[c < 1e-10 * (loadings**2).sum(axis=1)] = 0.0  # of neurons that z determines
-    scale = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
-    B /= scale
-    B /= scale[:, None]
+    deviations = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
+    B /= deviations
+    B /= deviations[:, None]
     diagonal_view(B)[:] = 0.0
     shift = biases + to_host(weights @ like(mean, weights))
     return Conditioned(share, shift, loadings, np.maximum(c, 0), B, directions.T @ mean, axes)
 
 
 def leading_directions(
-    weights: Any, known: Array, covariance: Array | None, count: int
+    weights: Any, known_axes: Array, covariance: Array | None, count: int
 ) -> tuple[Array, Array, float]:
     """Directions that move pre-activations most, given the projections on ``known`` ones (d, T).
 
@@ -180,32 +180,32 @@ def leading_directions(
     with k at least ``count`` where there are so many, and the largest share that a direction has of
     random rows.
     """
-    _, along, covered = _remainder(weights, known, covariance)
+    _, inputs_on_z, covered = _remainder(weights, known_axes, covariance)
     p, d = weights.shape
     draw = np.random.default_rng(0).standard_normal((max(p, d), min(p, d, count + 11)))
     sizes, axes = leading_eigenvectors(lambda x: covered @ (weights.T @ x), like(draw[:p], weights))
-    whole = float(namespace(weights).sum(covered * weights))
+    total_variance = float(namespace(weights).sum(covered * weights))
     directions = to_host(weights.T @ axes)
-    directions = np.linalg.qr(directions - known @ (known.T @ directions))[0]
+    directions = np.linalg.qr(directions - known_axes @ (known_axes.T @ directions))[0]
     random = 1 / d
     if covariance is not None:
-        rest = covariance - to_host(along) @ to_host(along).T
-        largest = leading_eigenvectors(lambda x: rest @ x, draw[:d])[0][0]
-        random = largest / max(np.trace(rest), 1e-300)
+        input_covariance = covariance - to_host(inputs_on_z) @ to_host(inputs_on_z).T
+        largest_share = leading_eigenvectors(lambda x: input_covariance @ x, draw[:d])[0][0]
+        random = largest_share / max(np.trace(input_covariance), 1e-300)
     # random rows have independent entries
-    return sizes / max(whole, 1e-300), directions, (np.sqrt(random) + 1 / np.sqrt(p)) ** 2
+    return sizes / max(total_variance, 1e-300), directions, (np.sqrt(random) + 1 / np.sqrt(p)) ** 2
 
 
 def _remainder(weights: Any, directions: Array, covariance: Array | None) -> tuple[Array, Any, Any]:
     """Root of the covariance of the projections kappa on ``directions`` (K, r), Cov(x, z) (d, r),
     and ``weights`` times the covariance of inputs given z, W Cov(x | z) (p, d)."""
-    spread = directions if covariance is None else covariance @ directions
-    axes = triangular_root(directions.T @ spread)  # z = axes^-1 (kappa - origin)
-    along = like(spread @ np.linalg.pinv(axes).T, weights)
-    covered = weights if covariance is None else weights @ like(covariance, weights)
-    return axes, along, covered - (weights @ along) @ along.T
+    covariance_on_axes = directions if covariance is None else covariance @ directions
+    axes = triangular_root(directions.T @ covariance_on_axes)  # z = axes^-1 (kappa - origin)
+    inputs_on_z = like(covariance_on_axes @ np.linalg.pinv(axes).T, weights)
+    weights_cov = weights if covariance is None else weights @ like(covariance, weights)
+    return axes, inputs_on_z, weights_cov - (weights @ inputs_on_z) @ inputs_on_z.T
 
 
-def _rank(normals: Array) -> int:
+def _plane_rank(normals: Array) -> int:
     """Number of independent directions among planes' ``normals`` (m, r), of length about 1."""
     return int(np.linalg.matrix_rank(normals, tol=1e-6))

@@ -22,7 +22,7 @@ from .strata import Stratified, with_sums
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.
-FEWEST_OF_STRATUM = 3.0
+ROWS_PER_FEATURE = 3.0
 # Rows of a large sample that are taken, whose errors scatter by a percent or two; SPARE times as
 # many as are to train, and twice as many where products for a matrix (p, p) are no more than WORK.
 FEWEST_ROWS, MOST_ROWS, WORK, SPARE = 2000, 5000, 1e9, 1.1
@@ -80,12 +80,12 @@ class FeatureSample(Described):
             allowed = f"(N, p), of labels {tuple(self.labels.shape)}: swap features and labels"
             raise InvalidArgument("features", f"shape {tuple(shape)}", allowed)
         features = finite_array("features", self.features, 2)
-        given, of_two = one_a_row("labels", self.labels, features.shape, self.features), ""
+        typed_labels, of_two = one_a_row("labels", self.labels, features.shape, self.features), ""
         labels, classes = as_numbers(self.labels, self.classes)
         binary = labels.ndim == 1 and (np.abs(labels) == 1).all()
-        if binary and not np.array_equal(given.ravel(), labels):
-            first, second = (given.flat[i] for i in (labels.argmin(), labels.argmax()))
-            of_two = f"{first} -1, {second} +1"
+        if binary and not np.array_equal(typed_labels.ravel(), labels):
+            negative, positive = (typed_labels.flat[i] for i in (labels.argmin(), labels.argmax()))
+            of_two = f"{negative} -1, {positive} +1"
         strata = self.strata
         if strata is not None:
             one_a_row("strata", strata, features.shape, self.features)
@@ -137,19 +137,19 @@ class FeatureSample(Described):
     def repeated(self) -> int:
         """Number of rows whose features and label are those of a row before; 0 of features of few
         values, as of a table, which are alike by chance, as rows of 0 are."""
-        some = self.features[: 1 + 1000 // self.width].ravel()
-        if np.unique(some).size <= some.size / 10:
+        first_numbers = self.features[: 1 + 1000 // self.width].ravel()
+        if np.unique(first_numbers).size <= first_numbers.size / 10:
             return 0
         rows = zip(self.features, self.labels, strict=True)
-        each = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
-        return len(each) - len({*each})
+        row_hashes = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
+        return len(row_hashes) - len({*row_hashes})
 
     @property
     def most_by_rows(self) -> int:
         """Largest number of samples whose theory is row by row: for several outputs it is bounded,
         as their covariances take matrices between rows."""
-        rows = len(self.labels)
-        return rows if self.outputs == 1 else min(rows, MOST_ROWS)
+        row_count = len(self.labels)
+        return row_count if self.outputs == 1 else min(row_count, MOST_ROWS)
 
     def by_rows(self, samples: Any) -> Any:
         """Whether every row is its own stratum for so many ``samples``, a number or an array."""
@@ -158,11 +158,11 @@ class FeatureSample(Described):
     def taken(self, samples: Any) -> Any:
         """Number of rows that are strata, the others left out to save time, for so many ``samples``
         of the readout, a number or an array."""
-        work = WORK / self.width**2
-        several = MOST_ROWS if self.outputs > 1 else 0  # covariances take matrices between rows
-        most = np.maximum(np.minimum(2 * samples, work), SPARE * samples)
-        fewest = np.maximum(most, np.clip(work / 2, FEWEST_ROWS, MOST_ROWS))
-        return np.minimum(len(self.labels), several or fewest).astype(int)
+        rows_of_work = WORK / self.width**2
+        output_rows = MOST_ROWS if self.outputs > 1 else 0  # covariances take matrices between rows
+        most_rows = np.maximum(np.minimum(2 * samples, rows_of_work), SPARE * samples)
+        rows_taken = np.maximum(most_rows, np.clip(rows_of_work / 2, FEWEST_ROWS, MOST_ROWS))
+        return np.minimum(len(self.labels), output_rows or rows_taken).astype(int)
 
     def stratified(self, samples: float) -> Stratified:
         """Strata for so many ``samples`` of the readout: every row its own (a random part of them
@@ -196,8 +196,8 @@ class FeatureSample(Described):
             allowed = f"at most {MOST_ROWS} for several classes or outputs"
             raise InvalidArgument("samples", samples, allowed)
         if len(labels) > N:
-            chosen = np.random.default_rng(0).permutation(len(labels))[:N]
-            features, labels = features[chosen], labels[chosen]
+            random_rows = np.random.default_rng(0).permutation(len(labels))[:N]
+            features, labels = features[random_rows], labels[random_rows]
         return gaussian_strata(self, np.full(N, 1 / N), features, self._targets(labels), rows=N)
 
     def _targets(self, labels: Array) -> Array:
@@ -214,14 +214,14 @@ class FeatureSample(Described):
             allowed = f"at most the {rows} rows, or given with strata (--strata s.npy): ids of "
             allowed += "bins of the label, or np.zeros(N) for one"
             raise InvalidArgument("samples", samples, allowed)
-        of = self.class_of_row if self.strata is None else self.strata
-        ids, counts = np.unique(of, return_counts=True)
-        needed = int(FEWEST_OF_STRATUM * p)
-        if counts.min() < needed:
-            each = f"{needed} rows of each, {FEWEST_OF_STRATUM:g} for each of the {p} features"
-            place, kind = counts.argmin(), "in stratum" if self.strata is not None else "of class"
-            got = f"{counts.min()} {kind} {(self.names if self.strata is None else ids)[place]}"
-            if fewer := int(counts.min() / FEWEST_OF_STRATUM):
+        stratum_of_row = self.class_of_row if self.strata is None else self.strata
+        ids, sizes = np.unique(stratum_of_row, return_counts=True)
+        needed = int(ROWS_PER_FEATURE * p)
+        if sizes.min() < needed:
+            each = f"{needed} rows of each, {ROWS_PER_FEATURE:g} for each of the {p} features"
+            smallest, kind = sizes.argmin(), "in stratum" if self.strata is not None else "of class"
+            got = f"{sizes.min()} {kind} {(self.names if self.strata is None else ids)[smallest]}"
+            if fewer := int(sizes.min() / ROWS_PER_FEATURE):
                 each += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
             if self.strata is not None:
                 raise InvalidArgument("features", got, f"enough in every stratum: {each}")
@@ -229,10 +229,10 @@ class FeatureSample(Described):
             allowed += f"class, which takes {each}, and there are {got}"
             raise InvalidArgument("samples", samples, allowed)
         # of the features and, last, the labels
-        both = np.column_stack([self.features, targets])
-        parts = (both[of == one] for one in ids)
-        moments = ((part.mean(axis=0), np.cov(part.T, bias=True)) for part in parts)
-        means, joint = map(np.array, zip(*moments, strict=True))
-        if self.classes and np.diagonal(joint, axis1=1, axis2=2)[:, p:].any():
+        features_and_targets = np.column_stack([self.features, targets])
+        stratum_rows = (features_and_targets[stratum_of_row == stratum] for stratum in ids)
+        moment_pairs = ((x.mean(axis=0), np.cov(x.T, bias=True)) for x in stratum_rows)
+        means, joint_cov = map(np.array, zip(*moment_pairs, strict=True))
+        if self.classes and np.diagonal(joint_cov, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
-        return gaussian_strata(self, counts / rows, means[:, :p], means[:, p:].T, joint, rows)
+        return gaussian_strata(self, sizes / rows, means[:, :p], means[:, p:].T, joint_cov, rows)

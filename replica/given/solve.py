@@ -50,7 +50,7 @@ class Solved(NamedTuple):
 
 
 def solve_point(
-    given: Stratified,
+    stratified: Stratified,
     loss: Loss,
     samples: float,
     lam: float,
@@ -59,25 +59,25 @@ def solve_point(
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
-    ridge = equations_of(given, samples, lam)
-    if loss.is_square and not given.channel:
+    ridge = equations_of(stratified, samples, lam)
+    if loss.is_square and not stratified.channel:
         return _ridge(ridge, start, tol)
     if start is None:
         start = _ridge(ridge, None, 1e-3).posterior
-    return _iterate(replace(ridge, scores=partial(scores, given.labels, loss)), start, tol)
+    return _iterate(replace(ridge, scores=partial(scores, stratified.labels, loss)), start, tol)
 
 
-def equations_of(given: Stratified, samples: float, lam: float) -> StrataEquations:
+def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEquations:
     """The equations of strata, of a sample's moments or of its rows, for the square loss."""
-    p = given.strata.width
+    p = stratified.strata.width
     penalties = np.full(p, lam)
-    if given.intercept:  # its feature is the last; the others are over the root of one more
+    if stratified.intercept:  # its feature is the last; the others are over the root of one more
         penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
-    of_moments = SampledEquations if given.rows else StrataEquations
-    kind = RowEquations if isinstance(given.strata, RowStrata) else of_moments
-    drawn = samples / given.rows if given.rows else 0.0
-    of_ridge = partial(ridge_scores, given.moments)
-    return kind(given.strata, samples, penalties, given.moments, of_ridge, drawn)
+    moment_equations = SampledEquations if stratified.rows else StrataEquations
+    equation_type = RowEquations if isinstance(stratified.strata, RowStrata) else moment_equations
+    drawn = samples / stratified.rows if stratified.rows else 0.0
+    of_ridge = partial(ridge_scores, stratified.moments)
+    return equation_type(stratified.strata, samples, penalties, stratified.moments, of_ridge, drawn)
 
 
 def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
@@ -96,27 +96,27 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         V = equations.response_of_square(t)
         return np.log(V)
 
-    of_V = _iterated(equations, respond, np.log(strata.positive(V)), tol)
+    V_solution = _anderson(equations, respond, np.log(strata.positive(V)), tol)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
-    varied, scores = equations.variances(G, slope, V), equations.scores(under)
+    variances_of, scores = equations.variances(G, slope, V), equations.scores(under)
 
     def averaged(x: Array) -> Array:  # of outputs that are no classes the sum is asked for
         return x.mean(axis=0, keepdims=True) if len(x) == labels.outputs else x
 
     # Eqs. (20.4), (22.9), v and T apart
-    seen = averaged(scores.square / slope**2)
+    mean_squares = averaged(scores.square / slope**2)
 
     def covary(x: Array) -> Array:
         nonlocal T, part, variance
-        errors = V * x.reshape(seen.shape)
-        T, part, variance = varied(scores.mean, errors * slope**2, errors - seen)
-        return ((seen + part) / V).ravel()
+        errors = V * x.reshape(mean_squares.shape)
+        T, part, variance = variances_of(scores.mean, errors * slope**2, errors - mean_squares)
+        return ((mean_squares + part) / V).ravel()
 
     def size(x: Array) -> Array:
         """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
         part of their mean over strata and the rounding of E omega^2 if that is larger."""
-        errors = V * np.abs(x.reshape(seen.shape))
+        errors = V * np.abs(x.reshape(mean_squares.shape))
         square = averaged(equations.size2(under.centre, strata.positive(under.variance + part)))
         least = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
         return (np.maximum(errors, least[:, None]) / V).ravel()
@@ -124,13 +124,13 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     freedom = equations.freedom(G, slope, V)
     # contraction rate of the errors' map; bounded, as G is less accurate for very many samples
     rate = float(np.clip(1 - freedom.residual_degrees / equations.samples, 0.01, 0.99))
-    errors = seen  # without a start those of the mean readout; several labels have none
+    errors = mean_squares  # without a start those of the mean readout; several labels have none
     if start is not None and labels.outputs == 1:
-        errors = seen + strata.trace(start.covariance)
-    of_errors = _iterated(equations, covary, (errors / V).ravel(), tol, rate, size, linear=True)
+        errors = mean_squares + strata.trace(start.covariance)
+    error_result = _anderson(equations, covary, (errors / V).ravel(), tol, rate, size, linear=True)
     field = under._replace(variance=strata.positive(under.variance + part))
     total = float(labels.outputs * variance[: labels.outputs].mean())
-    return _solved(freedom, field, Posterior(G, T(), a), total, of_V, of_errors)
+    return _solution_record(freedom, field, Posterior(G, T(), a), total, V_solution, error_result)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -145,19 +145,19 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
 
     def size(x: Array) -> Array:
         field = _unpack(x)
-        square = equations.size2(field.centre, field.variance)
-        root, of_log = np.sqrt(square), square / field.variance
-        return np.concatenate([np.ones_like(root), root, of_log, root], axis=1)
+        output_square = equations.size2(field.centre, field.variance)
+        root_square, of_log = np.sqrt(output_square), output_square / field.variance
+        return np.concatenate([np.ones_like(root_square), root_square, of_log, root_square], axis=1)
 
-    first = _pack(equations.strata.field(start))
-    found = _iterated(equations, image, first, tol, size=size)
-    field = _unpack(found.value[0])
+    first_field = _pack(equations.strata.field(start))
+    solution = _anderson(equations, image, first_field, tol, size=size)
+    field = _unpack(solution.value[0])
     slope = equations.scores(field).slope[0]
     freedom = equations.freedom(posterior.response, slope, field.response[0])
-    return _solved(freedom, field, posterior, variance, found)
+    return _solution_record(freedom, field, posterior, variance, solution)
 
 
-def _solved(
+def _solution_record(
     freedom: Freedom, field: Field, posterior: Posterior, variance: float, *found: Result
 ) -> Solved:
     """Record of a solution whose fixed points, one or several in turn, are ``found``: the largest
@@ -171,8 +171,8 @@ def _solved(
 def _pack(field: Field) -> Array:
     """Field of one label as a vector of unknowns (4 N,): log V, C, log v and the covariance with
     the label."""
-    rows = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
-    return np.concatenate(rows, axis=1)[0]
+    unknowns = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
+    return np.concatenate(unknowns, axis=1)[0]
 
 
 def _unpack(x: Array) -> Field:
@@ -181,7 +181,7 @@ def _unpack(x: Array) -> Field:
     return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
 
 
-def _iterated(
+def _anderson(
     equations: StrataEquations,
     image: Callable[[Array], Array],
     start: Array,
@@ -192,16 +192,16 @@ def _iterated(
 ) -> Result:
     """Fixed point of ``image``, by Anderson's method from ``start`` (k N,), with least squares
     weighted by the shares of the strata.  A ``linear`` image is extrapolated from any distance."""
-    root = np.sqrt(np.resize(equations.strata.shares, start.size))
-    found = fixed_point(
-        lambda x, rows: root * image(x[0] / root)[None],
-        (root * start)[None],
+    root_shares = np.sqrt(np.resize(equations.strata.shares, start.size))
+    result = fixed_point(
+        lambda x, rows: root_shares * image(x[0] / root_shares)[None],
+        (root_shares * start)[None],
         tol=tol,
-        size=lambda x: root * size(x[0] / root).reshape(1, -1),
+        size=lambda x: root_shares * size(x[0] / root_shares).reshape(1, -1),
         history=np.zeros((1, 6, 2, start.size)),
         linear_below=np.inf if linear else 1.0,
         longest_step=np.inf if linear else 2.0,
         max_iterations=600,
         contraction=contraction,
     )
-    return replace(found, value=found.value / root)
+    return replace(result, value=result.value / root_shares)

@@ -85,18 +85,18 @@ class Strata(Protocol):
         G, T, a = posterior
         # Eq. (20.7)
         mean, label, variance = self.along(a)
-        power = self.blurred(mean, variance + self.trace(T))
-        return Field(mean, label[..., None], power, self.positive(self.trace(G))[None])
+        output_variance = self.blurred(mean, variance + self.trace(T))
+        return Field(mean, label[..., None], output_variance, self.positive(self.trace(G))[None])
 
     def positive(self, x: Array) -> Array:
         """Values x (..., N), positive in theory, raised to a small positive number where rounding
         made them less: in strata whose features all vanish."""
         return np.maximum(x, 1e-10 * (np.abs(x) @ self.shares)[..., None] + 1e-300)
 
-    def blurred(self, centre: Array, power: Array) -> Array:
+    def blurred(self, centre: Array, variance: Array) -> Array:
         """Variances of omega, raised to a small part of the mean C^2 where they vanish up to
         rounding: too little to change averages of a smooth loss, enough for their quadrature."""
-        return self.positive(np.maximum(power, 1e-10 * (centre**2 @ self.shares)[..., None]))
+        return self.positive(np.maximum(variance, 1e-10 * (centre**2 @ self.shares)[..., None]))
 
 
 class StratumLabels(NamedTuple):
@@ -126,8 +126,8 @@ class StratumLabels(NamedTuple):
     @property
     def power(self) -> float:
         """The second moment of the labels that outputs are trained on."""
-        square = np.atleast_2d(self.h**2 + self.spread)[: self.outputs]
-        return float((square @ self.weights).sum() + self.noise)
+        second_moments = np.atleast_2d(self.h**2 + self.spread)[: self.outputs]
+        return float((second_moments @ self.weights).sum() + self.noise)
 
 
 def labels_of(
@@ -139,9 +139,9 @@ def labels_of(
 ) -> ConditionalLabels:
     """The law of labels with the ``mean`` (N,) in every stratum and ``gaussians``, variances and
     shares, about it: that of ``convex`` with no direction tau left."""
-    nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
+    tau_nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
     variances, shares = np.array(gaussians).T
-    return ConditionalLabels(*nodes, variances, shares, binary, order=10, noise=noise)
+    return ConditionalLabels(*tau_nodes, variances, shares, binary, order=10, noise=noise)
 
 
 class Stratified(NamedTuple):
@@ -179,9 +179,9 @@ class JoinedStrata(Strata):
         return np.concatenate([part.trace(matrix) for part in self.parts])
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        each = zip(*(part.along(x) for part in self.parts), strict=True)
-        mean, label, variance = (np.concatenate(parts, axis=-1) for parts in each)
-        return mean, label, variance
+        joined_fields = zip(*(part.along(x) for part in self.parts), strict=True)
+        mean, label_cov, variance = (np.concatenate(parts, axis=-1) for parts in joined_fields)
+        return mean, label_cov, variance
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         return self._total("mix_vectors", of_means, of_labels)
@@ -189,10 +189,10 @@ class JoinedStrata(Strata):
     def _total(self, operation: str, *weights: Array) -> Any:
         """Sum over the parts of an ``operation`` (mix or mix_vectors), each with its own slice of
         the ``weights``."""
-        ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
-        split = (np.split(all_of, ends, axis=-1) for all_of in weights)
-        each = zip(self.parts, *split, strict=True)
-        return sum(getattr(part, operation)(*own) for part, *own in each)
+        part_ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
+        split_weights = (np.split(weight, part_ends, axis=-1) for weight in weights)
+        by_part = zip(self.parts, *split_weights, strict=True)
+        return sum(getattr(part, operation)(*part_weights) for part, *part_weights in by_part)
 
 
 FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
@@ -212,11 +212,11 @@ def with_sums(labels: Array) -> Array:
 def covariances(variances: Array, outputs: int) -> Array:
     """The matrices (N, C, C) with the ``variances`` (P, N) of C outputs and of their sums."""
     i, j = np.triu_indices(outputs, 1)
-    found = np.zeros((variances.shape[1], outputs, outputs))
-    np.einsum("ncc->cn", found)[:] = variances[:outputs]
-    between = (variances[outputs:] - variances[i] - variances[j]) / 2
-    found[:, i, j] = found[:, j, i] = between.T
-    return found
+    matrices = np.zeros((variances.shape[1], outputs, outputs))
+    np.einsum("ncc->cn", matrices)[:] = variances[:outputs]
+    off_diagonal = (variances[outputs:] - variances[i] - variances[j]) / 2
+    matrices[:, i, j] = matrices[:, j, i] = off_diagonal.T
+    return matrices
 
 
 def largest_output(mean: Array, covariance: Array) -> Array:
@@ -230,31 +230,31 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     apart = np.eye(C) - 1 / C
     mean = mean - mean.mean(axis=1, keepdims=True)
     sizes, turns = np.linalg.eigh(apart @ covariance @ apart)  # some are 0, or below by rounding
-    tie = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
-    roots = turns * np.sqrt(np.maximum(sizes, 0.0) + tie)[:, None, :]
+    equal_outputs = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
+    roots = turns * np.sqrt(np.maximum(sizes, 0.0) + equal_outputs)[:, None, :]
     # in the order of their slopes along the last axis, the longest
-    order = roots[:, :, -1].argsort(axis=1)
-    mean = np.take_along_axis(mean, order, axis=1)
-    roots = np.take_along_axis(roots, order[:, :, None], axis=1)
+    slope_order = roots[:, :, -1].argsort(axis=1)
+    mean = np.take_along_axis(mean, slope_order, axis=1)
+    roots = np.take_along_axis(roots, slope_order[:, :, None], axis=1)
     power = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
     primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
-    points = np.outer(np.arange(2**power), np.sqrt(primes[: C - 1]))
+    lattice = np.outer(np.arange(2**power), np.sqrt(primes[: C - 1]))
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
-    step = max(1, DRAW_BLOCK // points.size)
-    for start in range(0, N, step):
+    strata_block = max(1, DRAW_BLOCK // lattice.size)
+    for start in range(0, N, strata_block):
         check_time()
-        i = slice(start, start + step)
-        normal = ndtri(np.clip(np.abs(2 * ((points + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
+        i = slice(start, start + strata_block)
+        normal = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
         here = np.moveaxis(mean[i, None] + normal @ roots[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
-        slope, low, high = roots[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf
+        slope, lowest_win, high = roots[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf
         for c in range(C - 1):  # from where on each of the next is above output c
             with np.errstate(divide="ignore"):
-                meets = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
-            high[c] = meets.min(axis=0)
-            np.maximum(low[c + 1 :], meets, out=low[c + 1 :])
-        found = np.maximum(ndtr(high) - ndtr(low), 0).mean(axis=2)
-        np.put_along_axis(shares[i], order[i], found.T, axis=1)
+                crossings = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
+            high[c] = crossings.min(axis=0)
+            np.maximum(lowest_win[c + 1 :], crossings, out=lowest_win[c + 1 :])
+        win_shares = np.maximum(ndtr(high) - ndtr(lowest_win), 0).mean(axis=2)
+        np.put_along_axis(shares[i], slope_order[i], win_shares.T, axis=1)
     return shares
 
 
@@ -262,8 +262,8 @@ def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple
     """P(the output of another class is the largest) (N,) in every stratum, and the confusion
     matrix (C, C): shares of the largest outputs in the inputs of each class.  Its rows sum to 1,
     and are NaN of a class without inputs."""
-    h = labels.h[: labels.outputs]
-    largest = largest_output(mean[: len(h)].T, covariances(variances, len(h)))
-    own = labels.weights * h
+    class_h = labels.h[: labels.outputs]
+    win_shares = largest_output(mean[: len(class_h)].T, covariances(variances, len(class_h)))
+    own = labels.weights * class_h
     with np.errstate(invalid="ignore"):
-        return 1 - (h * largest.T).sum(axis=0), own @ largest / own.sum(axis=1)[:, None]
+        return 1 - (class_h * win_shares.T).sum(axis=0), own @ win_shares / own.sum(axis=1)[:, None]

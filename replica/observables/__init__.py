@@ -22,6 +22,6 @@ from .learnability import learnability
 from .learned import LearnedFunction, learned_function
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
-from .sample_allocation import SECONDS, SampleAllocation, sample_allocation
+from .sample_allocation import SECONDS_A_USE, SampleAllocation, sample_allocation
 from .samples_needed import SamplesNeeded, samples_needed, wanted_error
 from .solution import Solution, solve, solve_layer

@@ -33,10 +33,10 @@ def is_list(values: Any) -> bool:
     return not isinstance(values, str) and np.ndim(values) > 0
 
 
-def losses_of(given: Any) -> tuple[list[Loss], dict[str, Array]]:
+def losses_of(typed_losses: Any) -> tuple[list[Loss], dict[str, Array]]:
     """Losses, of one or of a list without two of a name, and the axis of their names."""
-    losses = named("loss", given, as_loss)
-    return losses, {"loss": np.array([one.name for one in losses])} if is_list(given) else {}
+    losses = named("loss", typed_losses, as_loss)
+    return losses, {"loss": np.array([one.name for one in losses])} if is_list(typed_losses) else {}
 
 
 def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
@@ -48,22 +48,22 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
             allowed = "left out: each of several steps has its own, in steps"
             raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
         if name not in problem.varying:
-            known = ["alpha", "lam", *problem.varying]
+            varying_names = ["alpha", "lam", *problem.varying]
             of_steps = name in ("alpha0", "eta", "rate", "readout", "decay", "theory")
-            hint = "" if of_steps else meant(name, known)
-            asked = f" (did you mean {hint}?)" if hint else ""
-            raise InvalidArgument("a grid", name, f"over {', '.join(known)}{asked}")
-    kinds = {"readout": laws_by_name, "student": _choices, "theory": _choices}
-    return {name: kinds.get(name, axis)(name, values) for name, values in grids.items()}
+            meant_name = "" if of_steps else meant(name, varying_names)
+            hint_text = f" (did you mean {meant_name}?)" if meant_name else ""
+            raise InvalidArgument("a grid", name, f"over {', '.join(varying_names)}{hint_text}")
+    axis_kinds = {"readout": laws_by_name, "student": _choices, "theory": _choices}
+    return {name: axis_kinds.get(name, axis)(name, values) for name, values in grids.items()}
 
 
-def named(name: str, values: Any, made: Callable[[Any], Any]) -> list[Any]:
+def named(name: str, values: Any, make: Callable[[Any], Any]) -> list[Any]:
     """Objects ``made`` of each value of a list, or of the one; two of one name are refused."""
-    each = [made(value) for value in (values if is_list(values) else [values])]
-    names = [getattr(one, "name", one) for one in each]
-    if not each or len({*names}) < len(names):
+    grid_objects = [make(value) for value in (values if is_list(values) else [values])]
+    names = [getattr(grid_object, "name", grid_object) for grid_object in grid_objects]
+    if not grid_objects or len({*names}) < len(names):
         raise InvalidArgument(name, ", ".join(map(str, names)), "one or more, of different names")
-    return each
+    return grid_objects
 
 
 def _choices(name: str, values: Any) -> Array:
@@ -77,8 +77,8 @@ def _choices(name: str, values: Any) -> Array:
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
     """The values of each combination of the fields in ``axes``, the last varying fastest."""
-    each = itertools.product(*(grid.tolist() for grid in axes.values()))
-    return [dict(zip(axes, values, strict=True)) for values in each]
+    combinations = itertools.product(*(grid.tolist() for grid in axes.values()))
+    return [dict(zip(axes, values, strict=True)) for values in combinations]
 
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
@@ -99,8 +99,8 @@ def data_set(
     import xarray
 
     dims, shape = tuple(axes), tuple(values.size for values in axes.values())
-    own = {name: values for name, values in columns.items() if name not in axes}
-    variables = {name: (dims, values.reshape(shape)) for name, values in own.items()}
+    grid_columns = {name: values for name, values in columns.items() if name not in axes}
+    variables = {name: (dims, values.reshape(shape)) for name, values in grid_columns.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
     found = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():
@@ -109,9 +109,9 @@ def data_set(
     return found.squeeze([name for name in single if name in found.dims])
 
 
-def scalar_arguments(**given: Any) -> tuple[str, ...]:
+def scalar_arguments(**arguments: Any) -> tuple[str, ...]:
     """Names of the arguments that are one value, not a list."""
-    return tuple(name for name, value in given.items() if not is_list(value))
+    return tuple(name for name, value in arguments.items() if not is_list(value))
 
 
 def _coordinate(values: Array) -> Array:

@@ -103,9 +103,9 @@ def best_bounds(
     model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
 
     def bounds_at(rate: float) -> Bounds:
-        found = bounds_of_model(model.model_at(eta=rate), quadrature_tol)
+        rate_bounds = bounds_of_model(model.model_at(eta=rate), quadrature_tol)
         check_time()
-        return found
+        return rate_bounds
 
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
@@ -114,8 +114,8 @@ def best_bounds(
         local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), places)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
-        rate = float(np.exp(local[0].place[0]))
-        return rate, bool(local[0].at_edge), bounds_at(rate)
+        best_rate = float(np.exp(local[0].place[0]))
+        return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):
         (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")

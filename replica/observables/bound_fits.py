@@ -29,17 +29,17 @@ class Fit(NamedTuple):
     @classmethod
     def best(cls, table: Table, count: int) -> "Fit":
         """The best with the first ``count`` regressors alone."""
-        root, found = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
+        root, coefficients = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
         columns = (root * table.regressors[:count]).T
-        found[:count] = least_squares(columns[None], (root * table.target_parts)[None])[0]
-        m, special = np.split(found, [len(table.offsets)])
+        coefficients[:count] = least_squares(columns[None], (root * table.target_parts)[None])[0]
+        m, special = np.split(coefficients, [len(table.offsets)])
         return cls(table, m, special.reshape(len(table.mu1), -1))
 
     def error(self, table: Table | None = None) -> float:
         """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
         t = self.table if table is None else table
-        error = ridge.conditional_error(t, self.m[None], self.special[None])[1][0]
-        return float(t.weights @ error - t.noise)
+        conditional = ridge.conditional_error(t, self.m[None], self.special[None])[1][0]
+        return float(t.weights @ conditional - t.noise)
 
 
 class BoundFits(NamedTuple):
@@ -85,13 +85,13 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
     scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
 
     def best_bias(i: int) -> float:
-        seen = scan[..., i].T
-        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *seen, xtol=1e-8)
+        scanned_bounds = scan[..., i].T
+        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *scanned_bounds, xtol=1e-8)
 
-    best = best_bias(0), best_bias(1)
-    if np.isnan(best).any():
+    best_biases = best_bias(0), best_bias(1)
+    if np.isnan(best_biases).any():
         return _at_biases(model, (0.0, 0.0), quadrature_tol)._replace(status=Status.AT_EDGE)
-    return _at_biases(model, best, quadrature_tol)
+    return _at_biases(model, best_biases, quadrature_tol)
 
 
 def _at_biases(
@@ -105,16 +105,16 @@ def _at_biases(
     check_time()
 
     def relative_change(coarse: BoundFits, fine: BoundFits) -> float:
-        pairs = zip(coarse.each, fine.each, strict=True)
-        changes = [f.error() - f.error(c.table) for c, f in pairs]
-        power = fine.each[0].table.weights @ fine.each[0].table.power
-        return float(np.abs(changes).max() / (power or 1.0))
+        fit_pairs = zip(coarse.each, fine.each, strict=True)
+        bound_changes = [f.error() - f.error(c.table) for c, f in fit_pairs]
+        label_power = fine.each[0].table.weights @ fine.each[0].table.power
+        return float(np.abs(bound_changes).max() / (label_power or 1.0))
 
     both = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
-    settled = settle(zip(*both, strict=False), BoundFits.on, relative_change, quadrature_tol)
-    status = Status.CONVERGED if settled.converged else Status.QUADRATURE
-    return settled.value._replace(biases=biases, change=settled.change, status=status)
+    settled_fits = settle(zip(*both, strict=False), BoundFits.on, relative_change, quadrature_tol)
+    status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
+    return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=status)
 
 
 def linear_error(model: SpikedRandomFeatures) -> float:
@@ -124,9 +124,9 @@ def linear_error(model: SpikedRandomFeatures) -> float:
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     # of the coordinates, with the constant first where there is one
-    size = len(target.first) + 1
-    moments = np.empty((size, size))
+    term_count = len(target.first) + 1
+    moments = np.empty((term_count, term_count))
     moments[0], moments[1:, 0], moments[1:, 1:] = 1.0, target.inputs, target.second
     moments[0, 1:], known = target.inputs, np.append(target.mean, target.first)
-    kept = slice(None if constant else 1, None)
-    return float(target.power - known[kept] @ np.linalg.pinv(moments[kept, kept]) @ known[kept])
+    terms = slice(None if constant else 1, None)
+    return float(target.power - known[terms] @ np.linalg.pinv(moments[terms, terms]) @ known[terms])

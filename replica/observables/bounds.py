@@ -113,7 +113,7 @@ class Bounds(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        return {"lower": self.lower, "upper": self.upper, "linear": _said(self.linear)} | {
+        return {"lower": self.lower, "upper": self.upper, "linear": _linear_text(self.linear)} | {
             "status": status
         }
 
@@ -124,8 +124,8 @@ class Bounds(Displayed):
     def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
         """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
         table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
-        columns = table.regressors[: len(weights), : table.weights.size]
-        return averaged(weights @ columns)
+        mean_regressors = table.regressors[: len(weights), : table.weights.size]
+        return averaged(weights @ mean_regressors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,23 +147,23 @@ class BoundsOverEta(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of the problem that all rates share, in plain values."""
-        first, last = self.each[0].settings, self.each[-1].settings
-        return {name: value for name, value in first.items() if last.get(name) == value}
+        first_rate, last_rate = self.each[0].settings, self.each[-1].settings
+        return {name: value for name, value in first_rate.items() if last_rate.get(name) == value}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
         return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        known = {name: getattr(self, name) for name in ("eta", "lower", "upper")}
-        return known | {"linear": _said(self.linear)}
+        bound_facts = {name: getattr(self, name) for name in ("eta", "lower", "upper")}
+        return bound_facts | {"linear": _linear_text(self.linear)}
 
     def _rows(self) -> list[dict[str, Any]]:
-        columns = zip(self.eta.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
-        return [{"eta": eta, "lower": low, "upper": up} for eta, low, up in columns]
+        bound_rows = zip(self.eta.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
+        return [{"eta": eta, "lower": low, "upper": up} for eta, low, up in bound_rows]
 
 
-def _said(linear: float) -> str:
+def _linear_text(linear: float) -> str:
     """The error of the best linear predictor, and of what it is one."""
     return f"{linear:.6g} (the best linear predictor of the inputs, not of these features)"
 
@@ -247,7 +247,7 @@ def bounds(
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
     rates = axis("eta", eta)
     each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracy) for rate in rates)
-    lower, upper = np.array([(one.lower, one.upper) for one in each]).T
+    lower, upper = np.array([(rate_bound.lower, rate_bound.upper) for rate_bound in each]).T
     return BoundsOverEta(rates, lower, upper, each[0].linear, each)
 
 

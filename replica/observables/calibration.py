@@ -49,10 +49,10 @@ class Calibration(Displayed):
         return {name: getattr(self, name) for name in ("kappa", "predicted", "frequency")}
 
     def _rows(self) -> list[dict[str, Any]]:
-        places = self.kappa.reshape(-1, self.predicted.size)
-        each = [f"kappa{k}" for k in range(1, 1 + len(places))] if len(places) > 1 else ["kappa"]
-        columns = [*places, self.predicted.ravel(), self.frequency.ravel()]
-        names = [*each, "predicted", "frequency"]
+        kappas = self.kappa.reshape(-1, self.predicted.size)
+        rows = [f"kappa{k}" for k in range(1, 1 + len(kappas))] if len(kappas) > 1 else ["kappa"]
+        columns = [*kappas, self.predicted.ravel(), self.frequency.ravel()]
+        names = [*rows, "predicted", "frequency"]
         return [dict(zip(names, row, strict=True)) for row in np.transpose(columns).tolist()]
 
 

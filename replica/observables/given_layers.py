@@ -51,7 +51,7 @@ SHARES = (
     "labels.argmax(axis=1) makes classes of them (classes=(), --classes none, says that they are "
     "numbers)"
 )
-REPEATED = (
+REPEATED_ROWS = (
     "{} rows that repeat another's features and label: one trains the readout that the other "
     "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
     "once)"
@@ -69,52 +69,52 @@ SOME_ROWS = (
 ERRORS_OFF = FEW_DEGREES, SENSITIVE, HINGE, BEYOND_ROWS, BEYOND_STRATA  # notes that errors may be
 
 
-def notes_of(model: Given, points: Mapping[Any, Any]) -> dict[str, Any]:
+def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     """Map from notes to whether each point has them, for the columns of a solution or Dataset."""
-    degrees = points["residual_degrees"]
+    residual_degrees = point_columns["residual_degrees"]
     if not isinstance(model, FeatureSample):
-        return {FEW_DEGREES: degrees < FEWEST_DEGREES}
-    samples = points.get("samples", np.nan)  # none on a curve over alpha
-    rows = model.by_rows(samples)
-    fewest = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * rows
+        return {FEW_DEGREES: residual_degrees < FEWEST_DEGREES}
+    samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
+    by_rows = model.by_rows(samples)
+    fewest_degrees = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * by_rows
     # with few samples of a class errors are near those of a guess, whatever the variance
-    sensitive = points.get("classification_sensitivity", np.nan * degrees)
+    sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
     fewest_samples = FEWEST_OF_CLASS * model.outputs
     few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
-    loss = points.get("loss", getattr(points, "attrs", {}).get("loss"))
+    loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
-    of_all = dict.fromkeys(_of_sample(model), degrees > -np.inf)
-    return of_all | {
-        FEW_DEGREES: degrees < fewest,
+    notes_of_all = dict.fromkeys(_notes_of_sample(model), residual_degrees > -np.inf)
+    return notes_of_all | {
+        FEW_DEGREES: residual_degrees < fewest_degrees,
         SENSITIVE: few,
-        HINGE: rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
+        HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
-        SOME_ROWS: rows & (model.taken(samples) < len(model.labels)),
+        SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
 
 
 def notes_on(model: Given, dataset: Any) -> list[str]:
     """The notes of a curve, each with the numbers of samples of the points that have it."""
     name, notes = "samples" if "samples" in dataset.coords else "alpha", []
-    for note, said in notes_of(model, dataset).items():
-        where = (said & dataset.converged).broadcast_like(dataset.converged)
+    for note, noted_points in notes_of(model, dataset).items():
+        where = (noted_points & dataset.converged).broadcast_like(dataset.converged)
         if where.any():
             each = np.unique(dataset[name].broadcast_like(where).values[where.values])
             at = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
-            count = f"{int(where.sum())} of {where.size} points"
-            notes.append(f"{count}, at {name} {at}, have {note}")
+            count_text = f"{int(where.sum())} of {where.size} points"
+            notes.append(f"{count_text}, at {name} {at}, have {note}")
     return notes
 
 
 def with_noted(model: Given, dataset: Any) -> Any:
     """A curve with the variable ``noted``: whether a note says that the errors of a point may be
     off."""
-    said = notes_of(model, dataset)
-    off = [said[note] for note in ERRORS_OFF if note in said]
-    return dataset.assign(noted=functools.reduce(np.logical_or, off) & dataset.converged)
+    notes_of_points = notes_of(model, dataset)
+    errors_off = [notes_of_points[note] for note in ERRORS_OFF if note in notes_of_points]
+    return dataset.assign(noted=functools.reduce(np.logical_or, errors_off) & dataset.converged)
 
 
-def _of_sample(model: FeatureSample) -> list[str]:
+def _notes_of_sample(model: FeatureSample) -> list[str]:
     """Notes that all points of a sample have, on its rows."""
     labels, notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
@@ -124,8 +124,8 @@ def _of_sample(model: FeatureSample) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
-    many = model.repeated > MOST_REPEATED * len(labels)
-    return notes + [REPEATED.format(model.repeated)] * many
+    many_repeated = model.repeated > MOST_REPEATED * len(labels)
+    return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
 
 def beyond_note(model: Given) -> str:
@@ -135,8 +135,8 @@ def beyond_note(model: Given) -> str:
 
 def beyond(model: Given, samples: Any) -> Any:
     """True where ``samples`` exceed the rows of a model that has rows."""
-    rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
-    return samples > rows
+    row_count = len(model.labels) if isinstance(model, FeatureSample) else np.inf
+    return samples > row_count
 
 
 def classes_of(model: FeatureSample) -> FeatureSample:
@@ -145,7 +145,7 @@ def classes_of(model: FeatureSample) -> FeatureSample:
 
 
 def meet_rows(
-    model: Given, samples: Array, lam: Array, points: ReadoutPoints, *how: Any
+    model: Given, samples: Array, lam: Array, points: ReadoutPoints, *accuracy: Any
 ) -> dict[str, Array]:
     """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
     rows are scaled to meet those row by row, where both are known.  Eq. (22.14)"""
@@ -153,21 +153,21 @@ def meet_rows(
     if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
         return columns
     penalties, of = np.unique(lam[past], return_inverse=True)
-    at = np.full(penalties.size, float(model.most_by_rows)), penalties, *how
-    rows, classes = (evaluate(one, *at).columns for one in (model, classes_of(model)))
+    most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
+    row_errors, classes = (evaluate(one, *most_rows).columns for one in (model, classes_of(model)))
     for name in ERRORS:
         # an error that is 0 tells no ratio
-        known = (rows[name] > 0) & (classes[name] > 0)
-        part = columns[name][past] / np.where(known, classes[name], np.nan)[of]
-        columns[name][past] = np.where(known[of], part * rows[name][of], columns[name][past])
+        known = (row_errors[name] > 0) & (classes[name] > 0)
+        ratio = columns[name][past] / np.where(known, classes[name], np.nan)[of]
+        columns[name][past] = np.where(known[of], ratio * row_errors[name][of], columns[name][past])
         stderr = f"{name}_stderr"
         if stderr in columns:
-            columns[stderr][past] = part * rows[stderr][of]
+            columns[stderr][past] = ratio * row_errors[stderr][of]
     return columns
 
 
-ALIKE = "the square where labels vary within a stratum"
-FREEDOM = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
+NO_LABEL_VARIANCE = "the square where labels vary within a stratum"
+FREEDOM_COLUMNS = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
 
 
 def layer_curve(
@@ -183,8 +183,8 @@ def layer_curve(
     """Learning curve of a given layer, see :func:`replica.learning_curve`."""
     name, value = asked(model, alpha, samples)
     axes = {name: positive(name, value), "lam": positive("lam", lam)}
-    losses, names = losses_of(loss)
-    first, second = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    losses, loss_axis = losses_of(loss)
+    first, penalties = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
     n, count, done = samples_of(model, name, first), len(first) * len(losses), itertools.count(1)
 
     def advance() -> None:
@@ -192,15 +192,15 @@ def layer_curve(
             progress(next(done), count)
 
     accuracy = quadrature_tol, time_limit
-    each = [layer_points(model, n, second, one, *accuracy, advance).columns for one in losses]
-    shown = dict.fromkeys(name for one in losses for name in layer_columns(model, one))
-    columns = {key: np.concatenate([columns[key] for columns in each]) for key in shown}
+    each = [layer_points(model, n, penalties, one, *accuracy, advance).columns for one in losses]
+    column_names = dict.fromkeys(name for one in losses for name in layer_columns(model, one))
+    columns = {key: np.concatenate([columns[key] for columns in each]) for key in column_names}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
-    if not (names or losses[0].is_square):
+    if not (loss_axis or losses[0].is_square):
         constants["loss"] = losses[0].name
-    single = scalar_arguments(**{name: value}, lam=lam)
-    return with_noted(model, data_set(names | axes, columns, constants, single))
+    scalar_axes = scalar_arguments(**{name: value}, lam=lam)
+    return with_noted(model, data_set(loss_axis | axes, columns, constants, scalar_axes))
 
 
 def has_classes(model: Given) -> bool:
@@ -211,9 +211,9 @@ def has_classes(model: Given) -> bool:
 def refuse_options(allowed: str, **options: Any) -> None:
     """Refuse options with other values than their defaults; ``allowed`` says when they are left
     out."""
-    usual = dict(quadrature_tol=None, workers=1, notes=False)
+    defaults = dict(quadrature_tol=None, workers=1, notes=False)
     for name, value in options.items():
-        if value != usual[name]:
+        if value != defaults[name]:
             raise InvalidArgument(name, value, allowed)
 
 
@@ -227,13 +227,13 @@ def refuse_limit_options(*grids: str, **options: Any) -> None:
 def layer_columns(model: Given, loss: Loss) -> list[str]:
     """Names of the columns of a point in tables."""
     binary = ["classification_error"] if has_classes(model) else []
-    losses = [] if loss.is_square else ["loss_error", "train_loss"]
-    rows = isinstance(model, FeatureSample) and model.strata is None
-    stderr = [f"{name}_stderr" for name in ["test_error", *binary] if rows]
-    stderr += ["classification_sensitivity"] * (rows and model.outputs > 1 and bool(binary))
-    fit = ["readout_variance", *FREEDOM]
+    loss_columns = [] if loss.is_square else ["loss_error", "train_loss"]
+    by_rows = isinstance(model, FeatureSample) and model.strata is None
+    stderr = [f"{name}_stderr" for name in ["test_error", *binary] if by_rows]
+    stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(binary))
+    fit_columns = ["readout_variance", *FREEDOM_COLUMNS]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return ["test_error", "train_error", *binary, *stderr, *fit, *accuracy, *losses]
+    return ["test_error", "train_error", *binary, *stderr, *fit_columns, *accuracy, *loss_columns]
 
 
 def layer_points(
@@ -248,22 +248,22 @@ def layer_points(
     """The theory at the points (samples[i], lam[i])."""
     tol, seconds = limits(quadrature_tol, time_limit)
     if model.outputs > 1 and not loss.is_square:
-        rest = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
+        hint = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
         if not isinstance(model, FeatureSample):
-            rest = "target classes:1,-1,-1 is one class and the rest"
-        allowed = f"the square for several classes or outputs ({rest})"
+            hint = "target classes:1,-1,-1 is one class and the rest"
+        allowed = f"the square for several classes or outputs ({hint})"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
     if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
         label_of: dict[Any, float] = {}
-        for of, label in zip(model.strata.tolist(), model.labels.tolist(), strict=True):
-            if label_of.setdefault(of, label) != label:
-                both = f"{label_of[of]:g} and {label:g} in stratum {of}"
-                raise InvalidArgument("loss", loss.name, f"{ALIKE} ({both})")
+        for stratum, label in zip(model.strata.tolist(), model.labels.tolist(), strict=True):
+            if label_of.setdefault(stratum, label) != label:
+                two_labels = f"{label_of[stratum]:g} and {label:g} in stratum {stratum}"
+                raise InvalidArgument("loss", loss.name, f"{NO_LABEL_VARIANCE} ({two_labels})")
     if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
-        raise InvalidArgument("loss", loss.name, ALIKE)
-    how = loss, tol or TOLERANCE, seconds
-    points = evaluate(model, samples, lam, *how, advance)
-    return points._replace(columns=meet_rows(model, samples, lam, points, *how))
+        raise InvalidArgument("loss", loss.name, NO_LABEL_VARIANCE)
+    settings = loss, tol or TOLERANCE, seconds
+    points = evaluate(model, samples, lam, *settings, advance)
+    return points._replace(columns=meet_rows(model, samples, lam, points, *settings))

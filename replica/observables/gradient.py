@@ -30,7 +30,7 @@ from .given_layers import beyond, classes_of
 from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
-AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
+RIDGE_AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
 PRECISION = 1e-11  # of solutions on strata that are subtracted
 ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 Slopes = tuple[float, ...]  # of both errors
@@ -136,9 +136,9 @@ def gradient(
         found, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         with deadline(limits(quadrature_tol, time_limit)[1]), np.errstate(all="ignore"):
             slopes, status = _given_slopes(points, found)
-        of_n = slopes.pop("samples")
-        scaled = tuple(slope * found.samples / value for slope in of_n)
-        return _gradient(found, {name: scaled} | slopes, status)
+        slopes_in_n = slopes.pop("samples")
+        typed_slopes = tuple(slope * found.samples / value for slope in slopes_in_n)
+        return _gradient(found, {name: typed_slopes} | slopes, status)
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
@@ -158,38 +158,38 @@ def gradient(
 def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slopes], Status]:
     """The derivatives at a point of a given layer in n and lam, on its strata, and its status, or
     why there are none."""
-    given, status = points.given, point.status
-    at = {"samples": point.samples, "lam": point.lam}
-    slopes: dict[str, Slopes] = dict.fromkeys(at, (np.nan, np.nan))
-    if given is None or not point.converged:
+    stratified, status = points.given, point.status
+    point_values = {"samples": point.samples, "lam": point.lam}
+    slopes: dict[str, Slopes] = dict.fromkeys(point_values, (np.nan, np.nan))
+    if stratified is None or not point.converged:
         return slopes, status
 
     def errors(name: str, value: float) -> Array:
-        n, lam = (at | {name: value}).values()
-        solved = solve_point(given, point.loss, n, lam, points.last, PRECISION)
-        found = errors_at(given, solved, point.loss)[0][:2]
-        return found if solved.status is Status.CONVERGED else np.full(2, np.nan)
+        n, lam = (point_values | {name: value}).values()
+        neighbour = solve_point(stratified, point.loss, n, lam, points.last, PRECISION)
+        neighbour_errors = errors_at(stratified, neighbour, point.loss)[0][:2]
+        return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 
-    size, (tol, least) = np.array([point.test_error, point.train_error]), LOSS_AGREEMENT
-    most = given.rows if given.rows and point.samples <= given.rows else np.inf
+    point_errors, (tol, floor) = np.array([point.test_error, point.train_error]), LOSS_AGREEMENT
+    most = stratified.rows if stratified.rows and point.samples <= stratified.rows else np.inf
     try:
-        for name, x in at.items():
-            high = most if name == "samples" else np.inf
-            slopes[name] = _slope(errors, name, x, 0.0, 4, tol, least * size / x, high)
+        for name, x in point_values.items():
+            bound = most if name == "samples" else np.inf
+            slopes[name] = _slope(errors, name, x, 0.0, 4, tol, floor * point_errors / x, bound)
     except GivenUp as given_up:
         return slopes, given_up.status
-    known = np.isfinite([*slopes.values()]).all()
-    return slopes, status if known else Status.NO_DERIVATIVE
+    all_known = np.isfinite([*slopes.values()]).all()
+    return slopes, status if all_known else Status.NO_DERIVATIVE
 
 
 def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
     own = problem if problem.rows is None else problem.step
-    given = [name for name in own.differentiable if name in own.varying]
+    model_fields = [name for name in own.differentiable if name in own.varying]
     # labels of two classes that are +-1 have no noise
-    noisy = not model.labels.channel and point.loss.kind == "residual"
-    names = "beta", *(["noise"] if noisy else []), *given
+    has_noise = not model.labels.channel and point.loss.kind == "residual"
+    names = "beta", *(["noise"] if has_noise else []), *model_fields
     values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     values = {"alpha": point.alpha, "lam": point.lam} | values
@@ -197,24 +197,24 @@ def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | N
         values = {"lam": point.lam}
     slopes: dict[str, Slopes] = dict.fromkeys(values, (np.nan, np.nan))
     if point.converged:
-        square = point.loss.is_square and not model.labels.channel and not model.reuse
-        of_others = _of_reused if model.reuse else _of_loss
-        of, order, (tol, least) = (
-            (_of_ridge, 8, AGREEMENT) if square else (of_others, 4, LOSS_AGREEMENT)
+        is_ridge = point.loss.is_square and not model.labels.channel and not model.reuse
+        other_errors = _reused_errors if model.reuse else _loss_errors
+        errors_near, order, (tol, least_slope) = (
+            (_ridge_errors, 8, RIDGE_AGREEMENT) if is_ridge else (other_errors, 4, LOSS_AGREEMENT)
         )
         table = next(tables(model))
         units = {"noise": float(table.weights @ table.power) or 1.0}
-        size = np.array([point.test_error, point.train_error])
+        point_errors = np.array([point.test_error, point.train_error])
         # where there is no step, as a spike is another number of groups, and at the ends of gamma,
         # as g grows like the root of the distance, there are none
-        none_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
+        no_slope_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
         try:
-            errors = of(problem, point, quadrature_tol)
+            errors = errors_near(problem, point, quadrature_tol)
             for name, x in values.items():
-                if x not in none_at.get(name, ()):
-                    unit = units.get(name, 1.0)
-                    floor = least * size / max(abs(x), unit)
-                    slopes[name] = _slope(errors, name, x, unit, order, tol, floor)
+                if x not in no_slope_at.get(name, ()):
+                    field_unit = units.get(name, 1.0)
+                    floor = least_slope * point_errors / max(abs(x), field_unit)
+                    slopes[name] = _slope(errors, name, x, field_unit, order, tol, floor)
             if not np.isfinite([*slopes.values()]).all():
                 status = Status.NO_DERIVATIVE
         except GivenUp as given_up:
@@ -234,72 +234,72 @@ def _slope(
 ) -> Slopes:
     """The derivatives of both errors in one parameter: of several differences the one that agrees
     best with the one that leaves out a point; NaN where none does."""
-    enough = 1e-3 if order > 4 else 1.0  # of the tolerance: a point of a loss takes its time
-    best, least = np.full(2, np.nan), 1.0
+    good_enough = 1e-3 if order > 4 else 1.0  # of the tolerance: a point of a loss takes its time
+    best_slopes, least_gap = np.full(2, np.nan), 1.0
     for offsets, spacing in _stencils(name, value, unit, order, most):
         inner = offsets != (-(order // 2) if offsets[0] else offsets[-1])
         weights = np.zeros((2, offsets.size))
         weights[0], weights[1, inner] = map(difference_weights, (offsets, offsets[inner]))
         with suppress(InvalidArgument):  # past a bound
-            near = [errors(name, value + spacing * k) for k in offsets]
-            slope, other = weights @ np.array(near) / spacing
-            gap = float((np.abs(slope - other) / (tol * np.abs(slope) + floor)).max())
-            if gap <= least:
-                best, least = slope, gap
-                if gap <= enough:
+            stencil_errors = [errors(name, value + spacing * k) for k in offsets]
+            slope, other = weights @ np.array(stencil_errors) / spacing
+            disagreement = float((np.abs(slope - other) / (tol * np.abs(slope) + floor)).max())
+            if disagreement <= least_gap:
+                best_slopes, least_gap = slope, disagreement
+                if disagreement <= good_enough:
                     break
-    return float(best[0]), float(best[1])
+    return float(best_slopes[0]), float(best_slopes[1])
 
 
 def _gradient(point: Solution, slopes: dict[str, Slopes], status: Status) -> Gradient:
     """The derivatives of test and training error, by parameter."""
-    test, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
-    return Gradient(point, test, train, status)
+    test_slopes, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
+    return Gradient(point, test_slopes, train, status)
 
 
-def _of_ridge(problem: Problem, point: Solution, _: Any) -> ErrorsAt:
+def _ridge_errors(problem: Problem, point: Solution, _: Any) -> ErrorsAt:
     """The errors of ridge regression near a point, on the nodes of its table."""
     table = table_of_size(point.model, point.nodes)
 
     def errors(name: str, value: float) -> Array:
         check_time()
-        at, near = {"alpha": point.alpha, "lam": point.lam}, table
+        at, near_table = {"alpha": point.alpha, "lam": point.lam}, table
         if name in at:
             at[name] = value
         elif name == "beta":
-            near = replace(table, beta=value)
+            near_table = replace(table, beta=value)
         else:
             model = problem.model_at(**{"beta": point.model.beta, name: value})
-            near = tabulate_at(model, table.places, table.weights)
-        if not _same_structure(table, near):
+            near_table = tabulate_at(model, table.places, table.weights)
+        if not _same_structure(table, near_table):
             return np.full(2, np.nan)
-        found = ridge.solve_points(near, np.array([at["alpha"]]), np.array([at["lam"]]))
-        return np.where(found.status == Status.CONVERGED, found.errors, np.nan)[:, 0]
+        ridge_point = ridge.solve_points(near_table, np.array([at["alpha"]]), np.array([at["lam"]]))
+        return np.where(ridge_point.status == Status.CONVERGED, ridge_point.errors, np.nan)[:, 0]
 
     return errors
 
 
-def _of_loss(problem: Problem, point: Solution, tol: float | None) -> ErrorsAt:
+def _loss_errors(problem: Problem, point: Solution, tol: float | None) -> ErrorsAt:
     """The squared errors of any loss near a point, on the nodes that resolve it."""
     tol = LOSS_QUADRATURE_TOLERANCE if tol is None else tol
-    at = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
-    errors_of = errors_on_fixed_nodes(at)
+    point_task = Task(point.model, point.loss, np.array([point.alpha]), np.array([point.lam]), tol)
+    errors_of = errors_on_fixed_nodes(point_task)
 
     def errors(name: str, value: float) -> Array:
-        moved: dict[str, Any] = {name: np.array([value])}
+        moved_fields: dict[str, Any] = {name: np.array([value])}
         if name not in ("alpha", "lam"):
-            moved = {"model": problem.model_at(**{"beta": point.model.beta, name: value})}
-        return errors_of(at._replace(**moved))
+            moved_fields = {"model": problem.model_at(**{"beta": point.model.beta, name: value})}
+        return errors_of(point_task._replace(**moved_fields))
 
     return errors
 
 
-def _of_reused(_: Problem, point: Solution, tol: float | None) -> ErrorsAt:
+def _reused_errors(_: Problem, point: Solution, tol: float | None) -> ErrorsAt:
     """The errors of a readout on reused samples near a point in lam, on the same strata."""
 
     def errors(_: str, lam: float) -> Array:
-        at = np.array([point.alpha]), np.array([lam])
-        found = evaluate_reused(point.model, *at, point.loss, np.inf, np.inf, level=1)
+        reused_point = np.array([point.alpha]), np.array([lam])
+        found = evaluate_reused(point.model, *reused_point, point.loss, np.inf, np.inf, level=1)
         return np.array([found.test_error[0], found.train_error[0]])
 
     return errors
@@ -308,8 +308,8 @@ def _of_reused(_: Problem, point: Solution, tol: float | None) -> ErrorsAt:
 def _same_structure(table: Table, other: Table) -> bool:
     """True if two tables have as many kinds of neurons, and the same mu_0 vanish in both: errors
     jump where a mean feature appears, which the readout may multiply by any number."""
-    alike = table.mu1.shape == other.mu1.shape
-    return alike and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
+    same_kinds = table.mu1.shape == other.mu1.shape
+    return same_kinds and bool((table.offsets.any(axis=1) == other.offsets.any(axis=1)).all())
 
 
 def _stencils(
@@ -320,16 +320,16 @@ def _stencils(
     No value is more than ``most``.  Differences of order 8 are tried closer and closer, as errors
     turn steeply at interpolation.
     """
-    step = 0.04 / order  # of order 8 it errs by rounding alone
+    first_spacing = 0.04 / order  # of order 8 it errs by rounding alone
     low, high = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf)}.get(name, (0.0, most))
-    room, unit = min(value - low, high - value), max(abs(value), unit)
+    distance_to_bound, unit = min(value - low, high - value), max(abs(value), unit)
     offsets = np.arange(order + 1)
-    closer = step * 0.25 ** np.arange(6 if order > 4 else 1)
-    if room > 0:
-        yield from ((offsets - order // 2, part * min(room, unit)) for part in closer)
-    if room < 0.1 * unit:
-        side = unit if value - low == room else -unit
-        yield from ((offsets, part * side) for part in closer)
+    closer = first_spacing * 0.25 ** np.arange(6 if order > 4 else 1)
+    if distance_to_bound > 0:
+        yield from ((offsets - order // 2, part * min(distance_to_bound, unit)) for part in closer)
+    if distance_to_bound < 0.1 * unit:
+        signed_unit = unit if value - low == distance_to_bound else -unit
+        yield from ((offsets, part * signed_unit) for part in closer)
 
 
 def difference_weights(offsets: Array) -> Array:

@@ -67,14 +67,14 @@ class Grid:
     def constants(self) -> dict[str, Any]:
         """Problem and loss in plain values, without the axes of the grid; of a model made by a
         step, the fields of the step, unless the model's own are varied."""
-        problem, varied = self.problem, {*self.axes}
+        problem, varied_names = self.problem, {*self.axes}
         described = (
-            describe(problem) if varied & {"r", "c", "gamma"} else describe_with_step(problem)
+            describe(problem) if varied_names & {"r", "c", "gamma"} else describe_with_step(problem)
         )
         if not self.losses[0].is_square:
             described["loss"] = self.losses[0].name
-        varied |= {"eta"} if "rate" in varied or "eta" in self.columns else set()
-        return {name: value for name, value in described.items() if name not in varied}
+        varied_names |= {"eta"} if "rate" in varied_names or "eta" in self.columns else set()
+        return {name: value for name, value in described.items() if name not in varied_names}
 
     @property
     def converged(self) -> bool:
@@ -83,18 +83,18 @@ class Grid:
 
     def dataset(self) -> "xarray.Dataset":
         """The grid as an xarray.Dataset, see :func:`learning_curve`."""
-        of_models: dict[str, Any] = {}
+        model_variables: dict[str, Any] = {}
         # else each point has its own
         if "eta" not in self.columns and not self.problem.follows_alpha:
             for name in ("r", "c", "gamma"):
-                self._add(of_models, name, self.models)
+                self._add(model_variables, name, self.models)
         if "rate" in self.axes:
-            self._add(of_models, "eta", [model.step for model in self.models])
-        return data_set(self.axes, self.columns, self.constants, self.single, of_models)
+            self._add(model_variables, "eta", [model.step for model in self.models])
+        return data_set(self.axes, self.columns, self.constants, self.single, model_variables)
 
     def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
         """Put a field of ``each`` model among the variables, if it is one number."""
-        values = [np.asarray(getattr(one, name)) for one in each]
+        values = [np.asarray(getattr(model, name)) for model in each]
         if name not in self.axes and all(value.size == 1 for value in values):
             axes = [axis for axis in self.axes if axis not in OF_POINTS]
             variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
@@ -107,17 +107,17 @@ class Grid:
 
     def _changes(self, change: Change, **settings: Any) -> Array:
         """Relative change of the headline error at every point, (points,)."""
-        name, at = (
+        name, grid_points = (
             headline_error(self.models[0]),
             (self.axes["alpha"], self.axes["lam"], self.losses),
         )
 
         def errors(model: SpikedRandomFeatures) -> Array:
-            return _solved([model], *at, **settings)[name]
+            return _solved_columns([model], *grid_points, **settings)[name]
 
-        here = np.split(self.columns[name], len(self.models))
-        each = zip(self.models, here, strict=True)
-        return np.concatenate([change.of(one, x, errors) for one, x in each])
+        errors_of_models = np.split(self.columns[name], len(self.models))
+        models_and_errors = zip(self.models, errors_of_models, strict=True)
+        return np.concatenate([change.of(one, x, errors) for one, x in models_and_errors])
 
 
 OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
@@ -139,24 +139,24 @@ def solve_grid(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.evaluate.evaluate`.
     """
-    axes, (losses, names) = grid_axes(problem, grids), losses_of(loss)
-    ends = names | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    most = 10**7  # points, whose results take 5 GB
-    check_points("a grid", (values.size for values in (axes | ends).values()), most)
+    axes, (losses, loss_axis) = grid_axes(problem, grids), losses_of(loss)
+    point_axes = loss_axis | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    most_points = 10**7  # points, whose results take 5 GB
+    check_points("a grid", (values.size for values in (axes | point_axes).values()), most_points)
     models = models_on_grid(problem, axes)
-    single = scalar_arguments(**grids, alpha=alpha, lam=lam)
-    at = ends["alpha"], ends["lam"], losses
-    columns = _solved(models, *at, workers=workers, progress=progress, **settings)
+    scalar_axes = scalar_arguments(**grids, alpha=alpha, lam=lam)
+    point_values = point_axes["alpha"], point_axes["lam"], losses
+    columns = _solved_columns(models, *point_values, workers=workers, progress=progress, **settings)
     if (failed := ~columns["converged"]).any():
-        of = "sRF" if models[0].rows is None else "network"
+        theory_name = "sRF" if models[0].rows is None else "network"
         at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
-        why = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
-        text = "%d of %d points did not converge (theory of the %s%s): %s"
-        logger.warning(text, failed.sum(), failed.size, of, at_d, why)
-    return Grid(problem, axes | ends, models, columns, losses, single)
+        reasons = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
+        warning = "%d of %d points did not converge (theory of the %s%s): %s"
+        logger.warning(warning, failed.sum(), failed.size, theory_name, at_d, reasons)
+    return Grid(problem, axes | point_axes, models, columns, losses, scalar_axes)
 
 
-def _solved(
+def _solved_columns(
     models: Sequence[SpikedRandomFeatures],
     alpha: Array,
     lam: Array,
@@ -180,8 +180,8 @@ def _solved(
         for size in [len(a) if loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
-    parts = computed(blocks, workers, progress)
-    return {name: np.concatenate([part[name] for part in parts]) for name in shown}
+    block_columns = computed(blocks, workers, progress)
+    return {name: np.concatenate([columns[name] for columns in block_columns]) for name in shown}
 
 
 def computed(
@@ -190,18 +190,18 @@ def computed(
     """Results of the ``tasks``, by ``workers`` processes."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
-    done: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     cells, count = range(len(tasks)), len(tasks)
     for index, result in executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count)):
-        done[index] = result
+        results[index] = result
         if progress is not None:
-            progress(len(done), count)
-    return [done[index] for index in cells]
+            progress(len(results), count)
+    return [results[index] for index in cells]
 
 
-def _columns(shown: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
+def _columns(column_names: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
     """Columns ``shown`` of the points of one block, (P,) each."""
-    known = evaluate(*block, **settings).columns
-    columns = {name: known[name] for name in shown}
+    evaluated = evaluate(*block, **settings).columns
+    columns = {name: evaluated[name] for name in column_names}
     sentences = {status: status.value for status in set(columns["status"])}
     return columns | {"status": np.array([sentences[status] for status in columns["status"]])}

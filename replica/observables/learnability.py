@@ -70,19 +70,19 @@ def learnability(
     """
     if not isinstance(model, Given):
         raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
-    along = finite_array("direction", direction, None)
-    if len(along) != model.width:
+    target_directions = finite_array("direction", direction, None)
+    if len(target_directions) != model.width:
         allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
-        allowed += ": direction.T" * (along.shape[1:] == (model.width,))
-        raise InvalidArgument("direction", f"shape {along.shape}", allowed)
+        allowed += ": direction.T" * (target_directions.shape[1:] == (model.width,))
+        raise InvalidArgument("direction", f"shape {target_directions.shape}", allowed)
     accuracy = limits(quadrature_tol, time_limit)
-    columns = along.reshape(model.width, -1).T
-    found = np.full(len(columns), np.nan)
+    target_columns = target_directions.reshape(model.width, -1).T
+    learned_parts = np.full(len(target_columns), np.nan)
     with deadline(accuracy[1]), suppress(GivenUp):
         point, points = solve_layer(model, alpha, samples, lam, "square", *accuracy)
         if point.converged:
-            found = _learned(points, point.samples, point.lam, columns)
-    return float(found[0]) if along.ndim == 1 else found
+            learned_parts = _learned(points, point.samples, point.lam, target_columns)
+    return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
 
 
 @one_thread()
@@ -93,19 +93,19 @@ def _learned(points: ReadoutPoints, samples: float, lam: float, columns: Array) 
     equations, G = equations_of(points.given, samples, lam), points.last.response
     strata = equations.strata
     V = equations.response_of_square(strata.positive(strata.trace(G)))
-    left, found = equations.left(1 / (1 + V), V), np.empty(len(columns))
+    kept_residual, learned_parts = equations.left(1 / (1 + V), V), np.empty(len(columns))
     if points.given.intercept:  # its feature takes the mean of f*
-        mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
-        *means, constant = mean.reshape(-1, strata.width)[0]
+        feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
+        *means, constant = feature_mean.reshape(-1, strata.width)[0]
         columns = np.column_stack([columns, -(columns @ means) / constant])
     for i, x in enumerate(columns):
         check_time()
         u = like(x, G)
         a = u - G @ (like(equations.lam, G) * u)
-        mixed = u[:, None] * a
-        both, power = strata.trace(mixed + mixed.T) / 2, strata.trace(u[:, None] * u)
+        product = u[:, None] * a
+        overlaps, power = strata.trace(product + product.T) / 2, strata.trace(u[:, None] * u)
         # a row is not in the readout that it tests
-        both = (both - (1 - left) * power) / left
+        overlaps = (overlaps - (1 - kept_residual) * power) / kept_residual
         with np.errstate(invalid="ignore"):
-            found[i] = strata.shares @ both / (strata.shares @ power)  # Eq. (20.17)
-    return found
+            learned_parts[i] = strata.shares @ overlaps / (strata.shares @ power)  # Eq. (20.17)
+    return learned_parts

@@ -75,11 +75,11 @@ class LearnedFunction(Displayed):
 
     def _rows(self) -> list[dict[str, Any]]:
         kappa = drawn_kappa()
-        (mean, variance), names = self.moments(kappa), ("target_mean", "target_variance")
+        (mean, variance), target_names = self.moments(kappa), ("target_mean", "target_variance")
         columns = {"kappa": kappa, "mean": mean, "variance": variance}
-        columns |= {name: getattr(self, name)(kappa) for name in names}
-        each = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in each]
+        columns |= {name: getattr(self, name)(kappa) for name in target_names}
+        kappa_rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in kappa_rows]
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
@@ -98,12 +98,12 @@ class LearnedFunction(Displayed):
         in arrays."""
         z, w = trapezoid(128)
 
-        def of(
+        def average_of_function(
             averaged: Callable[[Array], Array], centre: Array, power: Array, _: Any = None
         ) -> Array:
             return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
 
-        return self._average(kappa, of)
+        return self._average(kappa, average_of_function)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
@@ -113,14 +113,14 @@ class LearnedFunction(Displayed):
         """k - h^2, without the label noise.  Eq. (3.3)"""
         return _mixture_moments(*self._target(kappa))[1]
 
-    def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
+    def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
         """Values of the function ``of`` the law of the output, (..., *shape of kappa)."""
         table, averaged = table_at_kappa(self._model, kappa)
-        unknown = np.full(table.weights.shape, np.nan)
+        not_known = np.full(table.weights.shape, np.nan)
         if not self.point.converged:
-            return of(averaged, unknown, unknown)
+            return function_of_law(averaged, not_known, not_known)
         field = self._field(table)
-        return of(averaged, field.centre[0], field.variance[0])
+        return function_of_law(averaged, field.centre[0], field.variance[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
@@ -137,11 +137,11 @@ class LearnedFunction(Displayed):
         # contributions of groups, summed over each kind
         kinds = np.equal.outer(np.arange(len(table.c)), table.classes).astype(float)
         o = self.point.overlaps
-        special = kinds @ (table.signs * o.special)
-        theta, psi = np.split(special, [table.loadings.shape[1]], axis=1)
-        first, second = (kinds @ each @ kinds.T for each in (o.V1, o.Q1))
-        of_kinds = first, kinds @ o.V2, o.m, theta, psi, second, kinds @ o.q2
-        overlaps = Overlaps(*(part[None] for part in of_kinds))
+        kind_overlaps = kinds @ (table.signs * o.special)
+        theta, psi = np.split(kind_overlaps, [table.loadings.shape[1]], axis=1)
+        V1_of_kinds, Q1_of_kinds = (kinds @ group_matrix @ kinds.T for group_matrix in (o.V1, o.Q1))
+        overlaps_of_kinds = V1_of_kinds, kinds @ o.V2, o.m, theta, psi, Q1_of_kinds, kinds @ o.q2
+        overlaps = Overlaps(*(overlap[None] for overlap in overlaps_of_kinds))
         return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
@@ -162,8 +162,8 @@ class LearnedAlong(LearnedFunction):
     def moments(self, kappa: ArrayLike) -> Array:
         """Mean and variance, (2, ...); a variance with fewer than three digits left is NaN."""
         mean, variance, explained = self._average(kappa, _mixture_moments)
-        known = variance > 1e3 * 4 * np.finfo(float).eps * explained
-        return np.stack([mean, np.where(known | (explained == 0), variance, np.nan)])
+        variance_known = variance > 1e3 * 4 * np.finfo(float).eps * explained
+        return np.stack([mean, np.where(variance_known | (explained == 0), variance, np.nan)])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -173,41 +173,41 @@ class LearnedAlong(LearnedFunction):
     def _target(self, kappa: ArrayLike) -> Conditional:
         model, (t, shape) = self._model, flat_kappa(kappa, 1)
         law = model.labels
-        alone = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
-        places, chance = alone.places_of_kappa(t)
-        found = alone.moments(law.combined_mean, places)
-        return partial(average_components, chance, shape), found.h, found.spread
+        direction_law = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
+        places, component_chance = direction_law.places_of_kappa(t)
+        found = direction_law.moments(law.combined_mean, places)
+        return partial(average_components, component_chance, shape), found.h, found.spread
 
-    def _average(self, kappa: ArrayLike, of: Callable[..., Array]) -> Array:
+    def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
         (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
-        spikes, parts = components.slope.shape[2], len(components.shares)
-        sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
-        one, zero = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
-        found = np.full_like(of(one, zero, zero, zero), np.nan)
-        count = max(1, PLACES_PER_BLOCK // (parts * sizes[1] ** spikes))
+        spikes, component_count = components.slope.shape[2], len(components.shares)
+        rule_sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
+        one, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
+        averages = np.full_like(function_of_law(one, zeros, zeros, zeros), np.nan)
+        count = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes))
         with suppress(GivenUp), deadline(TIME_LIMIT):
-            known = t.size if self.point.converged else 0
-            for block in (slice(start, start + count) for start in range(0, known, count)):
-                on = partial(self._on, t[block], of, spikes)
-                settled = settle(sizes, on, largest_change, AVERAGE_TOLERANCE)
-                found[..., block] = settled.value if settled.converged else np.nan
-        return found.reshape(found.shape[:-1] + shape)
+            kappas_known = t.size if self.point.converged else 0
+            for block in (slice(start, start + count) for start in range(0, kappas_known, count)):
+                values_on_rule = partial(self._on, t[block], function_of_law, spikes)
+                settled = settle(rule_sizes, values_on_rule, largest_change, AVERAGE_TOLERANCE)
+                averages[..., block] = settled.value if settled.converged else np.nan
+        return averages.reshape(averages.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
         """Values of the function ``of`` the law of the output at projections t (N,), on a rule of
         ``size`` nodes along each of the spikes."""
         check_time()
         model, rule = self._model, trapezoid_tensor(size, spikes)
-        places, unit, depth, chance = model.components.given_projection(
+        places, tau_on_direction, depth_along, component_chance = model.components.given_projection(
             self.direction, t, rule.nodes
         )
-        weights = (chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
+        weights = (component_chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
         field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
-        pull = (field.tau_slope[0] * unit).sum(axis=1)
-        centre, explained = field.centre[0] + pull * depth, pull**2
-        rest = np.maximum(field.variance[0] - explained, 0.0)
-        return of(partial(average_components, weights, t.shape), centre, rest, explained)
+        pull_of_kappa = (field.tau_slope[0] * tau_on_direction).sum(axis=1)
+        centre, explained = field.centre[0] + pull_of_kappa * depth_along, pull_of_kappa**2
+        variance_left = np.maximum(field.variance[0] - explained, 0.0)
+        return of(partial(average_components, weights, t.shape), centre, variance_left, explained)
 
 
 def _mixture_moments(
@@ -306,8 +306,8 @@ def learned_function(
         if model.inputs is not None:
             allowed = "left out of a layer here, where all its inputs are N(0, I)"
             raise InvalidArgument("inputs", model.inputs, allowed)
-        at = alpha, samples, lam, "square", quadrature_tol, time_limit
-        layer_point, points = solve_layer(model, *at)
+        layer_arguments = alpha, samples, lam, "square", quadrature_tol, time_limit
+        layer_point, points = solve_layer(model, *layer_arguments)
         return LearnedByReadout(layer_point, points.last)
     alpha = needs_alpha(alpha, samples)
     model.refuse_channel()
@@ -317,9 +317,9 @@ def learned_function(
         allowed = "0 here for targets of several directions and Gaussian rows"
         raise InvalidArgument("reuse", model.reuse, allowed)
     model.refuse_own_dimension()
-    how: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    point = solve(model, alpha=alpha, lam=lam, **how)
+    solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    point = solve(model, alpha=alpha, lam=lam, **solve_options)
     if direction is None:
         return LearnedFunction(point)
-    axes = len(point.model.components.basis)
-    return LearnedAlong(point, unit_vector("direction", direction, axes))
+    coordinate_count = len(point.model.components.basis)
+    return LearnedAlong(point, unit_vector("direction", direction, coordinate_count))

@@ -127,24 +127,24 @@ def learning_curve(
     >>> both.test_error.values.round(6), both.lam.values.round(4)
     (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """
-    limits: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+    solve_options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
     values = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
     with progress_callback(progress, "points") as advance:
         if searched:
             allowed = f"left out where {BEST} parameters are searched"
             refuse_options(allowed, quadrature_tol=quadrature_tol)
-            at = {"alpha": alpha, "samples": samples, "lam": lam}
-            noted = [*CHANGES] if flag("notes", notes) else []
-            limits |= {"noted": noted, "progress": advance}
-            found = at_best(model, searched, at, grids, loss, **limits)
-            dataset = found.dataset() if isinstance(found, Grid) else found
+            typed_points = {"alpha": alpha, "samples": samples, "lam": lam}
+            noted_changes = [*CHANGES] if flag("notes", notes) else []
+            solve_options |= {"noted": noted_changes, "progress": advance}
+            best_curve = at_best(model, searched, typed_points, grids, loss, **solve_options)
+            dataset = best_curve.dataset() if isinstance(best_curve, Grid) else best_curve
         elif isinstance(model, Given):
             refuse_limit_options(*grids, workers=workers, notes=notes)
             accuracy = quadrature_tol, time_limit
             dataset = layer_curve(model, alpha, samples, lam, loss, *accuracy, advance)
         else:
-            limits["quadrature_tol"] = quadrature_tol
+            solve_options["quadrature_tol"] = quadrature_tol
             grid = solve_grid(
                 model,
                 alpha=needs_alpha(alpha, samples),
@@ -152,10 +152,10 @@ def learning_curve(
                 grids=grids,
                 loss=loss,
                 progress=advance,
-                **limits,
+                **solve_options,
             )
             if flag("notes", notes):
-                grid = grid.with_changes(progress=advance, **limits)
+                grid = grid.with_changes(progress=advance, **solve_options)
             dataset = grid.dataset()
     if isinstance(model, Given):
         for note in notes_on(model, dataset):
@@ -168,7 +168,7 @@ def learning_curve(
 def at_best(
     model: Problem | Given,
     searched: Sequence[str],
-    at: Mapping[str, Any],
+    typed_points: Mapping[str, Any],
     grids: Mapping[str, Any],
     loss: Any = SQUARE,
     *,
@@ -180,34 +180,34 @@ def at_best(
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid, and the ``noted`` of CHANGES."""
     of_square(loss)
-    fixed = {name: value for name, value in grids.items() if name not in searched}
+    fixed_grids = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]
     axes: dict[str, Array] = {}
     if isinstance(model, Given):
         refuse_limit_options(*grids, notes=bool(noted), workers=workers)
-        name, value = asked(model, at.get("alpha"), at.get("samples"))
-        shown = layer_columns(model, SQUARE)
+        name, value = asked(model, typed_points.get("alpha"), typed_points.get("samples"))
+        column_names = layer_columns(model, SQUARE)
     else:
         if "eta" in searched and "rate" in grids:
             allowed = f"left out where the {BEST} eta is searched"
             raise InvalidArgument("rate", grids["rate"], allowed)
-        name, value = "alpha", needs_alpha(at["alpha"], at.get("samples"))
-        axes = grid_axes(model, fixed)
+        name, value = "alpha", needs_alpha(typed_points["alpha"], typed_points.get("samples"))
+        axes = grid_axes(model, fixed_grids)
         models = models_on_grid(model, axes)
-        shown = [*model_columns(models[0], SQUARE), *noted]
-    points = {name: value} if "lam" in searched else {name: value, "lam": at["lam"]}
-    ends = {name: positive(name, values) for name, values in points.items()}
+        column_names = [*model_columns(models[0], SQUARE), *noted]
+    point_values = {name: value} if "lam" in searched else {name: value, "lam": typed_points["lam"]}
+    point_axes = {name: positive(name, values) for name, values in point_values.items()}
     search = optimal_lambda if searched == ["lam"] else optimal_eta
-    places = places_on_grid(ends)
-    check_points("a grid", (len(models), len(places)), 10**5)
-    row = partial(_best_row, [*searched, *shown], search, time_limit=time_limit)
-    tasks = [partial(row, one, **place) for one, place in itertools.product(models, places)]
-    rows = computed(tasks, workers, progress)
-    columns = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    single = scalar_arguments(**fixed, **points)
+    curve_points = places_on_grid(point_axes)
+    check_points("a grid", (len(models), len(curve_points)), 10**5)
+    row = partial(_best_row, [*searched, *column_names], search, time_limit=time_limit)
+    tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
+    best_rows = computed(tasks, workers, progress)
+    columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
+    scalar_axes = scalar_arguments(**fixed_grids, **point_values)
     if isinstance(model, Given):
-        return with_noted(model, data_set(ends, columns, model.described, single))
-    return Grid(model, axes | ends, models, columns, [SQUARE], single)
+        return with_noted(model, data_set(point_axes, columns, model.described, scalar_axes))
+    return Grid(model, axes | point_axes, models, columns, [SQUARE], scalar_axes)
 
 
 def _best_row(
@@ -215,9 +215,9 @@ def _best_row(
 ) -> dict[str, Any]:
     """Results at the point that a ``search`` finds, by their ``names``."""
     try:
-        best = search(model, **at)
+        optimum = search(model, **at)
     except ConvergenceError as error:
         unknown = dict.fromkeys(names, np.nan)
         return unknown | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
-    known = {name: getattr(best if name == "eta" else best.point, name) for name in names}
-    return known | {"status": best.point.status.value, "at_edge": " ".join(best.at_edge)}
+    known = {name: getattr(optimum if name == "eta" else optimum.point, name) for name in names}
+    return known | {"status": optimum.point.status.value, "at_edge": " ".join(optimum.at_edge)}

@@ -105,29 +105,29 @@ class Optimum(Displayed):
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
-        varied = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
-        around = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in varied}
-        lam = around.pop("lam", self.lam)
+        searched = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
+        grids = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in searched}
+        lam = grids.pop("lam", self.lam)
         if isinstance(self.point.model, Given):
             curve = layer_curve(self.point.model, None, self.point.samples, lam)
         else:
-            at = {"alpha": self.point.alpha, "lam": lam}
-            curve = solve_grid(self.point.model, **at, grids=around).dataset()
+            curve_axes = {"alpha": self.point.alpha, "lam": lam}
+            curve = solve_grid(self.point.model, **curve_axes, grids=grids).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
-        if len(varied) == 1:
+        if len(searched) == 1:
             note = f",\n{AT_END}" if self.at_edge else ""
-            mark_smallest(ax, self.test_error, {varied[0]: getattr(self, varied[0])}, note)
+            mark_smallest(ax, self.test_error, {searched[0]: getattr(self, searched[0])}, note)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
-        known = {name: getattr(self, name) for name in names}
+        best_values = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        there = {"notes": "; ".join(self.point.notes)} if self.point.notes else {}
-        return known | at_edge | {"minima": f"{len(self.minima)} found"} | there
+        note_facts = {"notes": "; ".join(self.point.notes)} if self.point.notes else {}
+        return best_values | at_edge | {"minima": f"{len(self.minima)} found"} | note_facts
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [asdict(one) for one in self.minima]
+        return [asdict(minimum) for minimum in self.minima]
 
 
 @answering
@@ -184,15 +184,15 @@ def optimal_lambda(
     """
     problem: Any = model_of(model, beta, theory, alpha, Given)
     of_square(loss)
-    axis, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
+    log_lam, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
     how = {"quadrature_tol": tol, "time_limit": seconds}
     if isinstance(problem, Given):
         one_positive(*asked(problem, alpha, samples))
         with deadline(seconds):
-            return _search_given(problem, {"alpha": alpha, "samples": samples}, axis[::3], how)
+            return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
     alpha = needs_alpha(alpha, samples)
     with deadline(seconds):
-        return _search(lambda _: problem, alpha, {"lam": axis}, how, few_nodes=_is_slow(problem))
+        return _search(lambda _: problem, alpha, {"lam": log_lam}, how, few_nodes=_is_slow(problem))
 
 
 def of_square(loss: Any) -> None:
@@ -220,8 +220,8 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         return found
 
     # a basin so shallow is the tolerance of errors
-    local = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
-    return _optimum([_local(one, ["lam"]) for one in local], lambda _: model, at | how)
+    basins = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
+    return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 
 @answering
@@ -272,15 +272,15 @@ def optimal_eta(
     (4.81835, 0.155212, 0.03030855)
     """
     check_step(step)
-    own = model_of(step, beta, theory)
-    axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
+    step_model = model_of(step, beta, theory)
+    log_axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
-        axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
+        log_axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
     tol, seconds = limits(quadrature_tol, time_limit)
-    how = {"quadrature_tol": tol, "time_limit": seconds}
+    solve_options = {"quadrature_tol": tol, "time_limit": seconds}
     with deadline(seconds):
-        rated = lambda rate: model_of(own.model_at(eta=rate), alpha=alpha)  # noqa: E731
-        return _search(rated, alpha, axes, how, lam, few_nodes=_is_slow(own))
+        rated = lambda rate: model_of(step_model.model_at(eta=rate), alpha=alpha)  # noqa: E731
+        return _search(rated, alpha, log_axes, solve_options, lam, few_nodes=_is_slow(step_model))
 
 
 def _is_slow(model: SpikedRandomFeatures) -> bool:
@@ -292,7 +292,7 @@ def _search(
     model: Callable[[float], SpikedRandomFeatures],
     alpha: float,
     axes: dict[str, Array],
-    how: dict[str, Any],
+    accuracy: dict[str, Any],
     lam: float | None = None,
     *,
     few_nodes: bool,
@@ -301,51 +301,51 @@ def _search(
     one of them: on finer tables until the lowest point is resolved, which is solved with the limits
     ``how``."""
     one_positive("alpha", alpha)
-    fixed = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
+    fixed_logs = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
-        fixed["lam"] = np.log(one_positive("lam", lam))
+        fixed_logs["lam"] = np.log(one_positive("lam", lam))
 
     def errors(level: int, *varied: Array) -> Array:
-        grid = fixed | dict(zip(axes, varied, strict=True))
+        grid = fixed_logs | dict(zip(axes, varied, strict=True))
         rates, penalties = np.exp(grid["eta"]).tolist(), np.exp(grid["lam"])
-        rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
-        return np.reshape(rows, [x.size for x in varied])
+        error_rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
+        return np.reshape(error_rows, [x.size for x in varied])
 
-    level, (rtol, change) = (0, ON_FEW_NODES) if few_nodes else (1, TOLERANCES)
+    level, (rtol, error_change) = (0, ON_FEW_NODES) if few_nodes else (1, TOLERANCES)
     while True:
-        found = minima(partial(errors, level), list(axes.values()), rtol=rtol)
-        local = [_local(one, [*axes]) for one in found]
-        best = _optimum(local, model, {"alpha": alpha} | how, lam)
+        basins = minima(partial(errors, level), list(axes.values()), rtol=rtol)
+        local_minima = [_local_minimum(basin, [*axes]) for basin in basins]
+        best = _optimum(local_minima, model, {"alpha": alpha} | accuracy, lam)
         # to the accuracy of ``solve``, the scan's minimum is that of the theory
-        agree = abs(local[0].test_error - best.test_error) <= change * best.test_error
+        agree = abs(local_minima[0].test_error - best.test_error) <= error_change * best.test_error
         of = best.point.model
-        last = solves_each_point(of) or (not of.reuse and table_at(of, level + 1) is None)
-        if agree or last or not best.converged:
+        finest_table = solves_each_point(of) or (not of.reuse and table_at(of, level + 1) is None)
+        if agree or finest_table or not best.converged:
             return best
         level += 1
 
 
-def _local(one: Minimum, names: Sequence[str]) -> LocalMinimum:
+def _local_minimum(one: Minimum, names: Sequence[str]) -> LocalMinimum:
     """A minimum over logarithms of the parameters of these ``names``."""
-    known = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(one.place), strict=True))
+    parameters = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(one.place), strict=True))
     at_edge = tuple(names[k] for k in one.at_edge)
-    return LocalMinimum(float(known["lam"]), float(known["eta"]), one.value, at_edge)
+    return LocalMinimum(float(parameters["lam"]), float(parameters["eta"]), one.value, at_edge)
 
 
 def _optimum(
-    local: Sequence[LocalMinimum],
+    basins: Sequence[LocalMinimum],
     model: Callable[[float], Any],
     at: dict[str, Any],
     lam: float | None = None,
 ) -> Optimum:
     """The theory of ``model(eta)`` at the lowest of ``local`` minima, or at ``lam``, before the
     deadline."""
-    if not local:
+    if not basins:
         raise ConvergenceError("the equations could be solved nowhere in the range", None)
-    best = local[0]
-    of, penalty = model(best.eta), best.lam if lam is None else lam
-    given = isinstance(of, Given)
-    point = solve_layer(of, **at, lam=penalty)[0] if given else solve(of, **at, lam=penalty)
+    lowest = basins[0]
+    of, penalty = model(lowest.eta), lowest.lam if lam is None else lam
+    is_given = isinstance(of, Given)
+    point = solve_layer(of, **at, lam=penalty)[0] if is_given else solve(of, **at, lam=penalty)
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
-    return Optimum(point.lam, best.eta, point.test_error, best.at_edge, tuple(local), point)
+    return Optimum(point.lam, lowest.eta, point.test_error, lowest.at_edge, tuple(basins), point)

@@ -30,14 +30,14 @@ from .solution import solve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PARTS = (0.5,)  # shares of the samples that are tried for a layer
+LAYER_SHARES = (0.5,)  # shares of the samples that are tried for a layer
 SPLIT_RANGE = (0.02, 0.98)  # shares of the step between which the best split is searched
 SPLIT_TOLERANCE = 1e-2  # to which it is known
-QUADRATURE = 1e-4  # of errors on reused samples
-SECONDS = 60.0  # for a use
+REUSED_TOLERANCE = 1e-4  # of errors on reused samples
+SECONDS_A_USE = 60.0  # for a use
 # A readout on 0.012 d samples has 5 at d = 400, and the limit is 40 % off there (simulated).
 FEW_SAMPLES = 0.05  # of a layer over dimension, below which a note says so
-EQUAL = 2e-4  # relative difference of test errors that the search does not tell apart
+SAME_ERROR = 2e-4  # relative difference of test errors that the search does not tell apart
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ class SampleAllocation(Displayed):
     @property
     def notes(self) -> list[str]:
         """Notes on the best use: few samples of a layer, and other uses that are as good."""
-        best, notes = self.best, []
-        fewest = min(best.alpha0, best.alpha)
+        best_plan, notes = self.best, []
+        fewest = min(best_plan.alpha0, best_plan.alpha)
         if fewest < FEW_SAMPLES:
             notes.append(
                 f"a layer of the best use has only {fewest:.2g} d samples, {1000 * fewest:.0f} at "
                 "d = 1000: networks of so few may be far from this limit (simulate them)"
             )
-        near = (1 + EQUAL) * best.test_error
-        if equal := [one.use for one in self.plans[1:] if one.test_error <= near]:
-            notes.append(f"as good, as far as the search can tell: {', '.join(equal)}")
+        nearly_best = (1 + SAME_ERROR) * best_plan.test_error
+        if equal_uses := [plan.use for plan in self.plans[1:] if plan.test_error <= nearly_best]:
+            notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")
         return notes
 
     @property
@@ -122,9 +122,9 @@ class SampleAllocation(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
-        known = {"problem": self.described, "budget": self.budget, "points": self._rows()}
-        known["notes"] = self.notes
-        return dict(plain(known))
+        allocation = {"problem": self.described, "budget": self.budget, "points": self._rows()}
+        allocation["notes"] = self.notes
+        return dict(plain(allocation))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error against the share of the samples that are used for one layer, the others
@@ -132,15 +132,15 @@ class SampleAllocation(Displayed):
         return plot_allocation(self._rows(), ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        best = self.best
-        values = {name: getattr(best, name) for name in ("alpha0", "alpha", "eta", "lam")}
-        said = f"{best.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
-        solved = {one.use: one.test_error for one in reversed(self.plans) if one.solved}
-        lost = sum(not one.solved for one in self.plans)
-        solved.pop(best.use, None)
-        not_solved = {"not_solved": f"{lost} of {len(self.plans)}"} if lost else {}
+        best_plan = self.best
+        values = {name: getattr(best_plan, name) for name in ("alpha0", "alpha", "eta", "lam")}
+        said = f"{best_plan.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
+        use_errors = {plan.use: plan.test_error for plan in reversed(self.plans) if plan.solved}
+        unsolved = sum(not plan.solved for plan in self.plans)
+        use_errors.pop(best_plan.use, None)
+        not_solved = {"not_solved": f"{unsolved} of {len(self.plans)}"} if unsolved else {}
         noted = {"note": "; ".join(self.notes)} if self.notes else {}
-        return {"best": said, "test_error": best.test_error} | solved | not_solved | noted
+        return {"best": said, "test_error": best_plan.test_error} | use_errors | not_solved | noted
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]
@@ -154,8 +154,8 @@ def sample_allocation(
     beta: float = 1.0,
     lam: float | str = BEST,
     eta: str | None = None,
-    parts: Sequence[float] = PARTS,
-    time_limit: float = SECONDS,
+    parts: Sequence[float] = LAYER_SHARES,
+    time_limit: float = SECONDS_A_USE,
     progress: bool | Progress = False,
 ) -> SampleAllocation:
     """The best use of N samples: the same ones for both layers, or some for each.
@@ -206,9 +206,9 @@ def sample_allocation(
     check_step(step)
     if step.step.steps:
         raise InvalidArgument("steps", step.step.steps, "a single step")
-    step, total = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
-    shares = axis("parts", parts)
-    if not ((shares > 0) & (shares < 1)).all():
+    step, samples = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
+    layer_shares = axis("parts", parts)
+    if not ((layer_shares > 0) & (layer_shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
     penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
@@ -220,15 +220,15 @@ def sample_allocation(
 
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
-        own, alpha = replace(step, alpha0=of_step * total), of_readout * total
-        known = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        how, at_edge = at | ({"quadrature_tol": QUADRATURE} if reuse else {}), ""
+        planned_step, alpha = replace(step, alpha0=of_step * samples), of_readout * samples
+        plan_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
+        use_options, at_edge = at | ({"quadrature_tol": REUSED_TOLERANCE} if reuse else {}), ""
         with suppress(ConvergenceError, QuadratureError), deadline(at["time_limit"]):
-            found = search(own.network(beta=beta, reuse=reuse), alpha=alpha, **how)
+            found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_options)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
             errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
-            known = {"eta": point.model.step.eta, "lam": point.lam} | errors
-        return Plan(use, own.alpha0, alpha, reuse, at_edge=at_edge, **known)
+            plan_values = {"eta": point.model.step.eta, "lam": point.lam} | errors
+        return Plan(use, planned_step.alpha0, alpha, reuse, at_edge=at_edge, **plan_values)
 
     def split(share: float) -> float:
         """The test error of a split, which is kept."""
@@ -236,17 +236,17 @@ def sample_allocation(
         return splits[-1].ranked
 
     uses = [("all for both", 1.0, 1.0, 1.0)]
-    for share in shares.tolist():
+    for share in layer_shares.tolist():
         uses.append(("part for the step", share, 1.0, share))
         uses.append(("part for the readout", 1.0, share, 1.0))
         uses.append(("split", share, 1 - share, 0.0))
     with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
-    splits = [one for one in plans if one.use == "split"]
+    splits = [tried_plan for tried_plan in plans if tried_plan.use == "split"]
     minimize_scalar(split, bounds=SPLIT_RANGE, method="bounded", options={"xatol": SPLIT_TOLERANCE})
-    best = min(splits, key=lambda one: one.ranked)
-    plans += [] if best in plans else [best]
-    own = {"alpha0"} if eta is None else {"alpha0", "eta"}
-    described = {name: value for name, value in describe(step).items() if name not in own}
+    best_split = min(splits, key=lambda one: one.ranked)
+    plans += [] if best_split in plans else [best_split]
+    planned_step = {"alpha0"} if eta is None else {"alpha0", "eta"}
+    described = {name: value for name, value in describe(step).items() if name not in planned_step}
     plans.sort(key=lambda one: one.ranked)
-    return SampleAllocation(total, tuple(plans), described | {"beta": beta})
+    return SampleAllocation(samples, tuple(plans), described | {"beta": beta})

@@ -32,7 +32,7 @@ IN_A_DECADE = 6  # numbers of samples in each
 TOO_LOW, SMALL_ERROR = 1.2, 0.05  # factor by which SENSITIVE errors may be too low, unless small
 NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
 PER_FEATURE = 100.0  # features' number to which a layer is tried
-FAR = 100.0  # times the most, where an error that is not reached has levelled off
+FAR_FACTOR = 100.0  # times the most, where an error that is not reached has levelled off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,26 +105,26 @@ class SamplesNeeded(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         values, noted = self.curve[self.error].values, {"note": self.note} if self.note else {}
-        known = np.isfinite(values)
-        n, tried = self.curve.samples.values[known], "tried" if known.all() else "solved"
+        is_solved = np.isfinite(values)
+        n, tried_or = self.curve.samples.values[is_solved], "tried" if is_solved.all() else "solved"
         if not n.size:
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
-            least = values[known].min()
-            many = f"more than {n[-1]:g}, the largest {tried} (at best {least:.4g} of those)"
+            least = values[is_solved].min()
+            many = f"more than {n[-1]:g}, the largest {tried_or} (at best {least:.4g} of those)"
             return {"samples": many} | self._penalty | noted
-        ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
-        band = f"{ends} within a standard error of the sample's rows"
-        said: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
+        band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
+        band = f"{band_ends} within a standard error of the sample's rows"
+        sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
-            most = "" if f"{SENSITIVE}, and" in self.note else "at most "
-            said["samples"] = f"{most}{n[0]:g}, the smallest {tried}"
-        said |= {} if np.isnan(self.low) else {"band": band}
-        return said | self._penalty | noted
+            at_most = "" if f"{SENSITIVE}, and" in self.note else "at most "
+            sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {tried_or}"
+        sample_facts |= {} if np.isnan(self.low) else {"band": band}
+        return sample_facts | self._penalty | noted
 
     def _rows(self) -> list[dict[str, Any]]:
-        found = {name: getattr(self, name) for name in ("samples", "low", "high")}
-        return [{self.error: self.target} | found | self._penalty]
+        sample_numbers = {name: getattr(self, name) for name in ("samples", "low", "high")}
+        return [{self.error: self.target} | sample_numbers | self._penalty]
 
 
 @answering
@@ -179,72 +179,72 @@ def samples_needed(
     """
     if not isinstance(model, Given):
         raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
-    wanted = {"test_error": test_error, "classification_error": classification_error}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if len(given) != 1:
+    wanted_errors = {"test_error": test_error, "classification_error": classification_error}
+    typed_errors = {name: value for name, value in wanted_errors.items() if value is not None}
+    if len(typed_errors) != 1:
         allowed = "given, or classification_error in its place: one of them"
         raise InvalidArgument("test_error", test_error, allowed)
-    ((error, value),) = given.items()
+    ((error, value),) = typed_errors.items()
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
     target = wanted_error(error, value, model if error == "classification_error" else None)
-    n = _tried(model, most)
+    n = _tried_samples(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
         curve = _curve(model, n, lam, as_loss(loss), time_limit, advance, error, target)
     tried, solved = curve.samples.values, np.isfinite(curve[error].values)
     if not solved.any():
-        note = _unsolved(curve, tried)
+        note = _unsolved_text(curve, tried)
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
     known = curve.isel(samples=solved)
     n, values, stderr = known.samples.values, known[error].values, _stderr(known, error)
     slack = np.nan_to_num(stderr)
     samples, low, high = (
-        needed_on(n, middle, target, slack) for middle in (values, values - stderr, values + stderr)
+        needed_on(n, errors, target, slack) for errors in (values, values - stderr, values + stderr)
     )
     # of the number tried that is next to the answer
-    at = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.exp(np.interp(at, np.log(n), np.log(known.lam.values))))
+    log_samples = np.log(n[-1] if np.isnan(samples) else samples)
+    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(known.lam.values))))
     penalty = penalty if isinstance(lam, str) else float(lam)
-    past = bool(np.any(beyond(model, samples)))
-    near = np.argmin(np.abs(np.log(n) - at))
-    notes = [beyond_note(model)] * past
+    beyond_rows = bool(np.any(beyond(model, samples)))
+    nearest = np.argmin(np.abs(np.log(n) - log_samples))
+    notes = [beyond_note(model)] * beyond_rows
     sensitive = notes_of(model, known).get(SENSITIVE)
-    if error == "classification_error" and sensitive is not None and sensitive[near]:
+    if error == "classification_error" and sensitive is not None and sensitive[nearest]:
         most_needed = needed_on(n, values * TOO_LOW, target)
-        told = target > SMALL_ERROR and np.isfinite(most_needed)
-        some = f"up to {most_needed:.0f}" if told else "more"
-        notes.append(f"{SENSITIVE}, and {some} samples may be needed")
-    if lam == BEST and "lam" in str(known.at_edge.values[near]).split():
+        most_known = target > SMALL_ERROR and np.isfinite(most_needed)
+        more_samples = f"up to {most_needed:.0f}" if most_known else "more"
+        notes.append(f"{SENSITIVE}, and {more_samples} samples may be needed")
+    if lam == BEST and "lam" in str(known.at_edge.values[nearest]).split():
         notes.append(
             "the best lam is at an end of the range searched: features of another scale, such as "
             "StandardScaler's, have it inside"
         )
-    if (again := n[(n > samples) & (values > target)]).size:
-        rise = f"the error rises above {target:g} again, at {again[0]:g} samples"
+    if (rises_at := n[(n > samples) & (values > target)]).size:
+        rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")
     if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
-        above = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
-        notes.append(f"the band has no upper end: {above}, the largest solved (most=)")
+        above_text = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
+        notes.append(f"the band has no upper end: {above_text}, the largest solved (most=)")
     # of those below the last error that is too large nothing is asked
     too_large = n[(values > target) & ~(n > samples)].max(initial=0)
     if (unsolved := tried[~solved & (tried > too_large)]).size:
-        notes.append(_unsolved(curve, unsolved))
+        notes.append(_unsolved_text(curve, unsolved))
         lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
         other = "other or more features" if lam == BEST else "another penalty or other features"
-        far, further = FAR * tried[-1], f"more rows or {other}"
+        far_samples, way_to_target = FAR_FACTOR * tried[-1], f"more rows or {other}"
         with suppress(InvalidArgument):  # of what takes more rows
-            _tried(model, far)
-            how: Any = as_loss(loss), time_limit, None, error, target
-            value = _curve(model, np.array([far]), lam, *how)[error].item()
-            further = _further(model, target, value, far, other)
-        notes.append(f"{further} may reach it")
+            _tried_samples(model, far_samples)
+            curve_options: Any = as_loss(loss), time_limit, None, error, target
+            value = _curve(model, np.array([far_samples]), lam, *curve_options)[error].item()
+            way_to_target = _further_samples(model, target, value, far_samples, other)
+        notes.append(f"{way_to_target} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
-    return SamplesNeeded(error, target, samples, low, high, past, curve, penalty, note)
+    return SamplesNeeded(error, target, samples, low, high, beyond_rows, curve, penalty, note)
 
 
 def wanted_error(name: str, value: Any, model: Given | None) -> float:
@@ -268,57 +268,57 @@ def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) ->
     >>> needed_on(np.array([10.0, 20, 30, 40]), np.array([4.0, 2, 1, 2.5]), 2, slack=1)
     20.0
     """
-    known = np.isfinite(errors)
-    samples, errors, most = samples[known], errors[known], (target + slack + 0 * errors)[known]
-    far = np.flatnonzero(errors > most)
-    start = far[-1] + 1 if far.size else 0
-    reached = start + np.flatnonzero(errors[start:] <= target)
+    solved = np.isfinite(errors)
+    samples, errors, most = samples[solved], errors[solved], (target + slack + 0 * errors)[solved]
+    too_large = np.flatnonzero(errors > most)
+    first_reached = too_large[-1] + 1 if too_large.size else 0
+    reached = first_reached + np.flatnonzero(errors[first_reached:] <= target)
     if not reached.size:
         return np.nan
     i = reached[0] - 1
     if i < 0:
         return float(samples[0])
-    first, last = np.log(np.maximum(errors[[i, i + 1]], 1e-300))
-    part = (first - np.log(target)) / (first - last)
-    return float(samples[i] * (samples[i + 1] / samples[i]) ** part)
+    log_above, log_below = np.log(np.maximum(errors[[i, i + 1]], 1e-300))
+    log_fraction = (log_above - np.log(target)) / (log_above - log_below)
+    return float(samples[i] * (samples[i + 1] / samples[i]) ** log_fraction)
 
 
-def _tried(model: Given, most: float | None) -> Array:
+def _tried_samples(model: Given, most: float | None) -> Array:
     """Numbers of samples, from FEWEST_SAMPLES to the largest."""
     usual = model.most_by_rows if isinstance(model, FeatureSample) else PER_FEATURE * model.width
     allowed = f"{2 * FEWEST_SAMPLES:g} or more samples"
-    last = number("most", usual if most is None else most, 2 * FEWEST_SAMPLES, FINITE, allowed)
-    if isinstance(model, FeatureSample) and last > usual:
+    largest = number("most", usual if most is None else most, 2 * FEWEST_SAMPLES, FINITE, allowed)
+    if isinstance(model, FeatureSample) and largest > usual:
         try:
-            model.stratified(last)
+            model.stratified(largest)
         except InvalidArgument as error:
-            raise InvalidArgument("most", round(last), error.allowed) from None
-    count = 2 + int(np.ceil(IN_A_DECADE * np.log10(last / FEWEST_SAMPLES)))
-    tried = np.geomspace(FEWEST_SAMPLES, last, count)
+            raise InvalidArgument("most", round(largest), error.allowed) from None
+    tried_count = 2 + int(np.ceil(IN_A_DECADE * np.log10(largest / FEWEST_SAMPLES)))
+    tried_samples = np.geomspace(FEWEST_SAMPLES, largest, tried_count)
     # next to all rows, which are few and given, errors may turn
     near_all = np.multiply(NEAR_ALL, usual)
-    turn = near_all if isinstance(model, FeatureSample) and last >= usual else []
-    return np.unique(np.rint([*tried, *turn]))
+    near_rows = near_all if isinstance(model, FeatureSample) and largest >= usual else []
+    return np.unique(np.rint([*tried_samples, *near_rows]))
 
 
-def _further(model: Given, target: float, value: float, far: float, other: str) -> str:
+def _further_samples(model: Given, target: float, value: float, far: float, other: str) -> str:
     """Ways to a smaller error than at the numbers of samples that were tried, by its ``value`` at
     many more, ``far``, or by ``other`` than samples."""
-    at = f"{value:.3g} at {far:g} samples"
+    far_error = f"{value:.3g} at {far:g} samples"
     if beyond(model, far):
-        at += ", of features taken for Gaussian"
+        far_error += ", of features taken for Gaussian"
     if value > target:
-        return f"the error levels off near {at}: {other}"
-    return f"a larger most={f' (the error is {at})' * (value > 0)} or {other}"
+        return f"the error levels off near {far_error}: {other}"
+    return f"a larger most={f' (the error is {far_error})' * (value > 0)} or {other}"
 
 
-def _unsolved(curve: Any, samples: Array) -> str:
+def _unsolved_text(curve: Any, samples: Array) -> str:
     """A sentence on the numbers of ``samples`` of a curve whose errors are not known, with how many
     of them have each status."""
-    at = ", ".join(f"{n:g}" for n in samples)
+    sample_text = ", ".join(f"{n:g}" for n in samples)
     counts = Counter(curve.status.sel(samples=samples).values.tolist())
     each = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]
-    return f"the error at {at} samples is not known: {', and '.join(each)}"
+    return f"the error at {sample_text} samples is not known: {', and '.join(each)}"
 
 
 def _stderr(curve: Any, error: str) -> Array:
@@ -339,25 +339,25 @@ def _curve(
     """The errors at the numbers of samples ``n``, with the ``lam`` of each; of the best one, whose
     search takes long, from the most down to the first of which also the lower end of the band is
     above the ``target``."""
-    limits: dict[str, Any] = {"time_limit": time_limit}
+    curve_options: dict[str, Any] = {"time_limit": time_limit}
     if isinstance(lam, str) and lam == BEST:
         import xarray
 
-        tell, found = advance or (lambda done, total: None), []
-        for count, most in enumerate(n[::-1], 1):
-            point: Any = at_best(model, ["lam"], {"samples": [most]}, {}, loss, **limits)
+        report, found = advance or (lambda done, total: None), []
+        for solved_count, samples in enumerate(n[::-1], 1):
+            point: Any = at_best(model, ["lam"], {"samples": [samples]}, {}, loss, **curve_options)
             found.append(point)
-            tell(count, len(n))
+            report(solved_count, len(n))
             # with what it may rise again by
             if point[error] - 2 * np.nan_to_num(_stderr(point, error)) > target:
                 break
-        tell(len(n), len(n))
+        report(len(n), len(n))
         return xarray.concat(
             found[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
         )
-    limits["progress"] = advance
+    curve_options["progress"] = advance
     if isinstance(lam, str) or np.ndim(lam):
         raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
     penalty = one_positive("lam", lam).item()
-    curve = layer_curve(model, None, n, penalty, loss, **limits)
+    curve = layer_curve(model, None, n, penalty, loss, **curve_options)
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

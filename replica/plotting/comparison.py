@@ -83,26 +83,26 @@ def plot_comparison(
     kinds = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
-    below = parts.panels_below(ax, 0.25) if compared else []
+    difference_panels = parts.panels_below(ax, 0.25) if compared else []
     # other theories than the first: thin, and of another colour where colours tell nothing else
-    thin: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
-    styles = {label: PALE if label == LIMIT else thin for label in [*theories][1:]}
+    thin_line: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
+    styles = {label: PALE if label == LIMIT else thin_line for label in [*theories][1:]}
     for line in lines:
         for kind in kinds:
             for label, theory in theories.items():
                 style = styles.get(label, {})
-                label_shown = line.label if kind == name and not style else ""
-                few = theory.sizes[abscissa] < 3  # errors that a line does not show
-                mark = {"marker": "_", "markersize": 14} if few else {}
-                draw_line(ax, theory, abscissa, line, kind, 0, label=label_shown, **mark, **style)
+                legend_label = line.label if kind == name and not style else ""
+                few_points = theory.sizes[abscissa] < 3  # errors that a line does not show
+                mark = {"marker": "_", "markersize": 14} if few_points else {}
+                draw_line(ax, theory, abscissa, line, kind, 0, label=legend_label, **mark, **style)
             at = points.sel(line.at)
             x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
-            label_shown = line.label if kind == name and not theories else ""  # else of a line
-            style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
+            legend_label = line.label if kind == name and not theories else ""  # else of a line
+            style = {"color": line.colour, "label": legend_label} | MARKERS.get(kind, {})
             parts.draw_points(ax, x, mean, stderr, **style)
     parts.set_scale(ax, points[abscissa].values)
     parts.from_zero(ax)
-    for panel in below:
+    for panel in difference_panels:
         _draw_differences(panel, points, abscissa, lines, kinds)
     if theories:
         label_kinds(ax, lines, kinds, [*theories], MARKERS)
@@ -112,7 +112,7 @@ def plot_comparison(
     for kind in kinds[:1] if theories else kinds:  # other points are beside their lines
         label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{parts.BARS} s.e.)"
         parts.draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
-    return finish_lines(ax, points, lines, abscissa, kinds, below)
+    return finish_lines(ax, points, lines, abscissa, kinds, difference_panels)
 
 
 def _draw_differences(
@@ -121,15 +121,15 @@ def _draw_differences(
     """Differences of the points from the theory in standard errors; their logarithms beyond the
     band of two, if any are so large that it would not show."""
     for line, kind in product(lines, kinds):
-        at = points.sel(line.at)
+        line_points = points.sel(line.at)
         style = {"color": line.colour} | MARKERS.get(kind, {})
-        parts.draw_points(ax, at[abscissa], at[f"{kind}_z"], np.nan, **style)
+        parts.draw_points(ax, line_points[abscissa], line_points[f"{kind}_z"], np.nan, **style)
     ax.axhline(0, **parts.REFERENCE)
     ax.axhspan(-parts.BARS, parts.BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
-    if (reach := np.abs(ax.dataLim.intervaly).max()) > 10 * parts.BARS:
-        ax.set_yscale("symlog", linthresh=parts.BARS, linscale=np.log10(reach / parts.BARS) / 2)
-        far, (low, high) = float(f"{reach:.0e}"), ax.get_ylim()
-        ax.set_yticks([z for z in (-far, -parts.BARS, parts.BARS, far) if low < z < high])
+    if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * parts.BARS:
+        ax.set_yscale("symlog", linthresh=parts.BARS, linscale=np.log10(largest_z / parts.BARS) / 2)
+        z_tick, (z_low, z_high) = float(f"{largest_z:.0e}"), ax.get_ylim()
+        ax.set_yticks([z for z in (-z_tick, -parts.BARS, parts.BARS, z_tick) if z_low < z < z_high])
         ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

@@ -88,13 +88,13 @@ def plot_curve(
     ax = parts.axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
-    both = train and name == "test_error" and "train_error" in curve
-    kinds = list(STYLES) if both else [name]
-    few = parts.FEW if points is None else 0
+    with_train_error = train and name == "test_error" and "train_error" in curve
+    kinds = list(STYLES) if with_train_error else [name]
+    few_marks = parts.FEW if points is None else 0
     for line in lines:
         for kind in kinds:
             label = line.label if kind == name else ""
-            draw_line(ax, curve, abscissa, line, kind, few, label=label)
+            draw_line(ax, curve, abscissa, line, kind, few_marks, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
             parts.draw_band(ax, x, middle, stderr, color=line.colour)
@@ -113,12 +113,12 @@ def plot_curve(
         parts.from_zero(ax)
     if len(kinds) > 1:
         # it may then lie below the training error
-        noisy = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
-        first = ["test error, without label noise"] * bool(noisy)
-        dots = parts.marks_of(curve[name].sel(lines[0].at), few)
-        dots.pop("markevery", None)
-        markers = dict.fromkeys(kinds, dots) if points is None else MARKERS
-        label_kinds(ax, lines, kinds, first, markers)
+        has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
+        theory_labels = ["test error, without label noise"] * bool(has_noise)
+        point_marks = parts.marks_of(curve[name].sel(lines[0].at), few_marks)
+        point_marks.pop("markevery", None)
+        markers = dict.fromkeys(kinds, point_marks) if points is None else MARKERS
+        label_kinds(ax, lines, kinds, theory_labels, markers)
     return finish_lines(ax, curve, lines, abscissa, kinds)
 
 
@@ -132,8 +132,8 @@ def draw_line(
     **style: Any,
 ) -> None:
     """Draw a line of a figure: an error of one ``kind``, with marks if a ``few`` are known."""
-    values, dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
-    looks = {"linestyle": dashes, "color": line.colour, **parts.marks_of(values, few), **style}
+    values, line_dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
+    looks = {"linestyle": line_dashes, "color": line.colour, **parts.marks_of(values, few), **style}
     ax.plot(curve[abscissa].values, values, **looks)
 
 
@@ -142,26 +142,26 @@ def mark_exceptions(
 ) -> None:
     """Draw open the points whose errors may be off, as a note says, and crosses at points that did
     not converge: on the abscissa if no line did, else one above another in colours of the lines."""
-    x, unknown = curve[abscissa].values, curve[name].isnull()
-    all_or_any = unknown.all if len(lines) <= MOST_COLOURS else unknown.any
-    shared = all_or_any([*lines[0].at])
-    own = [((unknown & ~shared).sel(line.at), line.colour) for line in lines]
+    x, not_converged = curve[abscissa].values, curve[name].isnull()
+    all_or_any = not_converged.all if len(lines) <= MOST_COLOURS else not_converged.any
+    shared_gaps = all_or_any([*lines[0].at])
+    gaps_of_lines = [((not_converged & ~shared_gaps).sel(line.at), line.colour) for line in lines]
     # of any scale of the ordinate
     on_axis: dict[str, Any] = {"clip_on": False, "transform": ax.get_xaxis_transform()}
-    height = 0.0
-    for where, colour in [(shared, "0.3"), *own]:
-        if where.any():
-            at = x[where.values]
-            ax.plot(at, np.full(at.size, height), "x", color=colour, **on_axis)
-            height += 0.04 * (where is not shared)  # crosses of lines, one above another
-    if unknown.any():
+    cross_height = 0.0
+    for gap, colour in [(shared_gaps, "0.3"), *gaps_of_lines]:
+        if gap.any():
+            gap_x = x[gap.values]
+            ax.plot(gap_x, np.full(gap_x.size, cross_height), "x", color=colour, **on_axis)
+            cross_height += 0.04 * (gap is not shared_gaps)  # crosses of lines, one above another
+    if not_converged.any():
         ax.plot([], [], "x", color="0.3", label="not converged")
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
     if not noted.any():
         return
     for line in lines:
-        known = curve[name].where(noted).sel(line.at)
-        parts.draw_noted(ax, curve[abscissa], known, color=line.colour)
+        noted_values = curve[name].where(noted).sel(line.at)
+        parts.draw_noted(ax, curve[abscissa], noted_values, color=line.colour)
     parts.draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
 
 
@@ -174,8 +174,8 @@ def _draw_measured(
         columns = {str(name): np.asarray(points[name]) for name in points}
     except (TypeError, KeyError, IndexError):
         columns = {}
-    shapes = {column.shape for column in columns.values()}
-    if len(shapes) != 1 or len(shapes.pop()) != 1:
+    column_shapes = {column.shape for column in columns.values()}
+    if len(column_shapes) != 1 or len(column_shapes.pop()) != 1:
         allowed = "a data frame, or arrays of one length by name"
         sizes = ", ".join(f"{column.size} of {name}" for name, column in columns.items())
         raise InvalidArgument("points", sizes or type(points).__name__, allowed)
@@ -186,38 +186,38 @@ def _draw_measured(
     if lacking := [name for name in (abscissa, kinds[0], *differing) if name not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
     stderrs = [f"{kind}_stderr" for kind in kinds if f"{kind}_stderr" in columns]
-    names = [abscissa, *(kind for kind in kinds if kind in columns), *stderrs]
+    measured_names = [abscissa, *(kind for kind in kinds if kind in columns), *stderrs]
     try:
-        numbers = {name: columns[name].astype(float) for name in names}
+        measured_numbers = {name: columns[name].astype(float) for name in measured_names}
     except (TypeError, ValueError):
-        raise InvalidArgument("points", ", ".join(names), "of numbers") from None
+        raise InvalidArgument("points", ", ".join(measured_names), "of numbers") from None
     for name in stderrs:
-        if (numbers[name] < 0).any():
+        if (measured_numbers[name] < 0).any():
             allowed = f"of a {name} that is 0 or more"
-            raise InvalidArgument("points", float(numbers[name].min()), allowed)
-    x, no_bars = numbers[abscissa], np.full(len(columns[abscissa]), np.nan)
+            raise InvalidArgument("points", float(measured_numbers[name].min()), allowed)
+    x, no_bars = measured_numbers[abscissa], np.full(len(columns[abscissa]), np.nan)
     dims = [dim for dim in lines[0].at if dim in columns]
-    drawn = np.zeros(len(x), dtype=bool)
+    is_drawn = np.zeros(len(x), dtype=bool)
     for line in lines:
         matches = [[_same(v, line.at[dim]) for v in columns[dim].tolist()] for dim in dims]
         on_line = np.broadcast_to(np.all(matches, axis=0), x.shape)
-        drawn |= on_line
+        is_drawn |= on_line
         for kind in kinds if on_line.any() else ():
             if kind in columns:
-                stderr = numbers.get(f"{kind}_stderr", no_bars)[on_line]
+                stderr = measured_numbers.get(f"{kind}_stderr", no_bars)[on_line]
                 style = {"color": line.colour} | MARKERS.get(kind, {})
-                parts.draw_points(ax, x[on_line], numbers[kind][on_line], stderr, **style)
-    bars = f" (±{parts.BARS} s.e.)" if stderrs else ""
-    parts.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars}")
-    if not drawn.all():
-        where = ", ".join(f"{dim} {columns[dim][~drawn].tolist()[0]}" for dim in dims)
-        raise InvalidArgument("points", where, "on the lines that the curve has")
+                parts.draw_points(ax, x[on_line], measured_numbers[kind][on_line], stderr, **style)
+    bars_text = f" (±{parts.BARS} s.e.)" if stderrs else ""
+    parts.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars_text}")
+    if not is_drawn.all():
+        missing_point = ", ".join(f"{dim} {columns[dim][~is_drawn].tolist()[0]}" for dim in dims)
+        raise InvalidArgument("points", missing_point, "on the lines that the curve has")
 
 
 def _same(value: Any, at: Any) -> bool:
     """True if a value of a point is the value of a line, up to its digits."""
-    both = isinstance(value, (int, float)) and isinstance(at, (int, float))
-    return isclose(value, at, rel_tol=1e-6) if both else bool(value == at)
+    both_numbers = isinstance(value, (int, float)) and isinstance(at, (int, float))
+    return isclose(value, at, rel_tol=1e-6) if both_numbers else bool(value == at)
 
 
 def abscissa_of(curve: "xarray.Dataset", name: str) -> str:
@@ -237,22 +237,22 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     """
     others = {str(dim): curve[dim].values.tolist() for dim in curve[name].dims if dim != abscissa}
     varying = [dim for dim, values in others.items() if len(values) > 1]
-    places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
-    count = len(places)
-    if count > MOST_COLOURS and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
+    line_places = [dict(zip(others, at, strict=True)) for at in product(*others.values())]
+    line_count = len(line_places)
+    if line_count > MOST_COLOURS and (len(varying) > 1 or curve[varying[0]].dtype.kind not in "fi"):
         raise InvalidArgument(
             "a figure",
             f"{' x '.join(str(curve.sizes[dim]) for dim in varying)} lines",
             f"of at most {MOST_COLOURS} lines, or of lines over one parameter beside the abscissa",
         )
-    labels = [", ".join(names.setting(dim, at[dim]) for dim in varying) for at in places]
-    shades: Sequence[Any] = [names.hue(place) for place in range(count)]
-    if count > MOST_COLOURS:
-        values, labels = curve[varying[0]].values, [""] * count
-        shades = _shades(values).to_rgba(values)
+    labels = [", ".join(names.setting(dim, at[dim]) for dim in varying) for at in line_places]
+    line_colours: Sequence[Any] = [names.hue(place) for place in range(line_count)]
+    if line_count > MOST_COLOURS:
+        values, labels = curve[varying[0]].values, [""] * line_count
+        line_colours = _shades(values).to_rgba(values)
     elif len(varying) == 1:
-        shades = parts.colours([at[varying[0]] for at in places])
-    return [Line(*line) for line in zip(places, labels, shades, strict=True)]
+        line_colours = parts.colours([at[varying[0]] for at in line_places])
+    return [Line(*line) for line in zip(line_places, labels, line_colours, strict=True)]
 
 
 def in_words(kind: str) -> str:
@@ -270,12 +270,12 @@ def label_kinds(
     """Label the line style of each error in the legend, with the ``markers`` of its points; the
     first has the name of the first of the ``theories``, if there are any, and the dashes of the
     others, where they are of several, no colour."""
-    own = lines[0].colour if len(lines) == 1 else "0.3"
+    line_colour = lines[0].colour if len(lines) == 1 else "0.3"
     for kind in kinds:
-        first = bool(theories) and kind == kinds[0]
-        label, look = theories[0] if first else in_words(kind), (markers or {}).get(kind, {})
-        colour = own if first or len(theories) < 2 else "0.3"
-        ax.plot([], [], STYLES.get(kind, "-"), color=colour, label=label, **look)
+        is_first = bool(theories) and kind == kinds[0]
+        label, look = theories[0] if is_first else in_words(kind), (markers or {}).get(kind, {})
+        kind_colour = line_colour if is_first or len(theories) < 2 else "0.3"
+        ax.plot([], [], STYLES.get(kind, "-"), color=kind_colour, label=label, **look)
 
 
 def finish_lines(
@@ -341,33 +341,33 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     name = names.error_drawn(curve.data_vars)
     if is_map(curve, name):
         return plot_heat_map(curve, ax, error=name)
-    searched = [one for one in names.BEST_OF if one in curve.data_vars]
+    searched = [best_name for best_name in names.BEST_OF if best_name in curve.data_vars]
     if not searched:
         allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
         raise InvalidArgument("curve", None, allowed)
     ax, abscissa = parts.axes(ax), abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
-    below = parts.panels_below(ax, *[0.3] * len(searched))
+    best_panels = parts.panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
     mark_exceptions(ax, curve, abscissa, lines, name)
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
-    for one, panel in zip(searched, below, strict=True):
-        ends = curve[one].where(at_edge.str.contains(rf"\b{one}\b"))
+    for best_name, panel in zip(searched, best_panels, strict=True):
+        values_at_edge = curve[best_name].where(at_edge.str.contains(rf"\b{best_name}\b"))
         for line in lines:
-            draw_line(panel, curve, abscissa, line, one)
-            panel.plot(x, ends.sel(line.at), "o", color=line.colour, **at_end)
-        if ends.notnull().any():
+            draw_line(panel, curve, abscissa, line, best_name)
+            panel.plot(x, values_at_edge.sel(line.at), "o", color=line.colour, **at_end)
+        if values_at_edge.notnull().any():
             panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
-        panel.set_ylabel(f"best {names.symbol(one)}")
+        panel.set_ylabel(f"best {names.symbol(best_name)}")
         panel.margins(y=0.2)
-        parts.set_scale(panel, curve[one].values.ravel(), "y")
-        low, high = panel.get_ylim()
-        if high < 1.05 * low:  # it hardly varies, and digits that are not known would be drawn
-            panel.set_ylim(0.95 * low, 1.05 * high)
-        if box := parts.add_legend(panel).get_legend():
-            box.set_frame_on(True)  # its circle looks like a point
+        parts.set_scale(panel, curve[best_name].values.ravel(), "y")
+        lowest, high = panel.get_ylim()
+        if high < 1.05 * lowest:  # it hardly varies, and digits that are not known would be drawn
+            panel.set_ylim(0.95 * lowest, 1.05 * high)
+        if legend_box := parts.add_legend(panel).get_legend():
+            legend_box.set_frame_on(True)  # its circle looks like a point
     parts.set_scale(ax, x)
     parts.from_zero(ax)
-    return finish_lines(ax, curve, lines, abscissa, [name], below)
+    return finish_lines(ax, curve, lines, abscissa, [name], best_panels)

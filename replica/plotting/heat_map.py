@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-LONG = 12  # values of a parameter from which it is an axis of a heat map
-MOST_LEVELS = 8  # of contours
-WIDE = 5  # factor between values from which colours are of their logarithm
+LONG_AXIS = 12  # values of a parameter from which it is an axis of a heat map
+MOST_CONTOURS = 8  # of contours
+WIDE_RANGE = 5  # factor between values from which colours are of their logarithm
 UNKNOWN = "0.85"  # the colour of values that are not known
 
 
 def is_map(curve: "xarray.Dataset", name: str) -> bool:
     """Whether a variable has two long dimensions or more, and is drawn as a heat map."""
-    return sum(curve.sizes[dim] >= LONG for dim in curve[name].dims) > 1
+    return sum(curve.sizes[dim] >= LONG_AXIS for dim in curve[name].dims) > 1
 
 
 def plot_heat_map(
@@ -54,24 +54,24 @@ def plot_heat_map(
     """
     curve = with_all_axes(curve)
     name = names.error_drawn(curve.data_vars, error)
-    grid = curve[name]
-    long = [str(dim) for dim in grid.dims if grid.sizes[dim] > 1]
+    drawn_variable = curve[name]
+    long = [str(dim) for dim in drawn_variable.dims if drawn_variable.sizes[dim] > 1]
     if len(long) != 2:
         raise InvalidArgument(
             "a heat map", ", ".join(long), "of two parameters, with a single value of each other"
         )
-    y_name, x_name = sorted(long, key=lambda dim: (dim == "alpha", grid.sizes[dim]))
+    y_name, x_name = sorted(long, key=lambda dim: (dim == "alpha", drawn_variable.sizes[dim]))
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
-    values = grid.squeeze().transpose(y_name, x_name).values
+    map_values = drawn_variable.squeeze().transpose(y_name, x_name).values
     draw_heat_map(
-        ax, x, y, values, names.DRAWN[name] + names.at_best(curve) * (name not in names.BEST_OF)
+        ax, x, y, map_values, names.DRAWN[name] + names.at_best(curve) * (name not in names.BEST_OF)
     )
-    if np.isfinite(values).any() and name not in names.BEST_OF:
-        j, i = np.unravel_index(np.nanargmin(values), values.shape)
+    if np.isfinite(map_values).any() and name not in names.BEST_OF:
+        j, i = np.unravel_index(np.nanargmin(map_values), map_values.shape)
         at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
-        note = ", at the edge" if at_edge else ""
-        mark_smallest(ax, values[j, i], {x_name: x[i], y_name: y[j]}, note)
+        edge_note = ", at the edge" if at_edge else ""
+        mark_smallest(ax, map_values[j, i], {x_name: x[i], y_name: y[j]}, edge_note)
     x_label, y_label = names.LABELS.get(x_name, x_name), names.LABELS.get(y_name, y_name)
     return finish(ax, x_label, y_label, names.shared_settings(curve))
 
@@ -93,7 +93,7 @@ def draw_heat_map(
     known = values[np.isfinite(values)]
     if known.size < values.size:
         ax.fill_between([], [], color=UNKNOWN, label="not converged")
-    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE
+    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE_RANGE
     ax.set_facecolor(UNKNOWN)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
@@ -103,33 +103,33 @@ def draw_heat_map(
     if not known.size:
         say_empty(ax)
         return
-    bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
+    colour_bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
     if known.max() > known.min():
         levels = contour_levels(float(known.min()), float(known.max()))
-        of = values if contours is None else contours
-        drawn = ax.contour(x, y, of, levels=levels, colors="white", linewidths=0.7)
-        bar.add_lines(drawn)
-        texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
-        bar.set_ticks(levels, labels=texts)
-        _label_contours(ax, drawn, dict(zip(levels, texts, strict=True)))
-        bar.minorticks_off()
+        contour_values = values if contours is None else contours
+        drawn = ax.contour(x, y, contour_values, levels=levels, colors="white", linewidths=0.7)
+        colour_bar.add_lines(drawn)
+        contour_texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
+        colour_bar.set_ticks(levels, labels=contour_texts)
+        _label_contours(ax, drawn, dict(zip(levels, contour_texts, strict=True)))
+        colour_bar.minorticks_off()
 
 
-def _label_contours(ax: "Axes", drawn: Any, texts: dict[float, str]) -> None:
+def _label_contours(ax: "Axes", contour_lines: Any, texts: dict[float, str]) -> None:
     """Label contours by their values, without labels that would overlap others or the frame."""
-    tried = ax.clabel(drawn, fmt=texts, fontsize=SMALL, inline=False)
+    tried_labels = ax.clabel(contour_lines, fmt=texts, fontsize=SMALL, inline=False)
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    extents: list[Any] = []
-    places = []
-    for text in [*tried]:
+    label_extents: list[Any] = []
+    label_places = []
+    for text in [*tried_labels]:
         extent = text.get_window_extent()
-        inside = ax.bbox.count_contains(extent.corners()) == 4
-        if inside and not any(extent.overlaps(other) for other in extents):
-            extents.append(extent)
-            places.append(text.get_position())
+        inside_frame = ax.bbox.count_contains(extent.corners()) == 4
+        if inside_frame and not any(extent.overlaps(other) for other in label_extents):
+            label_extents.append(extent)
+            label_places.append(text.get_position())
         text.remove()
-    if places:
-        ax.clabel(drawn, fmt=texts, fontsize=SMALL, manual=places)
+    if label_places:
+        ax.clabel(contour_lines, fmt=texts, fontsize=SMALL, manual=label_places)
 
 
 def contour_levels(low: float, high: float) -> list[float]:
@@ -144,23 +144,23 @@ def contour_levels(low: float, high: float) -> list[float]:
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    locator: Any = MaxNLocator(MOST_LEVELS)
-    if low > 0 and (decades := np.log10(high / low)) > np.log10(WIDE):
-        digits = ((1.3, [1, 1.5, 2, 3, 5, 7]), (2.5, [1, 2, 5]), (4, [1, 3]), (np.inf, [1]))
-        subs = next(subs for most, subs in digits if decades < most)
-        locator = LogLocator(subs=subs, numticks=MOST_LEVELS)
+    locator: Any = MaxNLocator(MOST_CONTOURS)
+    if low > 0 and (decades := np.log10(high / low)) > np.log10(WIDE_RANGE):
+        level_digits = ((1.3, [1, 1.5, 2, 3, 5, 7]), (2.5, [1, 2, 5]), (4, [1, 3]), (np.inf, [1]))
+        subs = next(subs for most, subs in level_digits if decades < most)
+        locator = LogLocator(subs=subs, numticks=MOST_CONTOURS)
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
-def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = "") -> None:
+def mark_smallest(ax: "Axes", error: float, coordinates: dict[str, float], note: str = "") -> None:
     """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
     label ends with the ``note``."""
-    places = " and ".join(names.setting(name, value) for name, value in at.items())
-    x, y = [*at.values(), error][:2]
-    mark_place(ax, x, y, f"smallest ${names.number_text(error)}$ at {places}{note}")
+    place_text = " and ".join(names.setting(name, value) for name, value in coordinates.items())
+    x, y = [*coordinates.values(), error][:2]
+    mark_place(ax, x, y, f"smallest ${names.number_text(error)}$ at {place_text}{note}")
 
 
 def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:
     """A star at a place."""
-    style: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 12}
-    ax.plot([x], [y], "*", clip_on=False, zorder=4, label=label, **style)
+    star_style: dict[str, Any] = {"color": "white", "markeredgecolor": "black", "markersize": 12}
+    ax.plot([x], [y], "*", clip_on=False, zorder=4, label=label, **star_style)

@@ -57,12 +57,12 @@ def best_label(searched: Sequence[str]) -> str:
     return f" at best {', '.join(map(symbol, searched))}" if searched else ""
 
 
-def error_drawn(known: Container[Any], error: str | None = None) -> str:
+def error_drawn(drawable: Container[Any], error: str | None = None) -> str:
     """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
-    usual = "classification_error" if "classification_error" in known else "test_error"
-    name = usual if error is None else error
-    if name not in DRAWN or name not in known:
-        allowed = ", ".join(one for one in DRAWN if one in known)
+    default_error = "classification_error" if "classification_error" in drawable else "test_error"
+    name = default_error if error is None else error
+    if name not in DRAWN or name not in drawable:
+        allowed = ", ".join(error_label for error_label in DRAWN if error_label in drawable)
         raise InvalidArgument("error", error, f"one of {allowed}")
     return name
 
@@ -101,18 +101,18 @@ def class_names(model: Any) -> list[str]:
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
-    stated = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
-    single = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
-    stated |= {name: value for name, value in single.items() if name not in varying}
-    return with_theory(stated, {*curve.attrs, *curve.coords})
+    shared = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
+    single_values = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
+    shared |= {name: value for name, value in single_values.items() if name not in varying}
+    return with_theory(shared, {*curve.attrs, *curve.coords})
 
 
 def with_theory(described: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """Settings with the theory where it goes without saying: the sRF's of a step, which ``known``
     names tell.  Beside a simulation the legend says which theory it is."""
     of_step = "alpha0" in known or "steps" in known
-    silent = of_step and "theory" not in known and "seeds" not in known
-    return {**described} | ({"theory": "srf"} if silent else {})
+    theory_unsaid = of_step and "theory" not in known and "seeds" not in known
+    return {**described} | ({"theory": "srf"} if theory_unsaid else {})
 
 
 def number_text(value: float) -> str:
@@ -121,11 +121,11 @@ def number_text(value: float) -> str:
         return r"\infty" if value > 0 else r"-\infty"
     if abs(value) < 1e5 and float(value).is_integer():
         return str(int(value))
-    digits, _, exponent = f"{value:.3g}".partition("e")
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
     if not exponent:
-        return digits
-    power = f"10^{{{int(exponent)}}}"
-    return power if digits == "1" else rf"{digits} \times {power}"
+        return mantissa
+    power_of_ten = f"10^{{{int(exponent)}}}"
+    return power_of_ten if mantissa == "1" else rf"{mantissa} \times {power_of_ten}"
 
 
 def plain(text: str) -> str:
@@ -145,18 +145,18 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     # attributes to run a simulation again, not its problem
     unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
     pieces = []
-    first = {name: described[name] for name in ("student", "target") if name in described}
-    for name, stated in (first | dict(described)).items():
+    named_first = {name: described[name] for name in ("student", "target") if name in described}
+    for name, stated in (named_first | dict(described)).items():
         # as NetCDF holds them
         is_json = isinstance(stated, str) and (stated.startswith("[") or stated == "true")
         value = json.loads(stated) if is_json else stated
         value = plain_law(value) if name in LAWS and np.ndim(value) == 2 else value
-        zero = name in ("noise", "step_noise", "bias") and value == 0
-        silent = value is None or value is False or zero
-        if silent or name in unstated or len(str(value)) > 40:
+        is_zero = name in ("noise", "step_noise", "bias") and value == 0
+        is_off = value is None or value is False or is_zero
+        if is_off or name in unstated or len(str(value)) > 40:
             continue
         nested = np.ndim(value) == 2
-        if name in (*first, "loss"):
+        if name in (*named_first, "loss"):
             pieces.append(f"{plain(str(value))} {name}")
         elif name == "theory":  # of a comparison a sentence, which its legend has
             pieces += [THEORIES[value]] if value in THEORIES else []
@@ -172,8 +172,8 @@ def settings(described: Mapping[str, Any]) -> list[str]:
 
 def visible(text: str) -> int:
     """Approximate width of a text, in characters, once its mathtext is drawn."""
-    for long, short in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
-        text = text.replace(long, short)
+    for mathtext, shown_as in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
+        text = text.replace(mathtext, shown_as)
     for name in ("alpha", "beta", "gamma", "lambda", "Delta", "eta"):
         text = text.replace(f"\\{name}", "a")
     return sum(character not in "${}_^\\" for character in text)
@@ -250,16 +250,16 @@ def style(
     """
     if name not in (None, "paper"):
         raise InvalidArgument("style", name, "paper, or left out")
-    usual = PAPER if name else USUAL
+    base_style = PAPER if name else USUAL
     try:
-        width, height = (float(side) for side in (usual.size if size is None else size))
+        width, height = (float(side) for side in (base_style.size if size is None else size))
         if not all(INCHES[0] <= side <= INCHES[1] for side in (width, height)):  # NaN too
             raise ValueError
     except (TypeError, ValueError):
         allowed = "width and height in inches, from {:g} to {:g}, such as 6x4".format(*INCHES)
-        got = "x".join(map(str, size)) if isinstance(size, list) else size  # as typed
-        raise InvalidArgument("size", got, allowed) from None
-    title = usual.title and width >= COLUMN if title is None else title
+        size_typed = "x".join(map(str, size)) if isinstance(size, list) else size  # as typed
+        raise InvalidArgument("size", size_typed, allowed) from None
+    title = base_style.title and width >= COLUMN if title is None else title
     for option, value in (("title", title), ("colours", colours)):
         if not isinstance(value, bool):
             raise InvalidArgument(option, value, "True or False")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 COLOUR_MAP = "viridis"  # of ordered values, and of a colour bar
 # Settings without a number that have a colour of their own.
-NAMED = {
+NAMED_COLOURS = {
     "network": 0, "srf": 1, "gaussian": 2,  # theories and simulated models
     "square": 0, "logistic": 1, "hinge": 2, "huber": 3, "absolute": 4,  # losses
     "equal": 0, "rademacher": 1, "box": 3,  # laws of the readout
@@ -34,7 +34,7 @@ NAMED = {
 }  # fmt: skip
 SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
-GAP = 0.05  # inches around a legend under its axes
+LEGEND_GAP = 0.05  # inches around a legend under its axes
 FEW = 5  # points, up to which a line of theory has marks: of more these look like measured ones
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
@@ -44,12 +44,12 @@ def picture(figure: "Figure", kind: str) -> bytes:
     that journals ask for."""
     import matplotlib
 
-    content, dpi = io.BytesIO(), matplotlib.rcParams["savefig.dpi"]
+    picture_bytes, dpi = io.BytesIO(), matplotlib.rcParams["savefig.dpi"]
     if kind == "eps":
         mix_with_white(figure)
     with matplotlib.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
-        figure.savefig(content, format=kind, dpi=150 if dpi == "figure" else dpi)
-    return content.getvalue()
+        figure.savefig(picture_bytes, format=kind, dpi=150 if dpi == "figure" else dpi)
+    return picture_bytes.getvalue()
 
 
 def mix_with_white(figure: "Figure") -> None:
@@ -57,13 +57,13 @@ def mix_with_white(figure: "Figure") -> None:
     from matplotlib.colors import to_rgba_array
 
     for artist in figure.findobj():
-        drawn: Any = artist
-        name = "facecolor" if hasattr(drawn, "get_facecolor") else "color"
-        if hasattr(drawn, f"get_{name}"):
-            found = to_rgba_array(getattr(drawn, f"get_{name}")(), drawn.get_alpha())
-            if len(found) == 1 and 0 < (share := found[0, 3]) < 1:
-                getattr(drawn, f"set_{name}")(tuple(1 - share * (1 - found[0, :3])))
-                drawn.set_alpha(None)
+        coloured: Any = artist
+        name = "facecolor" if hasattr(coloured, "get_facecolor") else "color"
+        if hasattr(coloured, f"get_{name}"):
+            rgba_colour = to_rgba_array(getattr(coloured, f"get_{name}")(), coloured.get_alpha())
+            if len(rgba_colour) == 1 and 0 < (opacity := rgba_colour[0, 3]) < 1:
+                getattr(coloured, f"set_{name}")(tuple(1 - opacity * (1 - rgba_colour[0, :3])))
+                coloured.set_alpha(None)
 
 
 def check_latex() -> None:
@@ -97,22 +97,22 @@ def colours(values: Sequence[Any]) -> list[str]:
     '#440154'
     """
     if not current().colours:
-        return [hue(place) for place in range(len(values))]
+        return [hue(colour_index) for colour_index in range(len(values))]
     if len(values) > 1 and not any(isinstance(value, str) for value in values):
         from matplotlib import colormaps
         from matplotlib.colors import to_hex
 
-        places = np.argsort(np.argsort(np.asarray(values, dtype=float))) / (len(values) - 1)
+        colour_places = np.argsort(np.argsort(np.asarray(values, dtype=float))) / (len(values) - 1)
         # a line on white can be no lighter
-        return [to_hex(shade) for shade in colormaps[COLOUR_MAP](0.85 * places)]
-    taken: list[int] = []
+        return [to_hex(shade) for shade in colormaps[COLOUR_MAP](0.85 * colour_places)]
+    taken_colours: list[int] = []
     for value in values:
-        name = str(value).partition(":")[0]
-        place = NAMED.get(name, crc32(name.encode())) % len(COLOURS)
-        while place in taken and len(taken) < len(COLOURS):
-            place = (place + 1) % len(COLOURS)
-        taken.append(place)
-    return [COLOURS[place] for place in taken]
+        colour_name = str(value).partition(":")[0]
+        colour_index = NAMED_COLOURS.get(colour_name, crc32(colour_name.encode())) % len(COLOURS)
+        while colour_index in taken_colours and len(taken_colours) < len(COLOURS):
+            colour_index = (colour_index + 1) % len(COLOURS)
+        taken_colours.append(colour_index)
+    return [COLOURS[colour_index] for colour_index in taken_colours]
 
 
 def draw_noted(ax: "Axes", x: Any, values: Any, **style: Any) -> None:
@@ -123,16 +123,16 @@ def draw_noted(ax: "Axes", x: Any, values: Any, **style: Any) -> None:
 def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> Any:
     """Draw simulated means (N,) at ``x`` with two standard errors; return the artist.  Markers are
     open, so that one shows under another."""
-    default: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
-    default["markerfacecolor"] = "none"
-    default |= {"capsize": 2, "zorder": 3}
-    return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(default | style))
+    point_style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
+    point_style["markerfacecolor"] = "none"
+    point_style |= {"capsize": 2, "zorder": 3}
+    return ax.errorbar(x, mean, BARS * np.asarray(stderr, dtype=float), **(point_style | style))
 
 
 def draw_band(ax: "Axes", x: Array, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> None:
     """Shade two standard errors around means (N,) at ``x``, as far as both are known."""
-    mean, reach = np.asarray(mean), BARS * np.asarray(stderr)
-    ax.fill_between(x, mean - reach, mean + reach, alpha=0.2, linewidth=0, **style)
+    mean, band_width = np.asarray(mean), BARS * np.asarray(stderr)
+    ax.fill_between(x, mean - band_width, mean + band_width, alpha=0.2, linewidth=0, **style)
 
 
 def is_logarithmic(x: Array) -> bool:
@@ -140,8 +140,8 @@ def is_logarithmic(x: Array) -> bool:
     x = np.unique(x[np.isfinite(x)])
     if x.size < 2 or x[0] <= 0 or x[-1] < 9.99 * x[0]:
         return False
-    uneven = [np.ptp(steps) / steps.mean() for steps in (np.diff(np.log(x)), np.diff(x))]
-    return bool(uneven[0] <= uneven[1])
+    step_spread = [np.ptp(steps) / steps.mean() for steps in (np.diff(np.log(x)), np.diff(x))]
+    return bool(step_spread[0] <= step_spread[1])
 
 
 def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
@@ -150,8 +150,8 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
         getattr(ax, f"set_{axis}scale")("log")
         from matplotlib.ticker import LogLocator, NullFormatter
 
-        drawn, known = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
-        if known.max() < 50 * known.min():  # powers of ten would label it too rarely
+        drawn, finite_x = getattr(ax, f"{axis}axis"), x[np.isfinite(x)]
+        if finite_x.max() < 50 * finite_x.min():  # powers of ten would label it too rarely
             low_panel = axis == "y" and ax.bbox.height < ax.figure.dpi  # an inch
             drawn.set_major_locator(LogLocator(subs=(1.0, 3.0) if low_panel else (1.0, 2.0, 5.0)))
             drawn.set_major_formatter("{x:g}")
@@ -160,17 +160,17 @@ def set_scale(ax: "Axes", x: Array, axis: str = "x") -> None:
 
 def spaced(x: Array, count: int = 101) -> Array:
     """``x`` and ``count`` values between its finite ends, for a smooth line."""
-    between, known = np.geomspace if is_logarithmic(x) else np.linspace, x[np.isfinite(x)]
-    return np.unique(np.concatenate([x, between(known.min(), known.max(), count)]))
+    spacing, finite_x = np.geomspace if is_logarithmic(x) else np.linspace, x[np.isfinite(x)]
+    return np.unique(np.concatenate([x, spacing(finite_x.min(), finite_x.max(), count)]))
 
 
 def marks_of(y: ArrayLike, few: int = FEW) -> dict[str, Any]:
     """Style of a line through the values ``y``: marks on all where a ``few`` are known, else on
     those whose neighbours are not."""
-    known = np.isfinite(np.asarray(y, dtype=float))
-    beside = np.pad(known, 1)
-    alone = known if known.sum() <= few else known & ~(beside[:-2] | beside[2:])
-    marked = np.flatnonzero(alone).tolist()
+    is_known = np.isfinite(np.asarray(y, dtype=float))
+    beside = np.pad(is_known, 1)
+    alone_or_few = is_known if is_known.sum() <= few else is_known & ~(beside[:-2] | beside[2:])
+    marked = np.flatnonzero(alone_or_few).tolist()
     return {"marker": ".", "markersize": 6, "markevery": marked} if marked else {}
 
 
@@ -197,12 +197,12 @@ def nudged(x: Array, places: float, among: int = 1) -> Array:
 
     ``among`` such sets, side by side, take at most 0.7 of the distance to the next ``x``.
     """
-    at = np.log(x) if is_logarithmic(x) else x
-    if at.size < 2:
+    abscissae = np.log(x) if is_logarithmic(x) else x
+    if abscissae.size < 2:
         return x
-    gap = np.diff(np.unique(at)).min(initial=np.ptp(at))
-    at = at + min(0.012 * np.ptp(at), 0.7 * gap / among) * places
-    return np.asarray(np.exp(at) if is_logarithmic(x) else at)
+    least_gap = np.diff(np.unique(abscissae)).min(initial=np.ptp(abscissae))
+    abscissae = abscissae + min(0.012 * np.ptp(abscissae), 0.7 * least_gap / among) * places
+    return np.asarray(np.exp(abscissae) if is_logarithmic(x) else abscissae)
 
 
 def finish(
@@ -217,14 +217,14 @@ def finish(
     settings ``described`` and of ``notes``, and a legend; where nothing is known, a sentence in
     place of numbers and legend."""
     figure: Any = ax.get_figure(root=True)
-    lowest = [ax, *below][-1]
-    lowest.set_xlabel(abscissa)
+    lowest_panel = [ax, *below][-1]
+    lowest_panel.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
-    _break_label(lowest.xaxis.label, lowest.bbox.width)
+    _break_label(lowest_panel.xaxis.label, lowest_panel.bbox.width)
     if described and current().title:
-        known = settings(with_theory(described, described))
-        points = ax.bbox.width / (figure.dpi / 72)
-        stated = (in_lines(pieces, ", ", points / 4.3) for pieces in (known, notes))
+        title_settings = settings(with_theory(described, described))
+        title_width = ax.bbox.width / (figure.dpi / 72)
+        stated = (in_lines(pieces, ", ", title_width / 4.3) for pieces in (title_settings, notes))
         ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
     for panel in filter(is_empty, (ax, *below)):
         panel.set(ylim=(0, 1), yticks=[])
@@ -239,22 +239,22 @@ def finish(
 
 def _break_label(label: Any, room: float) -> None:
     """Break the label of an axis into lines of that length, in pixels."""
-    words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", label.get_text())
-    size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
-    label.set_text(in_lines(words, " ", room / size))
+    label_words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", label.get_text())
+    character_size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
+    label.set_text(in_lines(label_words, " ", room / character_size))
 
 
-def in_lines(pieces: Sequence[str], between: str, fits: float) -> str:
+def in_lines(pieces: Sequence[str], between: str, characters: float) -> str:
     """Text of the pieces, joined by ``between``, in lines of at most ``fits`` characters."""
-    lines = [""]
+    text_lines = [""]
     for piece in pieces:
-        longer = lines[-1] + between + piece if lines[-1] else piece
-        if visible(longer) > fits and lines[-1]:
-            lines[-1] += between.rstrip()
-            lines.append(piece)
+        longer_line = text_lines[-1] + between + piece if text_lines[-1] else piece
+        if visible(longer_line) > characters and text_lines[-1]:
+            text_lines[-1] += between.rstrip()
+            text_lines.append(piece)
         else:
-            lines[-1] = longer
-    return "\n".join(lines)
+            text_lines[-1] = longer_line
+    return "\n".join(text_lines)
 
 
 def letter_panels(panels: Iterable["Axes"]) -> None:
@@ -262,26 +262,26 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
     for letter, ax in zip("abcdefghijklmnopqrstuvwxyz", panels, strict=False):
         title = ax.get_title()
         ax.set_title("")
-        text = rf"$\mathbf{{({letter})}}$ {title}".rstrip()
-        ax.set_title(text, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
+        lettered_title = rf"$\mathbf{{({letter})}}$ {title}".rstrip()
+        ax.set_title(lettered_title, loc="left", fontsize="medium" if len(title) < 20 else SMALL)
 
 
 def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
     """Panels under ``ax`` of these ``shares`` of its height, cut off it, with the same abscissa."""
-    spec: Any = ax.get_subplotspec()
+    subplot_spec: Any = ax.get_subplotspec()
     figure: Any = ax.get_figure()
-    rows: dict[str, Any] = {"height_ratios": [1 - sum(shares), *shares], "hspace": 0.05}
-    divide = figure.add_gridspec if spec is None else spec.subgridspec
-    if spec is None:
+    grid_rows: dict[str, Any] = {"height_ratios": [1 - sum(shares), *shares], "hspace": 0.05}
+    make_grid = figure.add_gridspec if subplot_spec is None else subplot_spec.subgridspec
+    if subplot_spec is None:
         left, bottom, right, top = ax.get_position().extents
-        rows |= {"left": left, "bottom": bottom, "right": right, "top": top}
-    first, *others = divide(1 + len(shares), 1, **rows)
-    ax.set_subplotspec(first)
-    below = [figure.add_subplot(part, sharex=ax) for part in others]
-    for panel in [ax, *below[:-1]]:
+        grid_rows |= {"left": left, "bottom": bottom, "right": right, "top": top}
+    upper_panel, *lower_panels = make_grid(1 + len(shares), 1, **grid_rows)
+    ax.set_subplotspec(upper_panel)
+    panels = [figure.add_subplot(grid_cell, sharex=ax) for grid_cell in lower_panels]
+    for panel in [ax, *panels[:-1]]:
         panel.tick_params(labelbottom=False)
-    figure.align_ylabels([ax, *below])
-    return below
+    figure.align_ylabels([ax, *panels])
+    return panels
 
 
 def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
@@ -295,31 +295,31 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
 
     panels: list[Any] = [ax, *below]
     lowest, figure = panels[-1], panels[0].get_figure(root=True)
-    free = figure.get_layout_engine() is None
-    if (old := lowest.get_legend()) is not None:
-        old.remove()
-    if free:
+    is_free_layout = figure.get_layout_engine() is None
+    if (old_legend := lowest.get_legend()) is not None:
+        old_legend.remove()
+    if is_free_layout:
         _make_room(panels, 0.0)
-    box = ax.legend(loc="best", **options)
+    legend_box = ax.legend(loc="best", **options)
     figure.draw_without_rendering()
-    extent = box.get_window_extent()
-    fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
-    if fits and not _covers(ax, extent):
+    extent = legend_box.get_window_extent()
+    legend_fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
+    if legend_fits and not _covers_drawing(ax, extent):
         return ax
-    box.remove()
-    drawn = lowest.get_tightbbox()  # with its labels
-    left, right = max(drawn.x0, 0), min(drawn.x1, figure.bbox.x1)
-    shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, drawn.y0 - lowest.bbox.y0
-    inches = shift[0] / (2 * figure.dpi), shift[1] / figure.dpi - GAP
-    place = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
+    legend_box.remove()
+    panel_box = lowest.get_tightbbox()  # with its labels
+    left, right = max(panel_box.x0, 0), min(panel_box.x1, figure.bbox.x1)
+    centre_shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, panel_box.y0 - lowest.bbox.y0
+    inches = centre_shift[0] / (2 * figure.dpi), centre_shift[1] / figure.dpi - LEGEND_GAP
+    legend_transform = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
     under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
     for columns in (4, 3, 2, 1):
-        under |= {"bbox_transform": place, "ncols": columns}
+        under |= {"bbox_transform": legend_transform, "ncols": columns}
         extent = lowest.legend(*entries, **options, **under).get_window_extent()
         if extent.width <= right - left:
             break
-    if free:
-        gap = GAP * figure.dpi
+    if is_free_layout:
+        gap = LEGEND_GAP * figure.dpi
         _make_room(panels, max(extent.height + gap, gap - extent.y0) / figure.bbox.height)
     figure.draw_without_rendering()
     return ax
@@ -329,26 +329,26 @@ def _make_room(panels: Sequence[Any], share: float) -> None:
     """Leave a share of the figure's height free under panels that lie one under another, of what
     they had at first."""
     boxes = [panel.get_position() for panel in panels]
-    specs = [panel.get_subplotspec() for panel in panels]
-    first = [spec.get_position(panels[0].figure) if spec else box
-             for spec, box in zip(specs, boxes, strict=True)]  # fmt: skip
-    top, bottom = first[0].y1, first[-1].y0
+    subplot_specs = [panel.get_subplotspec() for panel in panels]
+    first_boxes = [spec.get_position(panels[0].figure) if spec else box
+             for spec, box in zip(subplot_specs, boxes, strict=True)]  # fmt: skip
+    top, bottom = first_boxes[0].y1, first_boxes[-1].y0
     scale = max(1 - share / (top - bottom), 0.3)
-    for panel, box, old in zip(panels, boxes, first, strict=True):
-        low, height = top - scale * (top - old.y0), scale * old.height
-        panel.set_position((box.x0, low, box.width, height))
+    for panel, box, first_box in zip(panels, boxes, first_boxes, strict=True):
+        panel_bottom, height = top - scale * (top - first_box.y0), scale * first_box.height
+        panel.set_position((box.x0, panel_bottom, box.width, height))
         panel.set_in_layout(True)  # of a layout that is asked for later
 
 
-def _covers(ax: "Axes", extent: "Bbox") -> bool:
+def _covers_drawing(ax: "Axes", extent: "Bbox") -> bool:
     """True if a box on the canvas lies on a line, a point, an error bar or a text."""
     drawn = [(line.get_transform(), line.get_path()) for line in ax.lines]
     drawn += [(one.get_transform(), path) for one in ax.collections for path in one.get_paths()]
     paths = [transform.transform_path(path) for transform, path in drawn if np.size(path.vertices)]
-    filled = [patch.get_transform().transform_path(patch.get_path()) for patch in ax.patches]
-    texts = [text.get_window_extent() for text in ax.texts]
+    filled_paths = [patch.get_transform().transform_path(patch.get_path()) for patch in ax.patches]
+    text_boxes = [text.get_window_extent() for text in ax.texts]
     return (
         any(path.intersects_bbox(extent, filled=False) for path in paths)
-        or any(path.intersects_bbox(extent, filled=True) for path in filled)
-        or any(extent.overlaps(text) for text in texts)
+        or any(path.intersects_bbox(extent, filled=True) for path in filled_paths)
+        or any(extent.overlaps(text) for text in text_boxes)
     )

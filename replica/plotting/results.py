@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LARGEST = 9.0  # of shares, in points
+LARGEST_FONT = 9.0  # of shares, in points
 
 
 def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
@@ -49,22 +49,22 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     if getattr(point, "confusion", None) is None or not point.converged:
         allowed = "a converged solution of classes, or of labels -1 and 1, of what is given"
         raise InvalidArgument("point", type(point).__name__, allowed)
-    ax, shares = axes(ax), 100 * point.confusion
-    names = class_names(point.model)
+    ax, percents = axes(ax), 100 * point.confusion
+    classes = class_names(point.model)
     ax.set_facecolor("0.85")
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
-    places = range(len(names))
-    crowded = len(names) * max(map(len, names)) > 40  # characters of names side by side
-    turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
-    ax.set_xticks(places, names, **turned)
-    ax.set_yticks(places, names)
+    ax.imshow(percents, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    class_places = range(len(classes))
+    crowded = len(classes) * max(map(len, classes)) > 40  # characters of names side by side
+    turned_labels: dict[str, Any] = {"rotation": 45, "ha": "right"} if crowded else {}
+    ax.set_xticks(class_places, classes, **turned_labels)
+    ax.set_yticks(class_places, classes)
     ax.tick_params(length=0, labelsize=SMALL)
     figure: Any = ax.get_figure(root=True)
-    width, height = (pixels / (figure.dpi / 72) / len(names) for pixels in ax.bbox.size)
-    size = min(LARGEST, width / 2.2, height / 1.3)  # of "100", and what is between rows
-    for i, j in np.argwhere(shares >= 0.5):  # shares that are not 0 in percent
-        ink = "white" if shares[i, j] > 60 else "black"
-        ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
+    width, height = (pixels / (figure.dpi / 72) / len(classes) for pixels in ax.bbox.size)
+    size = min(LARGEST_FONT, width / 2.2, height / 1.3)  # of "100", and what is between rows
+    for i, j in np.argwhere(percents >= 0.5):  # shares that are not 0 in percent
+        ink = "white" if percents[i, j] > 60 else "black"
+        ax.text(j, i, f"{percents[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
     return finish(ax, "answer (% of the rows of a class)", "class", point.settings)
 
 
@@ -93,45 +93,45 @@ def plot_spectrum(
     """
     ax = axes(ax)
     intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
-    lines = [(x, spectrum.density(x)) for x in intervals]
+    density_lines = [(x, spectrum.density(x)) for x in intervals]
     # tails below that are thinner than the line
-    least = 1e-4 * max(float((x * y).max()) for x, y in lines)
-    for k, (x, y) in enumerate(lines):
-        shown = x * y > least
-        shown[1:] |= shown[:-1]  # down to the axis
-        lines[k] = x[shown], y[shown]
-    lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(lines)]
-    low, high = min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines)
-    p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
-    outliers = {"theory": [x for x in spectrum.outliers_at(p) if x > high], "simulated": []}
+    least_mass = 1e-4 * max(float((x * y).max()) for x, y in density_lines)
+    for k, (x, y) in enumerate(density_lines):
+        is_visible = x * y > least_mass
+        is_visible[1:] |= is_visible[:-1]  # down to the axis
+        density_lines[k] = x[is_visible], y[is_visible]
+    density_lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(density_lines)]
+    lowest_x, high = min(x[0] for x, _ in density_lines), max(x[-1] for x, _ in density_lines)
+    width = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    outliers = {"theory": [x for x in spectrum.outliers_at(width) if x > high], "simulated": []}
     if eigenvalues is not None:
         if np.ndim(eigenvalues) not in (1, 2):
             raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
-        values = np.ravel(eigenvalues)
+        all_eigenvalues = np.ravel(eigenvalues)
         simulated = spectrum.outliers_among(eigenvalues)
         outliers["simulated"] = simulated[np.isfinite(simulated)].tolist()
     # a linear abscissa leaves small eigenvalues no room
-    logarithmic = max([high, *outliers["theory"], *outliers["simulated"]]) / low > 30
+    logarithmic = max([high, *outliers["theory"], *outliers["simulated"]]) / lowest_x > 30
     if eigenvalues is not None:
-        edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
-        count, _ = np.histogram(values, edges)
-        width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
-        height = count / values.size / width
-        ax.stairs(height, edges, fill=True, color="0.8", label="simulated eigenvalues")
-    for i, (x, y) in enumerate(lines):
+        edges = np.geomspace(lowest_x, high, 61) if logarithmic else np.linspace(lowest_x, high, 61)
+        bin_counts, _ = np.histogram(all_eigenvalues, edges)
+        bin_width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
+        bin_height = bin_counts / all_eigenvalues.size / bin_width
+        ax.stairs(bin_height, edges, fill=True, color="0.8", label="simulated eigenvalues")
+    for i, (x, y) in enumerate(density_lines):
         ax.plot(x, x * y if logarithmic else y, color=hue(0), label="" if i else "theory")
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    marks: dict[str, Any] = {"theory": ("|", hue(0), 10), "simulated": ("o", "black", 4)}
-    for source, beyond in outliers.items():
-        if beyond:
-            marker, colour, size = marks[source]
+    outlier_marks: dict[str, Any] = {"theory": ("|", hue(0), 10), "simulated": ("o", "black", 4)}
+    for outlier_source, outlier_x in outliers.items():
+        if outlier_x:
+            marker, colour, size = outlier_marks[outlier_source]
             style: dict[str, Any] = {"color": colour, "markersize": size, "markerfacecolor": "none"}
-            style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
-            above = [0.04] * len(beyond)  # the axis
-            ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
-    if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p
+            style |= {"linestyle": "none", "label": f"outlier, {outlier_source}", "clip_on": False}
+            mark_height = [0.04] * len(outlier_x)  # the axis
+            ax.plot(outlier_x, mark_height, marker, transform=ax.get_xaxis_transform(), **style)
+    if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         label = f"outlier, theory: {positions}"
@@ -143,10 +143,10 @@ def plot_spectrum(
 
 def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:
     """Points of a density, with zeros added at the sharp ends of its interval."""
-    ends = spectrum.edges[interval][spectrum.sharp[interval]]
-    x, y = np.append(x, ends), np.append(y, np.zeros(ends.size))
-    order = np.argsort(x)
-    return x[order], y[order]
+    sharp_edges = spectrum.edges[interval][spectrum.sharp[interval]]
+    x, y = np.append(x, sharp_edges), np.append(y, np.zeros(sharp_edges.size))
+    x_order = np.argsort(x)
+    return x[x_order], y[x_order]
 
 
 def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
@@ -166,17 +166,17 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     >>> ax = plot_staircase(staircase("z1 + z1*z2 + z1*z2*z3"))
     """
     ax = axes(ax)
-    shares = [0.0, *(stage.explained for stage in staircase.stages)]
+    explained_shares = [0.0, *(stage.explained for stage in staircase.stages)]
     for step, stage in enumerate(staircase.stages, start=1):
-        low, high = shares[step - 1 : step + 1]
-        linear = step <= staircase.linear_stages
-        colour = hue(0) if linear else hue(1)
+        low, high = explained_shares[step - 1 : step + 1]
+        is_linear = step <= staircase.linear_stages
+        colour = hue(0) if is_linear else hue(1)
         ax.bar(step, high - low, bottom=low, width=1.0, color=colour, alpha=0.25, linewidth=0)
         ax.plot([step - 0.5, step - 0.5, step + 0.5], [low, high, high], color=colour)
-        samples = "d" if stage.leap == 1 else f"d^{stage.leap}"
+        sample_order = "d" if stage.leap == 1 else f"d^{stage.leap}"
         names = "\n".join(_sum_of_coordinates(direction) for direction in stage.directions)
         ax.annotate(
-            f"{names}\n$n\\sim {samples}$",
+            f"{names}\n$n\\sim {sample_order}$",
             (step, high),
             xytext=(0, 4),
             textcoords="offset points",
@@ -184,27 +184,27 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
             va="bottom",
             fontsize=SMALL,
         )
-    lines = max((len(stage.directions) for stage in staircase.stages), default=0) + 1
-    ax.set_ylim(0, 1.08 + 0.07 * lines)
+    direction_lines = max((len(stage.directions) for stage in staircase.stages), default=0) + 1
+    ax.set_ylim(0, 1.08 + 0.07 * direction_lines)
     ax.set_xlim(0.4, max(2, len(staircase.stages)) + 0.6)
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
-    each = "giant step, each on a fresh batch of $n$ samples"
+    step_label = "giant step, each on a fresh batch of $n$ samples"
     described = {name: staircase.settings[name] for name in staircase.settings if name != "degree"}
-    return finish(ax, each, "share of the variance in reach", described)
+    return finish(ax, step_label, "share of the variance in reach", described)
 
 
 def _sum_of_coordinates(direction: Array) -> str:
     """A direction (r,) as text, such as 0.97 z1 + 0.24 z2, up to parts that two digits show."""
     if np.count_nonzero(np.abs(direction) > 5e-3) == 1:
         return f"$z_{np.abs(direction).argmax() + 1}$"
-    parts = [f"{x:+.2f}\\,z_{i}" for i, x in enumerate(direction, 1) if abs(x) > 5e-3]
-    return f"${' '.join(parts)}$".replace("$+", "$", 1)
+    coordinate_terms = [f"{x:+.2f}\\,z_{i}" for i, x in enumerate(direction, 1) if abs(x) > 5e-3]
+    return f"${' '.join(coordinate_terms)}$".replace("$+", "$", 1)
 
 
 BOTH = "all for both"
 # Of every use: the field that varies, the label of its points, and their mark.
-MARKS = {
+USE_MARKERS = {
     BOTH: ("alpha0", BOTH, "*"),
     "split": ("alpha0", "share for the step, the rest for the readout", "o"),
     "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
@@ -223,8 +223,8 @@ def plot_allocation(
     Parameters
     ----------
     plans : sequence of mappings
-        "use", one of ``MARKS`` or "all for both", "alpha0", "alpha" and "test_error"; "lam" and
-        "eta", which the label of the error calls the best where they vary.
+        "use", one of ``USE_MARKERS``, "alpha0", "alpha" and "test_error"; "lam" and "eta", which
+        the label of the error calls the best where they vary.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     described : mapping, optional
@@ -238,18 +238,18 @@ def plot_allocation(
     >>> ax = plot_allocation([both, half])
     """
     ax = axes(ax)
-    both = next(plan for plan in plans if plan["use"] == BOTH)
-    for i, (use, (field, label, mark)) in enumerate(MARKS.items()):
-        own = [plan for plan in plans if plan["use"] == use]
+    plan_of_both = next(plan for plan in plans if plan["use"] == BOTH)
+    for i, (plan_use, (field, label, marker)) in enumerate(USE_MARKERS.items()):
+        own = [plan for plan in plans if plan["use"] == plan_use]
         if own:
             shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
-            style: dict[str, Any] = {"color": hue(i), "markersize": 10 if use == BOTH else 6}
-            ax.plot(np.divide(shares, both[field]), errors, mark, label=label, **style)
+            style: dict[str, Any] = {"color": hue(i), "markersize": 10 if plan_use == BOTH else 6}
+            ax.plot(np.divide(shares, plan_of_both[field]), errors, marker, label=label, **style)
     ax.set_xlim(0, 1.04)
     ax.margins(y=0.1)
-    abscissa = rf"one layer's share of the $N = {number_text(both['alpha0'])}\,d$ samples"
-    solved = [plan for plan in plans if np.isfinite(plan["test_error"])]
-    searched = [name for name in BEST_OF if len({plan.get(name) for plan in solved}) > 1]
+    abscissa = rf"one layer's share of the $N = {number_text(plan_of_both['alpha0'])}\,d$ samples"
+    solved_plans = [plan for plan in plans if np.isfinite(plan["test_error"])]
+    searched = [name for name in BEST_OF if len({plan.get(name) for plan in solved_plans}) > 1]
     return finish(ax, abscissa, ERROR_LABELS["test_error"] + best_label(searched), described)
 
 
@@ -290,20 +290,20 @@ def plot_bounds(
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
-    lower, upper = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
-    ax.fill_between(eta, lower, upper, color=hue(0), alpha=0.12, linewidth=0)
+    lowers, upper_bounds = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
+    ax.fill_between(eta, lowers, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
     label = r"upper bound $U$, $\lambda\to\infty$"
-    ax.plot(eta, upper, color=hue(0), label=label, **marks_of(upper))
-    ax.plot(eta, lower, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lower))
-    for i, ratio in enumerate(alpha, start=1):
-        achieved = np.array([point[f"achieved_{ratio:g}"] for point in points], dtype=float)
-        label = rf"best $\lambda$ at {setting('alpha', ratio)}"
+    ax.plot(eta, upper_bounds, color=hue(0), label=label, **marks_of(upper_bounds))
+    ax.plot(eta, lowers, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lowers))
+    for i, alpha_value in enumerate(alpha, start=1):
+        achieved = np.array([point[f"achieved_{alpha_value:g}"] for point in points], dtype=float)
+        label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"
         ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
     ax.axhline(linear, **REFERENCE, label="best linear predictor of the inputs")
     set_scale(ax, eta)
     from_zero(ax)
-    fixed = {name: value for name, value in (described or {}).items() if name != "eta"}
-    return finish(ax, LABELS["eta"], ERROR_LABELS["test_error"], fixed)
+    fixed_settings = {name: value for name, value in (described or {}).items() if name != "eta"}
+    return finish(ax, LABELS["eta"], ERROR_LABELS["test_error"], fixed_settings)
 
 
 def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0) -> "Axes":
@@ -383,15 +383,15 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     """
     ax, kappa = axes(ax), drawn_kappa(reach)
     mean, variance = learned.moments(kappa)
-    spread = np.sqrt(variance)
+    output_deviation = np.sqrt(variance)
     label = "± one standard deviation, theory"
-    low, high = mean - spread, mean + spread
-    ax.fill_between(kappa, low, high, color=hue(0), alpha=0.2, linewidth=0, label=label)
+    band_low, band_high = mean - output_deviation, mean + output_deviation
+    ax.fill_between(kappa, band_low, band_high, color=hue(0), alpha=0.2, linewidth=0, label=label)
     ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
     _draw_target(ax, kappa, learned.target_mean)
     known = learned.settings
-    along = r"projection $\kappa$ on the direction" if "direction" in known else LABELS["kappa"]
-    return finish(ax, along, "output of the network", known)
+    abscissa = r"projection $\kappa$ on the direction" if "direction" in known else LABELS["kappa"]
+    return finish(ax, abscissa, "output of the network", known)
 
 
 def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> None:

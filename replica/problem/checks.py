@@ -128,9 +128,9 @@ def real(name: str, values: Any) -> Array:
         raise InvalidArgument(name, "complex values", "real on the whole line")
     if np.ma.is_masked(values):
         raise InvalidArgument(name, "masked values", "defined on the whole line")
-    kind = getattr(values, "dtype", np.dtype(float))
-    if isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8:
-        raise InvalidArgument(name, f"{kind} values", "in double precision (float64)")
+    value_dtype = getattr(values, "dtype", np.dtype(float))
+    if isinstance(value_dtype, np.dtype) and value_dtype.kind == "f" and value_dtype.itemsize < 8:
+        raise InvalidArgument(name, f"{value_dtype} values", "in double precision (float64)")
     try:
         return np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -146,9 +146,9 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     array that it keeps.  Functions of the library and of numpy do neither.
     """
     module = str(getattr(function, "__module__", None))
-    trusted = isinstance(function, np.ufunc) or module.startswith("replica.")
-    copied = np.asarray if trusted else np.array
-    values = real(name, function(*(copied(x, dtype=float) for x in arrays)))
+    is_trusted = isinstance(function, np.ufunc) or module.startswith("replica.")
+    as_floats = np.asarray if is_trusted else np.array
+    values = real(name, function(*(as_floats(x, dtype=float) for x in arrays)))
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     if values.shape != shape:
         allowed = "elementwise, written with numpy functions, as in function=np.tanh (a "
@@ -178,27 +178,27 @@ def axis(name: str, values: ArrayLike) -> Array:
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     array = axis(name, values)
-    least = 1.0 if name == "samples" else 1 / FINITE
-    refused = array[~((array >= least) & (array <= FINITE))]  # NaN too
-    if refused.size:
-        allowed = f"positive, from {least:g} to {FINITE:g}{MEANINGS[name]}"
-        fraction = name == "samples" and 0 < refused[0] < 1
-        raise InvalidArgument(name, float(refused[0]), ROWS if fraction else allowed)
+    least_number = 1.0 if name == "samples" else 1 / FINITE
+    refused_numbers = array[~((array >= least_number) & (array <= FINITE))]  # NaN too
+    if refused_numbers.size:
+        allowed = f"positive, from {least_number:g} to {FINITE:g}{MEANINGS[name]}"
+        is_fraction = name == "samples" and 0 < refused_numbers[0] < 1
+        raise InvalidArgument(name, float(refused_numbers[0]), ROWS if is_fraction else allowed)
     return array
 
 
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``FINITE``, of any shape."""
     array = _floats(name, values)
-    wrong = ~(np.abs(array) <= FINITE)  # NaN too
-    if wrong.any():
-        first = tuple(np.argwhere(wrong)[0].tolist())
-        place = f" at {list(first)}, the first of {wrong.sum()}" if first else ""
+    not_finite = ~(np.abs(array) <= FINITE)  # NaN too
+    if not_finite.any():
+        first_index = tuple(np.argwhere(not_finite)[0].tolist())
+        place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
         allowed = f"finite, up to {FINITE:g}"
         if name == "features":
             allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
             allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
-        raise InvalidArgument(name, f"{array[first]:g}{place}", allowed)
+        raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
     return array
 
 
@@ -211,16 +211,16 @@ def any_array(name: str, values: Any) -> Array:
         raise InvalidArgument(name, values, f"an array of numbers{hint}") from None
 
 
-def conversion(name: str, values: Any, given: Array | None = None) -> str:
+def conversion(name: str, values: Any, as_array: Array | None = None) -> str:
     """The code that makes an array of numbers of ``values``, in brackets; empty where there is
     none.  They are ``given`` as an array of something else, or None."""
     tensors = values.state_dict() if hasattr(values, "state_dict") else values  # of torch
     if isinstance(tensors, Mapping):
-        fitting = (key for key, x in tensors.items() if np.ndim(x) == 2 - (name == "bias"))
-        key = next(fitting, None)
-        own = ".state_dict()" * (tensors is not values)
-        code = f"list({name}.values())" if key is None else f'{name}{own}["{key}"]'
-        code = f"{name}.{key}" if own and key in ("weight", "bias") else code
+        fitting_keys = (key for key, x in tensors.items() if np.ndim(x) == 2 - (name == "bias"))
+        key = next(fitting_keys, None)
+        state_dict_call = ".state_dict()" * (tensors is not values)
+        code = f"list({name}.values())" if key is None else f'{name}{state_dict_call}["{key}"]'
+        code = f"{name}.{key}" if state_dict_call and key in ("weight", "bias") else code
     elif hasattr(values, "toarray"):
         code = f"{name}.toarray()"
     elif np.ma.is_masked(values):
@@ -228,11 +228,11 @@ def conversion(name: str, values: Any, given: Array | None = None) -> str:
     elif isinstance(values, (str, os.PathLike)):
         reader = "numpy.load" if str(values).endswith(".npy") else "pandas.read_csv"
         code = f"{reader}({str(values)!r})"
-    elif given is None:  # of a tensor that no array is made of
+    elif as_array is None:  # of a tensor that no array is made of
         code = f"{name}.to_dense()" * hasattr(values, "to_dense")
-    elif given.ndim:
-        ways = {"b": "astype(float)", "c": "real", "m": "astype(int)", "M": "astype(int)"}
-        code = f"{name}.{ways[given.dtype.kind]}" if given.dtype.kind in ways else ""
+    elif as_array.ndim:
+        methods = {"b": "astype(float)", "c": "real", "m": "astype(int)", "M": "astype(int)"}
+        code = f"{name}.{methods[as_array.dtype.kind]}" if as_array.dtype.kind in methods else ""
     else:
         code = f"list({name})" * isinstance(values, Iterable)
     return f" (such as {code})" * bool(code)
@@ -240,34 +240,34 @@ def conversion(name: str, values: Any, given: Array | None = None) -> str:
 
 def coarsest(**arrays: Any) -> float:
     """The relative rounding of the numbers of ``arrays``, as they are given: the largest."""
-    known = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-    kinds = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
-    names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in kinds)
-    return max(known.get(name, 2.0**-52) for name in names)
+    float_epsilon = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+    dtypes = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
+    dtype_names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in dtypes)
+    return max(float_epsilon.get(name, 2.0**-52) for name in dtype_names)
 
 
 def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
-    given = any_array(name, values)
+    array_given = any_array(name, values)
     try:
-        if given.dtype.kind in "bcmMV" or np.ma.is_masked(values):
+        if array_given.dtype.kind in "bcmMV" or np.ma.is_masked(values):
             raise TypeError
-        return np.asarray(given, dtype=float)
+        return np.asarray(array_given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        hint, got = conversion(name, values, given), values
-        if given.ndim and not hint:
-            got, hint = _first_text(name, values, given)
-        elif given.ndim:
-            got = "masked values" if np.ma.is_masked(values) else f"dtype {given.dtype.name}"
+        hint, got = conversion(name, values, array_given), values
+        if array_given.ndim and not hint:
+            got, hint = _first_text(name, values, array_given)
+        elif array_given.ndim:
+            got = "masked values" if np.ma.is_masked(values) else f"dtype {array_given.dtype.name}"
         raise InvalidArgument(name, got, f"an array of numbers{hint}") from None
 
 
 def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
     """The first entry of the array ``given`` that is no number, with its place, and how to leave
     out its column."""
-    places = (place for place, entry in np.ndenumerate(given) if not is_number(entry))
-    place = next(places, (0,) * given.ndim)
-    got, column = f"{str(given[place])!r} at {list(place)}", place[-1]
+    places = (entry_index for entry_index, entry in np.ndenumerate(given) if not is_number(entry))
+    entry_index = next(places, (0,) * given.ndim)
+    got, column = f"{str(given[entry_index])!r} at {list(entry_index)}", entry_index[-1]
     if hasattr(values, "columns"):
         return f"{got}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
     leave_out = f" (numpy.delete({name}, {column}, axis=1) has no such column)"
@@ -278,9 +278,9 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
     array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        turned = array.size and array.ndim and axes == 2 != array.ndim
-        flat = f" (such as {name}.reshape(len({name}), -1))" * bool(turned)
-        allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{flat}"
+        has_other_axes = array.size and array.ndim and axes == 2 != array.ndim
+        reshape_hint = f" (such as {name}.reshape(len({name}), -1))" * bool(has_other_axes)
+        allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{reshape_hint}"
         raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
     return array
 
@@ -295,8 +295,8 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
     arrays = {
         name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
     }
-    each = ((arrays[name], count) for name, count in axes.items() if name in arrays)
-    N = next((len(x) for x, count in each if x.ndim > count), 1)
+    named_arrays = ((arrays[name], count) for name, count in axes.items() if name in arrays)
+    N = next((len(x) for x, count in named_arrays if x.ndim > count), 1)
     p = arrays[first].shape[-1] if arrays[first].ndim else 1
     for name, count in axes.items():
         one = (p,) * count
@@ -316,10 +316,10 @@ def one_positive(name: str, value: Any) -> Array:
     return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])
 
 
-def check_bytes(need: float, name: str, got: Any, allowed: str) -> None:
+def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
     """Refuse the argument ``name``, for which ``need`` bytes are more than this machine has."""
     if hasattr(os, "sysconf") and need > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-        raise InvalidArgument(name, got, allowed)
+        raise InvalidArgument(name, value_text, allowed)
 
 
 def unit_vector(name: str, values: Any, size: int) -> Array:
@@ -347,12 +347,12 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
     allowed = "two positive numbers, the smaller first"
     try:
-        low, high = limits
-        low = number(name, low, 0, FINITE, allowed, open_low=True)
-        high = number(name, high, low, FINITE, allowed, open_low=True)
+        lowest, highest = limits
+        lowest = number(name, lowest, 0, FINITE, allowed, open_low=True)
+        highest = number(name, highest, lowest, FINITE, allowed, open_low=True)
     except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
         raise InvalidArgument(name, limits, allowed) from None
-    return np.linspace(np.log(low), np.log(high), count)
+    return np.linspace(np.log(lowest), np.log(highest), count)
 
 
 def check_elementwise(
@@ -369,10 +369,10 @@ def check_elementwise(
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        raised = f"{type(error).__name__}: {error}"
-        arrays = "an array" if dimension == 1 else f"{dimension} arrays"
-        allowed = f"applicable to {arrays}, as np.maximum(x, 0) is and max(x, 0) is not"
-        raise InvalidArgument(argument, f"{name} ({raised})", allowed) from error
+        error_text = f"{type(error).__name__}: {error}"
+        arrays_text = "an array" if dimension == 1 else f"{dimension} arrays"
+        allowed = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
+        raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
     if not (np.abs(y) <= FINITE).all():  # NaN too
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(y).all() else "inf or nan"
@@ -388,8 +388,8 @@ def check_order(
     points, values = x.reshape(len(x), -1), values.ravel()
     for k in range(points.shape[1]):
         with np.errstate(all="ignore"):
-            again, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
-        if not (np.abs(again - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            called_again, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
+        if not (np.abs(called_again - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
             reason = "and this does not return the same twice"
             if k:
                 reason = (

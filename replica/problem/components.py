@@ -88,9 +88,9 @@ class Components:
         shares, mean, factors = np.ones(1), np.zeros((1, S)), [np.eye(S)]
         if law is not None:
             shares, mean = law.fractions, law.means @ basis
-            outside = null_space(basis)  # parts of the spikes outside the D coordinates
+            outside_coordinates = null_space(basis)  # parts of the spikes outside the D coordinates
             roots = [triangular_root(covariance, 0.0) for covariance in law.each_covariance]
-            factors = [np.hstack([basis.T @ root, outside]) for root in roots]
+            factors = [np.hstack([basis.T @ root, outside_coordinates]) for root in roots]
         if law is not None or len(combinations) < combinations.shape[1]:
             pairs = [_slope_and_root(factor, spikes, arguments[:, spikes:]) for factor in factors]
             slope, root = map(np.stack, zip(*pairs, strict=True))
@@ -141,20 +141,20 @@ class Components:
         b, c = coefficients @ self.slope, coefficients @ self.root  # (J, K), (J, K')
         v = np.maximum((b**2).sum(axis=1) + (c**2).sum(axis=1), 1e-18)
         c = np.where(np.abs(c) > 1e-9 * np.sqrt(v)[:, None], c, 0.0)  # smaller is rounding
-        length = np.linalg.norm(c, axis=1)
-        unit = c / np.where(length > 0, length, 1.0)[:, None]
+        tau_length = np.linalg.norm(c, axis=1)
+        unit_tau = c / np.where(tau_length > 0, tau_length, 1.0)[:, None]
         # standard normal nodes, shrunk along b
         projection = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
-        shrunk = projection * (1 - length / np.sqrt(v))[:, None]
-        centre = b[:, None] * (deviation / v[:, None])[..., None]  # (J, N, K)
-        z = centre[:, None] + (nodes - shrunk[..., None] * b[:, None])[:, :, None]  # (J, Q, N, K)
-        remaining = deviation[:, None] - np.einsum("jqnk,jk->jqn", z, b)
-        tau_mean = remaining / np.where(length > 0, length, np.inf)[:, None, None]
+        shrunk = projection * (1 - tau_length / np.sqrt(v))[:, None]
+        z_centre = b[:, None] * (deviation / v[:, None])[..., None]  # (J, N, K)
+        z = z_centre[:, None] + (nodes - shrunk[..., None] * b[:, None])[:, :, None]  # (J, Q, N, K)
+        deviation_left = deviation[:, None] - np.einsum("jqnk,jk->jqn", z, b)
+        tau_mean = deviation_left / np.where(tau_length > 0, tau_length, np.inf)[:, None, None]
         component = np.repeat(np.arange(len(z)), len(nodes) * len(t))
         log_density = np.log(self.shares + 1e-300) - np.log(v) / 2
         probabilities = softmax(log_density[:, None] - deviation**2 / (2 * v[:, None]), axis=0)
         places = Places(z.reshape(-1, z.shape[-1]).T, component)
-        return places, unit[component], tau_mean.ravel(), probabilities
+        return places, unit_tau[component], tau_mean.ravel(), probabilities
 
     def weights_in_components(self, weights: Array) -> Array:
         """Weights (J N,) of ``in_components`` for quadrature weights (N,)."""
@@ -200,13 +200,13 @@ class Components:
         centre = self.mean_arguments(places)
         # averages over z multiply errors here by the Gaussian weight, and by functions that may
         # grow: errors are weighed by the root of the Gaussian, 1e-11 from z^2 = 100 on
-        weight = np.exp(-np.minimum((places.z**2).sum(axis=0), 100.0) / 4)
+        node_weight = np.exp(-np.minimum((places.z**2).sum(axis=0), 100.0) / 4)
         moments = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
         for j, tau_slopes in enumerate(self.tau_slopes):
             members = places.component == j
             if not members.any():
                 continue
-            found = mean.conditional_moments(centre[:, members], tau_slopes, weight[members])
+            found = mean.conditional_moments(centre[:, members], tau_slopes, node_weight[members])
             moments.h[members], moments.spread[members] = found.h, found.spread
             moments.g[: len(found.g), members] = found.g
         return moments
@@ -244,6 +244,6 @@ def _slope_and_root(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]
     argument_slopes = L @ root
     entering = triangular_root(argument_slopes @ argument_slopes.T, noise)  # (T, q)
     rows = np.linalg.pinv(entering) @ argument_slopes
-    basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(root))
-    root = root @ basis.T
+    tau_basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(root))
+    root = root @ tau_basis.T
     return slope, np.concatenate([np.zeros((spikes, len(root))), root])

@@ -83,8 +83,8 @@ class Expression:
                     raise ValueError
                 self(*np.ones(4))  # evaluates every node of the tree
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            signs = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
-            hints = [f"written with {text}" for sign, text in signs.items() if sign in self.text]
+            notation = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
+            hints = [f"written with {text}" for sign, text in notation.items() if sign in self.text]
             hints += written_with_calls(self.text, self.argument)
             allowed = hints[0] if hints else similar_name(self.text) or _grammar(self.text)
             raise InvalidArgument(self.argument, self.text, allowed) from None
@@ -194,9 +194,9 @@ def _affine_coefficients(node: ast.expr, r: int) -> tuple[float, Array] | None:
     points = np.concatenate([np.zeros((1, r)), np.eye(r), _test_points(r)])
     with np.errstate(all="ignore"):
         y = _array_value(node, *points.T)
-        v = y[1 : r + 1] - y[0]
-        error, size = np.abs(y - y[0] - points @ v).max(), np.abs(y).max()
-    return (float(y[0]), v) if error <= 1e-12 * (1 + size) < np.inf else None
+        gradient = y[1 : r + 1] - y[0]
+        error, size = np.abs(y - y[0] - points @ gradient).max(), np.abs(y).max()
+    return (float(y[0]), gradient) if error <= 1e-12 * (1 + size) < np.inf else None
 
 
 def _test_points(r: int) -> Array:
@@ -211,18 +211,18 @@ def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[floa
     negative eigenvalue.
     """
     z, (i, j) = _test_points(r), np.triu_indices(r + 1)
-    x, form = np.column_stack([np.ones(len(z)), z]), np.zeros((r + 1, r + 1))
+    x, quadratic_form = np.column_stack([np.ones(len(z)), z]), np.zeros((r + 1, r + 1))
     with np.errstate(all="ignore"):
         y = _array_value(node, *z.T) - value
     if not np.isfinite(y).all():
         return
-    form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
-    sizes, vectors = np.linalg.eigh(form + form.T)
+    quadratic_form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
+    sizes, eigenvectors = np.linalg.eigh(quadratic_form + quadratic_form.T)
     sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
-    error = np.abs(np.vecdot(x @ form, x) - y).max()
+    error = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
     if error <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
-        low, high = (np.sqrt(np.abs(sizes)) * vectors).T[[0, -1]]
-        for factor in (high + low, high - low):
+        lowest_axis, highest_axis = (np.sqrt(np.abs(sizes)) * eigenvectors).T[[0, -1]]
+        for factor in (highest_axis + lowest_axis, highest_axis - lowest_axis):
             a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
             yield float(a), np.array(v)
 
@@ -296,10 +296,10 @@ def written_with_calls(text: str, argument: str) -> list[str]:
     such as he2(z1) for he2, and 0.5*he3, z1 for 0.5he3, x1, if it is an expression then."""
     names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
     variable = "z1" if "target" in argument else "x"
-    plain = re.sub(r"\bHe(?=\d)", "he", text)
-    plain = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", plain)  # 0.5he3
-    plain = re.sub(r"\bx(?=\d)", "z", plain) if "target" in argument else plain
-    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", plain)
+    spelled = re.sub(r"\bHe(?=\d)", "he", text)
+    spelled = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", spelled)  # 0.5he3
+    spelled = re.sub(r"\bx(?=\d)", "z", spelled) if "target" in argument else spelled
+    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", spelled)
     if called != text:
         with suppress(InvalidArgument):
             return [f"written as {Expression(called, argument).text}"]

@@ -11,8 +11,8 @@ from ..errors import InvalidArgument, shorten
 from .checks import any_array, conversion, finite_array
 
 MOST_CLASSES = 20  # that whole numbers are taken for
-NUMBERS = "classes=() if they are numbers"
-UNLESS = "(classes=np.unique(labels) says that they name one)"
+CLASSES_NONE = "classes=() if they are numbers"
+UNLESS_CLASSES = "(classes=np.unique(labels) says that they name one)"
 MISSING = "", "nan", "NaN", "NA", "<NA>", "NaT", "None"  # and so is text, unless classes name it
 
 
@@ -30,68 +30,68 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     array = without_gaps("labels", labels, classes is None)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     numbers, vectors = isinstance(classes, tuple) and not classes, array.ndim > 1
-    named = None if classes is None or numbers else _names(classes)
+    class_names = None if classes is None or numbers else _class_names(classes)
     if numbers or vectors or array.dtype.kind not in "biufUS":
         array = finite_array("labels", array + 0 if array.dtype.kind == "b" else array, 1 + vectors)
-        ones = array.reshape(len(array), -1).sum(axis=1)
-        odd = np.flatnonzero(ones != 1)
+        row_sums = array.reshape(len(array), -1).sum(axis=1)
+        odd = np.flatnonzero(row_sums != 1)
         # a few rows of another sum are mistakes
         one_hot = vectors and np.isin(array, [0, 1]).all() and 2 * odd.size < len(array)
-        if numbers or not (one_hot or named is not None):
-            return _varying(array), classes
-        if named is None or (one_hot and odd.size):
+        if numbers or not (one_hot or class_names is not None):
+            return _varying_labels(array), classes
+        if class_names is None or (one_hot and odd.size):
             each = "list(labels)" if hasattr(labels, "columns") else f"range({array.shape[1]})"
-            given = f"given with classes={each} if one 1 in each row"
-            got = f"{ones[odd[0]]:g} ones in row {odd[0]}" if odd.size else "one 1 in each row"
-            raise InvalidArgument("labels", got, f"{given} tells the class, or with {NUMBERS}")
+            hint = f"given with classes={each} if one 1 in each row"
+            got = f"{row_sums[odd[0]]:g} ones in row {odd[0]}" if odd.size else "one 1 in each row"
+            raise InvalidArgument("labels", got, f"{hint} tells the class, or with {CLASSES_NONE}")
         if not (one_hot and array.any(axis=0).all()):
             allowed = "left out unless labels (N, C) are 1 of a class and 0 of others, each with "
             allowed += "rows (labels[:, labels.any(axis=0)] has such columns)"
             raise InvalidArgument("classes", classes, allowed)
-        if len(named) != array.shape[1]:
+        if len(class_names) != array.shape[1]:
             raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
-        return array, tuple(named.tolist())
+        return array, tuple(class_names.tolist())
     found = np.unique(array)
-    count = len(found)
-    if named is not None:
-        kinds = {array.dtype.kind, named.dtype.kind}
+    class_count = len(found)
+    if class_names is not None:
+        kinds = {array.dtype.kind, class_names.dtype.kind}
         if kinds in ({*"fi"}, {*"fu"}) and (found == np.rint(found)).all():
             allowed = "whole numbers of the labels' type: labels.astype(int) are classes"
             raise InvalidArgument("classes", classes, allowed)
-        if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(named), found):
-            alike = len(kinds) == 1 or kinds == {*"iu"}  # of two types nothing is in both
-            other = ", ".join(map(str, np.setxor1d(named, found)[:3])) if alike else ""
-            apart = f"; not in both: {other}" if other else f": {', '.join(map(str, found[:20]))}"
+        if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(class_names), found):
+            same_type = len(kinds) == 1 or kinds == {*"iu"}  # of two types nothing is in both
+            other = ", ".join(map(str, np.setxor1d(class_names, found)[:3])) if same_type else ""
+            unlike = f"; not in both: {other}" if other else f": {', '.join(map(str, found[:20]))}"
             allowed = "those of the labels, each once and of their type (left out they are found"
-            allowed += f"{apart})"
+            allowed += f"{unlike})"
             raise InvalidArgument("classes", classes, allowed)
-        found = named
+        found = class_names
     elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
-        few = 2 <= count <= MOST_CLASSES and found.tolist() != [-1, 1]
-        if few and (found == np.rint(found)).all():
-            got = f"{count} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
-            allowed = f"labels.astype(int) if they are classes, or given with {NUMBERS}"
+        few_values = 2 <= class_count <= MOST_CLASSES and found.tolist() != [-1, 1]
+        if few_values and (found == np.rint(found)).all():
+            got = f"{class_count} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
+            allowed = f"labels.astype(int) if they are classes, or given with {CLASSES_NONE}"
             raise InvalidArgument("labels", got, allowed)
-        return _varying(finite_array("labels", array, 1)), None
-    elif 2 < count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
-        got = f"-1 in {(array < 0).sum()} rows, beside {count - 1} classes from {found[1]} on"
+        return _varying_labels(finite_array("labels", array, 1)), None
+    elif 2 < class_count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
+        got = f"-1 in {(array < 0).sum()} rows, beside {class_count - 1} classes from {found[1]} on"
         allowed = "without -1, the code of a missing class: leave out these rows, "
         allowed += "features[keep] and numpy.array(labels)[keep] for keep = "
-        allowed += f"numpy.array(labels) >= 0 {UNLESS}"
+        allowed += f"numpy.array(labels) >= 0 {UNLESS_CLASSES}"
         raise InvalidArgument("labels", got, allowed)
-    elif count < 2:
+    elif class_count < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
-    elif count > MOST_CLASSES:
+    elif class_count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"
-        got = f"{count} names or whole numbers, from {found[0]} to {found[-1]}"
+        got = f"{class_count} names or whole numbers, from {found[0]} to {found[-1]}"
         raise InvalidArgument("labels", got, allowed)
-    if count == 2:
+    if class_count == 2:
         return np.where(array == found[1], 1.0, -1.0), None
     return np.asarray(array[:, None] == found, float), tuple(found.tolist())
 
 
-def _varying(labels: Array) -> Array:
+def _varying_labels(labels: Array) -> Array:
     """Real ``labels``, unless all rows have the same, of which there is nothing to learn."""
     if len(labels) > 1 and (labels == labels[0]).all():
         got = f"{shorten(str(labels[0]))} in all {len(labels)} rows"
@@ -103,8 +103,8 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
     """Labels or strata as an array, refused unless there is one for each row of features of that
     ``shape``; or if pandas has the rows of ``features`` in another order."""
     array = any_array(name, values)
-    rows = array.shape if name == "strata" else array.shape[:1]
-    if rows != shape[:1] or not array.size:
+    row_shape = array.shape if name == "strata" else array.shape[:1]
+    if row_shape != shape[:1] or not array.size:
         got, count = (f"shape {array.shape}", len(array)) if array.ndim else (values, 0)
         if isinstance(values, str) and values in getattr(features, "columns", ()):
             hint = f" (features[{values!r}], of features.drop(columns={values!r}))"
@@ -119,9 +119,9 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
             hint = f" (take {fewer} if the first rows belong together)" * (array.size > 0)
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{hint}")
     order: Any = getattr(features, "index", None)
-    own: Any = getattr(values, "index", None)
-    of_pandas = hasattr(order, "is_unique") and hasattr(own, "is_unique")
-    if of_pandas and order.is_unique and not own.equals(order) and {*own} == {*order}:
+    row_index: Any = getattr(values, "index", None)
+    has_indices = hasattr(order, "is_unique") and hasattr(row_index, "is_unique")
+    if has_indices and order.is_unique and not row_index.equals(order) and {*row_index} == {*order}:
         allowed = f"in the order of the rows of features: {name}.loc[features.index] if the index "
         allowed += f"says which row is whose, numpy.array({name}) if they are in that order already"
         raise InvalidArgument(name, "the same index in another order", allowed)
@@ -134,54 +134,54 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     if masked := np.ma.is_masked(values):
         values = np.where(np.ma.getmask(values), None, values)
     array = any_array(name, values)
-    each, lacking = array, np.array(False)
+    each, is_missing = array, np.array(False)
     if array.dtype.kind in "fcmM":
-        lacking = ~np.isfinite(array)
+        is_missing = ~np.isfinite(array)
     elif array.dtype.kind in "USO":  # numpy makes text of what is missing
         each = np.array(values, dtype=object).reshape(array.shape)
-        text = np.vectorize(lambda one: isinstance(one, str), otypes=[bool])(each)
-        none = np.vectorize(lambda one: str(one) in MISSING, otypes=[bool])(each)
-        lacking = none & (text_too | ~text)
-    if lacking.any():
-        rows = np.flatnonzero(lacking.reshape(len(array), -1).any(axis=1))
-        row = rows[0]
-        got = f"{str(each[row]) or 'no text'} in row {row}, the first of {rows.size} such rows"
-        keep, unless = f"pandas.notna({name})", ""
+        is_text = np.vectorize(lambda one: isinstance(one, str), otypes=[bool])(each)
+        missing_text = np.vectorize(lambda one: str(one) in MISSING, otypes=[bool])(each)
+        is_missing = missing_text & (text_too | ~is_text)
+    if is_missing.any():
+        gap_rows = np.flatnonzero(is_missing.reshape(len(array), -1).any(axis=1))
+        row = gap_rows[0]
+        got = f"{str(each[row]) or 'no text'} in row {row}, the first of {gap_rows.size} such rows"
+        keep_code, unless = f"pandas.notna({name})", ""
         if masked:
-            keep = f"~numpy.ma.getmaskarray({name})"
+            keep_code = f"~numpy.ma.getmaskarray({name})"
         elif each is array and not hasattr(getattr(values, "dtype", 0), "na_value"):
-            keep = f"numpy.isfinite({name})"
+            keep_code = f"numpy.isfinite({name})"
         elif isinstance(each[row], str):
-            keep, unless = f"numpy.array({name}) != {str(each[row])!r}", f" {UNLESS}"
+            keep_code, unless = f"numpy.array({name}) != {str(each[row])!r}", f" {UNLESS_CLASSES}"
         allowed = f"text or finite numbers: leave out rows without {name}, "
-        keep = f"({keep}).all(axis=1)" if array.ndim > 1 else keep
-        allowed += f"features[keep] and numpy.array({name})[keep] for keep = {keep}{unless}"
+        keep_code = f"({keep_code}).all(axis=1)" if array.ndim > 1 else keep_code
+        allowed += f"features[keep] and numpy.array({name})[keep] for keep = {keep_code}{unless}"
         raise InvalidArgument(name, got, allowed)
     if each is not array:
-        if text.any() and each.shape[1:] not in ((), (1,)):
+        if is_text.any() and each.shape[1:] not in ((), (1,)):
             allowed = f"one name a row: numpy.asarray({name})[:, 0], say"
             raise InvalidArgument(name, f"shape {each.shape}", allowed)
         with suppress(ValueError):  # of lists of several lengths
             array = np.array(each.tolist())
-        other = np.unravel_index((text != text.flat[0]).argmax(), text.shape)
+        other = np.unravel_index((is_text != is_text.flat[0]).argmax(), is_text.shape)
         if array.dtype.kind == "O" or any(other):
             got = f"{each[other]!r} in row {other[0]}" + f", and {each.flat[0]!r}" * any(other)
             allowed = f"all text or all numbers: [str(one) for one in {name}] is text"
-            allowed += f", numpy.array({name}, dtype=float) numbers" * (not text.any())
+            allowed += f", numpy.array({name}, dtype=float) numbers" * (not is_text.any())
             raise InvalidArgument(name, got, allowed)
     return array
 
 
-def _names(classes: Any) -> Array:
+def _class_names(classes: Any) -> Array:
     """Names of classes, all text or all whole numbers, each once."""
-    of_floats = ""
+    float_hint = ""
     with suppress(TypeError, ValueError):
-        each = [] if np.ma.is_masked(classes) else list(classes)
-        named, kinds = np.array(each), {type(one) for one in each}
-        plain = named.dtype.kind in "biu" or kinds <= {str, np.str_}
-        if named.ndim == 1 and plain and len({*each}) == len(each) > 1:
+        class_list = [] if np.ma.is_masked(classes) else list(classes)
+        named, name_types = np.array(class_list), {type(one) for one in class_list}
+        is_plain = named.dtype.kind in "biu" or name_types <= {str, np.str_}
+        if named.ndim == 1 and is_plain and len({*class_list}) == len(class_list) > 1:
             return named
         if named.size and named.dtype.kind == "f" and (named == np.rint(named)).all():
-            of_floats = "; labels of type float: leave out classes= and give labels.astype(int)"
-    allowed = f"names or whole numbers, two or more, each once{of_floats}"
+            float_hint = "; labels of type float: leave out classes= and give labels.astype(int)"
+    allowed = f"names or whole numbers, two or more, each once{float_hint}"
     raise InvalidArgument("classes", classes, allowed)

@@ -99,8 +99,8 @@ class LabelNoise:
             nu, scale = self.parameters
             return target + scale * rng.standard_t(nu, target.shape)
         fraction, variance = self.parameters
-        outlier = rng.random(target.shape) < fraction
-        return target + outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
+        is_outlier = rng.random(target.shape) < fraction
+        return target + is_outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
 
 
 @lru_cache(maxsize=64)
@@ -125,16 +125,16 @@ def student_mixture(nu: float) -> tuple[Array, Array]:
     76 11.0
     """
     log_tolerance = np.log(1e-8)  # tolerance on averages over t: losses are solved to 1e-6
-    half = min(nu, 1e9) / 2  # beyond 1e9 t is a Gaussian
-    steps = np.linspace(1.5, 0.2, 1301) / np.sqrt(half)
-    log_error = (loggamma(half + 2j * np.pi / steps) - loggamma(half)).real
-    step = steps[np.argmax(log_error <= log_tolerance)]  # the largest that meets the tolerance
-    x = step * np.arange(-50, 150)
-    log_density = -half * (x + np.expm1(-x))
-    included = np.maximum(log_density, log_density + x / 2) > log_tolerance
-    variances, shares = np.exp(x[included]), np.exp(log_density[included])
+    half_nu = min(nu, 1e9) / 2  # beyond 1e9 t is a Gaussian
+    steps = np.linspace(1.5, 0.2, 1301) / np.sqrt(half_nu)
+    log_error = (loggamma(half_nu + 2j * np.pi / steps) - loggamma(half_nu)).real
+    log_step = steps[np.argmax(log_error <= log_tolerance)]  # the largest that meets the tolerance
+    log_u = log_step * np.arange(-50, 150)
+    log_density = -half_nu * (log_u + np.expm1(-log_u))
+    in_mixture = np.maximum(log_density, log_density + log_u / 2) > log_tolerance
+    variances, shares = np.exp(log_u[in_mixture]), np.exp(log_density[in_mixture])
     # shares, and shares times variances, of the tail decrease geometrically
-    tail_share, tail_power = (1 - np.exp(-step * (half - k)) for k in (0, 1))
+    tail_share, tail_power = (1 - np.exp(-log_step * (half_nu - k)) for k in (0, 1))
     shares[-1] /= tail_share
     variances[-1] *= tail_share / tail_power
     shares /= shares.sum()
@@ -157,10 +157,10 @@ def missing_student_moment(nu: float, k: float) -> float:
     if k >= nu:
         return np.inf
     variances, shares = student_mixture(nu)
-    # power: E u^(k/2), normal: E abs(z)^k
-    power = np.exp(loggamma((nu - k) / 2) - loggamma(nu / 2) + k / 2 * np.log(nu / 2))
-    normal = 2 ** (k / 2) * gamma((k + 1) / 2) / np.sqrt(np.pi)
-    return float(normal * (power - shares @ variances ** (k / 2)))
+    # moment_of_u: E u^(k/2), normal_moment: E abs(z)^k
+    moment_of_u = np.exp(loggamma((nu - k) / 2) - loggamma(nu / 2) + k / 2 * np.log(nu / 2))
+    normal_moment = 2 ** (k / 2) * gamma((k + 1) / 2) / np.sqrt(np.pi)
+    return float(normal_moment * (moment_of_u - shares @ variances ** (k / 2)))
 
 
 def label_noise(spec: Any) -> LabelNoise | None:
@@ -190,21 +190,21 @@ def label_noise(spec: Any) -> LabelNoise | None:
         "one of outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), "
         "flip:PROBABILITY (below 1/2), logistic or probit"
     )
-    kind, *texts = str(spec).strip().split(":")
+    kind, *parameter_texts = str(spec).strip().split(":")
     try:
-        values = tuple(float(text) for text in texts)
+        values = tuple(float(text) for text in parameter_texts)
     except ValueError:
         raise InvalidArgument("label_noise", spec, allowed) from None
     if kind == "student" and len(values) == 1:
         values = (*values, 1.0)
-    valid = {
+    valid_kinds = {
         "outliers": len(values) == 2 and 0 <= values[0] <= 1 and 0 <= values[1] < np.inf,
         "student": len(values) == 2 and 2 < values[0] < np.inf and 0 < values[1] < np.inf,
         "flip": len(values) == 1 and 0 <= values[0] < 0.5,
         "logistic": not values,
         "probit": not values,
     }
-    if not isinstance(spec, str) or not valid.get(kind, False):
+    if not isinstance(spec, str) or not valid_kinds.get(kind, False):
         raise InvalidArgument("label_noise", spec, allowed)
     return LabelNoise(kind, values)
 
@@ -277,8 +277,8 @@ class LabelLaw:
 
         x includes coordinates of the law of ``inputs`` and of the target, at least ``dimension``.
         """
-        least = self.target.dimension if inputs is None else inputs.dimension
-        return _cached_averages(self, inputs, max(least, dimension))
+        least_dimension = self.target.dimension if inputs is None else inputs.dimension
+        return _cached_averages(self, inputs, max(least_dimension, dimension))
 
     def conditional_variance(self, h: Array, spread: Array) -> Array:
         """Var[y | kappa], (N,), where E[y | x] has the mean ``h`` and the variance ``spread``."""
@@ -298,18 +298,18 @@ def _cached_averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: i
     """Averages of :meth:`LabelLaw.averages`, cached, as many steps may share them."""
     components = Components.from_law(inputs, np.zeros((dimension, 0)), law.combinations)
     h, g, spread = components.moments(law.combined_mean, components.in_components(np.zeros((0, 1))))
-    first = h[:, None] * components.mean + np.einsum("jdk,kj->jd", components.root, g)
-    power = 1.0 if law.channel else float(components.shares @ (h**2 + spread)) + law.variance
+    label_input = h[:, None] * components.mean + np.einsum("jdk,kj->jd", components.root, g)
+    label_power = 1.0 if law.channel else float(components.shares @ (h**2 + spread)) + law.variance
     mean, x = float(components.shares @ h), components.mean @ components.basis.T
-    root = components.basis @ components.root
-    second = root @ root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
-    second = np.einsum("j,jab->ab", components.shares, second)
-    first = components.shares @ first @ components.basis.T
-    return Averages(mean, power, first, components.shares @ x, second)
+    input_root = components.basis @ components.root
+    second_moment = input_root @ input_root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
+    second_moment = np.einsum("j,jab->ab", components.shares, second_moment)
+    label_input = components.shares @ label_input @ components.basis.T
+    return Averages(mean, label_power, label_input, components.shares @ x, second_moment)
 
 
 @lru_cache(maxsize=256)
-def in_fewest_combinations(given: Target) -> tuple[Target, Array]:
+def in_fewest_combinations(given_target: Target) -> tuple[Target, Array]:
     """A target as a function of the fewest linear combinations of its arguments z, with their rows.
 
     The rows (k, T) are orthonormal.  A function of z1 - z2 has a single argument then, and its
@@ -321,17 +321,17 @@ def in_fewest_combinations(given: Target) -> tuple[Target, Array]:
     >>> reduced.kinks, rows.round(3).tolist()
     ((0.0,), [[0.707, -0.707]])
     """
-    identity, function = np.eye(given.dimension), getattr(given, "function", None)
+    coordinates, function = np.eye(given_target.dimension), getattr(given_target, "function", None)
     if not isinstance(function, Expression):
-        return given, identity
-    normals = function.normals if function.normals.size else identity[:1]
+        return given_target, coordinates
+    normals = function.normals if function.normals.size else coordinates[:1]
     rank = np.linalg.matrix_rank(normals)
-    if rank == given.dimension:
-        return given, identity
-    rows = identity[function.mentioned]  # the coordinates themselves, if they are no more
-    if rank < len(rows):
-        rows = triangular_root(np.linalg.pinv(normals) @ normals).T
-    return target(function.along(rows)), rows
+    if rank == given_target.dimension:
+        return given_target, coordinates
+    combined = coordinates[function.mentioned]  # the coordinates themselves, if they are no more
+    if rank < len(combined):
+        combined = triangular_root(np.linalg.pinv(normals) @ normals).T
+    return target(function.along(combined)), combined
 
 
 @lru_cache(maxsize=256)
@@ -355,6 +355,6 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
     declared = np.array([*target.kinks, np.inf])
     sign_changes = [place for place in crossings(target) if np.abs(declared - place).min() > 1e-9]
     kinks = np.array(sorted({*target.kinks, *sign_changes}))
-    ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
-    values = mean((ends[1:] + ends[:-1]) / 2)
-    return Activation(mean, None, tuple(kinks), name, partial(step_moments, kinks, values))
+    interval_ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
+    interval_means = mean((interval_ends[1:] + interval_ends[:-1]) / 2)
+    return Activation(mean, None, tuple(kinks), name, partial(step_moments, kinks, interval_means))

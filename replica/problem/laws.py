@@ -139,9 +139,9 @@ def law(name: str, spec: Any) -> Law:
         raise InvalidArgument(name, spec, "values, and fractions >= 0 of sum 1")
     total = fractions.sum()
     shares: dict[float, float] = {}
-    for value, share in zip(values.tolist(), (fractions / total).tolist(), strict=True):
-        if share:  # equal values are merged
-            shares[value] = shares.get(value, 0.0) + share
+    for value, law_share in zip(values.tolist(), (fractions / total).tolist(), strict=True):
+        if law_share:  # equal values are merged
+            shares[value] = shares.get(value, 0.0) + law_share
     return Law(tuple(shares), tuple(shares.values()))
 
 

@@ -67,18 +67,18 @@ class GaussianMixture:
             if covariances.shape not in ((K, K), (J, K, K)):
                 allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"
                 raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
-            whole = semidefinite(covariances, coarsest(covariances=self.covariances))
-            covariances = np.broadcast_to(whole, (J, K, K))
+            valid_covariances = semidefinite(covariances, coarsest(covariances=self.covariances))
+            covariances = np.broadcast_to(valid_covariances, (J, K, K))
         assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
 
     def __str__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
 
     def __repr__(self) -> str:
-        given = self.described
+        described_fields = self.described
         if (self.fractions == 1 / len(self.means)).all():
-            del given["fractions"]
-        values = ", ".join(f"{name}={value}" for name, value in given.items())
+            del described_fields["fractions"]
+        values = ", ".join(f"{name}={value}" for name, value in described_fields.items())
         return str(self) if self.means.size > 40 else f"GaussianMixture({values})"
 
     @property
@@ -89,8 +89,8 @@ class GaussianMixture:
     @property
     def structured(self) -> int:
         """Number of coordinates that are not standard normal."""
-        unlike = (self.each_covariance != np.eye(self.dimension)).any(axis=(0, 1))
-        return int((unlike | (self.means != 0).any(axis=0)).sum())
+        unlike_identity = (self.each_covariance != np.eye(self.dimension)).any(axis=(0, 1))
+        return int((unlike_identity | (self.means != 0).any(axis=0)).sum())
 
     @property
     def described(self) -> dict[str, Any]:
@@ -101,15 +101,15 @@ class GaussianMixture:
 
     def within(self, dimension: int) -> "GaussianMixture":
         """The law of the first ``dimension`` coordinates of the inputs, K or more."""
-        added = dimension - self.dimension
-        if added == 0:
+        extra = dimension - self.dimension
+        if extra == 0:
             return self
-        if added < 0:
+        if extra < 0:
             allowed = f"a law of at most {dimension} coordinates, the dimension of inputs"
             raise InvalidArgument("inputs", f"means of {self.dimension}", allowed)
-        means, covariances = np.pad(self.means, ((0, 0), (0, added))), self.covariances
+        means, covariances = np.pad(self.means, ((0, 0), (0, extra))), self.covariances
         if covariances is not None:
-            covariances = np.pad(covariances, ((0, 0), (0, added), (0, added)))
+            covariances = np.pad(covariances, ((0, 0), (0, extra), (0, extra)))
             added_axes = range(self.dimension, dimension)
             covariances[:, added_axes, added_axes] = 1.0
         return GaussianMixture(means=means, covariances=covariances, fractions=self.fractions)
@@ -147,8 +147,8 @@ class GaussianMixture:
     def each_covariance(self) -> Array:
         """Covariances of all components, (J, K, K)."""
         J, K = self.means.shape
-        given = np.eye(K) if self.covariances is None else self.covariances
-        return np.broadcast_to(given, (J, K, K))
+        covariances = np.eye(K) if self.covariances is None else self.covariances
+        return np.broadcast_to(covariances, (J, K, K))
 
     @cached_property
     def _roots(self) -> Array:
@@ -166,13 +166,13 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
     InvalidArgument
         If they are not symmetric and positive semidefinite, up to that rounding.
     """
-    size, K = np.abs(covariances).max(), covariances.shape[-1]
+    largest_entry, K = np.abs(covariances).max(), covariances.shape[-1]
     rounding = max(1e-8, K * epsilon)
-    odd = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
+    asymmetry = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
     values = np.linalg.eigvalsh(covariances)
-    asymmetric = odd > rounding * size
-    if asymmetric or values.min() < -rounding * size:
-        got = f"entries {odd:g} apart" if asymmetric else f"eigenvalue {values.min():g}"
+    asymmetric = asymmetry > rounding * largest_entry
+    if asymmetric or values.min() < -rounding * largest_entry:
+        got = f"entries {asymmetry:g} apart" if asymmetric else f"eigenvalue {values.min():g}"
         allowed = "symmetric matrices without negative eigenvalues"
         raise InvalidArgument("covariances", got, allowed)
     if rounding == 1e-8:
@@ -223,11 +223,11 @@ def class_labels(spec: str, count: int) -> ClassLabels:
     if spec == "classes" and count > 1:
         return ClassLabels((-1.0, 1.0) if count == 2 else tuple(map(tuple, np.eye(count))), spec)
     try:
-        values = tuple(float(text) for text in spec.partition(":")[2].split(","))
+        label_values = tuple(float(text) for text in spec.partition(":")[2].split(","))
     except ValueError:
-        values = ()
-    if len(values) != count or not (np.abs(values) <= FINITE).all():
+        label_values = ()
+    if len(label_values) != count or not (np.abs(label_values) <= FINITE).all():
         allowed = f"classes:y1,y2,... with a number for each of {count} components of the inputs"
         allowed += f", up to {FINITE:g}"
         raise InvalidArgument("target", spec, allowed)
-    return ClassLabels(values, spec)
+    return ClassLabels(label_values, spec)

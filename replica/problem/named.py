@@ -193,13 +193,13 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
     if text in ACTIVATIONS:
         return ACTIVATIONS[text]
     compact = text.replace(" ", "")
-    terms = list(_TERM.finditer(compact))
-    signed = all(term[1] for term in terms[1:])  # he2he3 is no sum
-    if terms and signed and "".join(term.group() for term in terms) == compact:
-        coefficients = np.zeros(1 + max(int(term[3]) for term in terms))
+    hermite_terms = list(_TERM.finditer(compact))
+    signed = all(term[1] for term in hermite_terms[1:])  # he2he3 is no sum
+    if hermite_terms and signed and "".join(term.group() for term in hermite_terms) == compact:
+        coefficients = np.zeros(1 + max(int(term[3]) for term in hermite_terms))
         try:
-            for sign, factor, degree, divisor in (term.groups() for term in terms):
-                value = float(factor or 1) / float(divisor or 1)
+            for sign, term_factor, degree, divisor in (term.groups() for term in hermite_terms):
+                value = float(term_factor or 1) / float(divisor or 1)
                 coefficients[int(degree)] += -value if sign == "-" else value
             return replace(hermite(coefficients), name=compact)
         except (ValueError, ZeroDivisionError):
@@ -228,9 +228,9 @@ def _hint(text: str, argument: str) -> str:
     if called := written_with_calls(text, argument):
         return called[0]
     word = unknown_word(text)
-    unknown = f"without {word!r}, " if word not in ("", text) else ""
+    unknown_name = f"without {word!r}, " if word not in ("", text) else ""
     return similar_name(text) or (
-        f"{unknown}one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
+        f"{unknown_name}one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
         f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"
     )
 

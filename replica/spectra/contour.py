@@ -63,9 +63,9 @@ def contour_table(model: Model, table: Table) -> Table | None:
     T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
     groups, inputs, places, nodes_of_components = model.geometry, model.components, table.places, []
     for j, (mean, slope) in enumerate(zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True)):
-        members = places.component == j
-        z, weights = places.z[0, members], table.weights[members]
-        side, turns = sides_and_turns(z, T[members])
+        in_component = places.component == j
+        z, weights = places.z[0, in_component], table.weights[in_component]
+        side, turns = sides_and_turns(z, T[in_component])
         if side:
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
             z, weights = contour(side, turns, z.size, steepest)
@@ -90,9 +90,9 @@ def contour_table(model: Model, table: Table) -> Table | None:
 
 def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
     """Complex nodes (nodes,) of the contour and their Gaussian weights, of sum 1."""
-    half = half_range(nodes)
-    kappa, slope = contour_points(np.linspace(-half, half, nodes), side, turns, steepest)
-    weights = slope * np.exp(-(kappa**2) / 2)
+    reach = half_range(nodes)
+    kappa, contour_slope = contour_points(np.linspace(-reach, reach, nodes), side, turns, steepest)
+    weights = contour_slope * np.exp(-(kappa**2) / 2)
     return kappa, weights / weights.sum()
 
 
@@ -119,11 +119,11 @@ def contour_points(
     """
     # sign: +-1, changing smoothly at the turns, over less than the distance of two of them
     gaps = np.diff([ends[0], *turns, ends[1]])
-    width = min(0.6, 0.4 * float(gaps.min()))
-    distances = (u - turns[:, None]) / width
+    turn_width = min(0.6, 0.4 * float(gaps.min()))
+    distances = (u - turns[:, None]) / turn_width
     flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
-    sign = side + flip @ (1 + erf(distances))
-    sign_slope = flip @ np.exp(-(distances**2)) * (2 / (np.sqrt(np.pi) * width))
+    side_of_line = side + flip @ (1 + erf(distances))
+    sign_slope = flip @ np.exp(-(distances**2)) * (2 / (np.sqrt(np.pi) * turn_width))
     # The height of the contour grows with slope 1/4 up to |u| = 1.75 / steepest, and decays as
     # 1 / |u| far out.  T falls off like exp(-a kappa^2), a <= steepest^2: at height
     # pi / (a |kappa|) the next branch of its logarithm has a pole, too.  The contour stays below
@@ -132,10 +132,10 @@ def contour_points(
     modulus, damping = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
     height = 0.25 * modulus * damping
     growth = u / modulus**2 - 2 * bend * u * damping  # derivative of log height
-    for end in filter(np.isfinite, ends):
-        height = height * np.abs(u - end) / np.sqrt(1 + (u - end) ** 2)
-        growth = growth + 1 / ((u - end) * (1 + (u - end) ** 2))
-    return u + 1j * sign * height, 1 + 1j * height * (sign * growth + sign_slope)
+    for contour_end in filter(np.isfinite, ends):
+        height = height * np.abs(u - contour_end) / np.sqrt(1 + (u - contour_end) ** 2)
+        growth = growth + 1 / ((u - contour_end) * (1 + (u - contour_end) ** 2))
+    return u + 1j * side_of_line * height, 1 + 1j * height * (side_of_line * growth + sign_slope)
 
 
 def sides_and_turns(kappa: Array, T: Array) -> tuple[int, Array]:
@@ -144,15 +144,15 @@ def sides_and_turns(kappa: Array, T: Array) -> tuple[int, Array]:
     The contour runs above the line where T(kappa) falls, below where it rises.  The side is 0 if T
     is constant.
     """
-    kappa, index = np.unique(kappa, return_index=True)
-    increments = np.diff(T[index])
+    kappa, sorted_nodes = np.unique(kappa, return_index=True)
+    increments = np.diff(T[sorted_nodes])
     # smaller changes are rounding, and |kappa| > 7 has probability 3e-12
     changing = np.flatnonzero((np.abs(increments) > 1e-12 * T.max()) & (np.abs(kappa[1:]) < 7))
     if not changing.size:
         return 0, np.empty(0)
-    side = -np.sign(increments[changing])
-    reversals = np.flatnonzero(side[1:] != side[:-1])
-    return int(side[0]), (kappa[changing[reversals] + 1] + kappa[changing[reversals + 1]]) / 2
+    sides = -np.sign(increments[changing])
+    reversals = np.flatnonzero(sides[1:] != sides[:-1])
+    return int(sides[0]), (kappa[changing[reversals] + 1] + kappa[changing[reversals + 1]]) / 2
 
 
 def complex_moments(student: Activation, s: Array, c: float) -> Moments:
@@ -167,16 +167,16 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
         f = student(shift + root * rule.nodes)
         mean = (f * w).sum(axis=-1)
         first = (f * z * w).sum(axis=-1)
-        rest = f - mean[:, None] - first[:, None] * z
-        variance = (rest**2 * w).sum(axis=-1)
+        curved = f - mean[:, None] - first[:, None] * z
+        variance = (curved**2 * w).sum(axis=-1)
         power = (f**2 * np.abs(w)).sum(axis=-1)
         power = np.maximum(power, 1e-8 * power.max())
         return np.stack([mean, first, variance]), np.stack([np.sqrt(power)] * 2 + [power])
 
-    breaks = (np.asarray(student.kinks) - shift) / root
+    kink_breaks = (np.asarray(student.kinks) - shift) / root
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
-    result = expectation(compute, breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
-    return Moments(*result.value)
+    moment_integral = expectation(compute, kink_breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
+    return Moments(*moment_integral.value)
 
 
 CONTOUR_NODES = 512  # nodes of the contour for s
@@ -199,10 +199,10 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
         rho = np.sqrt(all_groups.t11[largest_group] / sample.square[largest_group])
     else:
         return rows
-    linear, square = batch.t12 @ rho / (rho @ rho), batch.t11 @ rho**2 / (rho**2 @ rho**2)
-    normalised = sample._replace(linear=linear, square=square)
+    linear_weight, square = batch.t12 @ rho / (rho @ rho), batch.t11 @ rho**2 / (rho**2 @ rho**2)
+    normalised = sample._replace(linear=linear_weight, square=square)
     rho, weights = _matching_rule(labels, normalised, batch.alpha, Rule(rho, batch.weights))
-    t11, t12 = square[:, None] * rho**2, linear[:, None] * rho
+    t11, t12 = square[:, None] * rho**2, linear_weight[:, None] * rho
     rotated_batch = batch._replace(pairs=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(rotated_batch,))
 
@@ -219,11 +219,11 @@ def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, r
 
     shifted = replace(labels, target=Activation(mean, kinks=target.kinks))
     averages = partial(_rational_averages, scale=scale, odd=bool(sample.linear.any()))
-    expected, size = averages(real)
+    real_averages, average_size = averages(real)
     for candidate in _candidate_rules(shifted, scale) if scale else ():
         with np.errstate(all="ignore"):
-            error = np.abs(averages(candidate)[0] - expected)
-        if (error <= 1e-10 * size).all():
+            error = np.abs(averages(candidate)[0] - real_averages)
+        if (error <= 1e-10 * average_size).all():
             return candidate
     return real
 
@@ -234,10 +234,10 @@ def _rational_averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, 
     Functions odd in rho are included if ``odd``.
     """
     rho, weights = nodes
-    inverse = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
-    even = rho**2 * inverse
-    values = np.append(even @ weights, (rho * inverse) @ weights if odd else [])
-    return values, float(np.abs(even[0]) @ np.abs(weights))
+    pole_terms = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
+    even_terms = rho**2 * pole_terms
+    values = np.append(even_terms @ weights, (rho * pole_terms) @ weights if odd else [])
+    return values, float(np.abs(even_terms[0]) @ np.abs(weights))
 
 
 def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
@@ -275,15 +275,15 @@ def _on_contour(target: Any) -> Rule:
 
 def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
     """Contour for s, and its weights, off the real line on every interval between two kinks."""
-    end = half_range(CONTOUR_NODES)
+    farthest_s = half_range(CONTOUR_NODES)
     # 24 nodes a panel of length 1: the poles are 0.15 away
-    rule = gauss_legendre(24, graded_breaks(target.kinks, end), end, 1.0)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, 1.0)
     real_s, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
-    for ends in pairwise((-np.inf, *target.kinks, np.inf)):
-        inside = (real_s > ends[0]) & (real_s < ends[1])
+    for kink_pair in pairwise((-np.inf, *target.kinks, np.inf)):
+        inside = (real_s > kink_pair[0]) & (real_s < kink_pair[1])
         side, turns = sides_and_turns(real_s[inside], target(real_s[inside]) ** 2)
         if side:
-            s[inside], slope[inside] = contour_points(real_s[inside], side, turns, 1.0, ends)
+            s[inside], slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
     weights = rule.weights * slope * np.exp((real_s**2 - s**2) / 2)
     return s, weights / weights.sum()
 
@@ -299,16 +299,16 @@ def _with_small_noise(nodes: Rule, noise: float) -> Rule:
 
 def _on_real_line(target: Any, panel: float) -> Rule:
     """Values of the target on a fine real rule for s."""
-    reach = half_range(1024)
-    rule = gauss_legendre(24, graded_breaks(target.kinks, reach), reach, panel)
+    farthest_s = half_range(1024)
+    rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, panel)
     return _merged_labels(target(rule.nodes), rule.weights)
 
 
 def _merged_labels(labels: Array, weights: Array) -> Rule:
     """Rule of the labels with their ``weights``; equal labels, of a constant target, are merged."""
-    values, index = np.unique(labels, return_inverse=True)
+    values, label_index = np.unique(labels, return_inverse=True)
     merged = np.zeros(values.size, weights.dtype)
-    np.add.at(merged, index, weights)
+    np.add.at(merged, label_index, weights)
     return Rule(values, merged)
 
 
@@ -322,18 +322,18 @@ def _on_rotated_line(target: Any, noise: float, scale: float) -> Rule | None:
     # With small noise the continued density has modulus up to e^4.5: cancellation then costs two
     # digits.
     phi = min(0.35, 3.0 * np.sqrt(noise) / max(largest, 1e-300))
-    root = np.sqrt(max(scale, 1 / noise))
+    inverse_width = np.sqrt(max(scale, 1 / noise))
     # last: where |exp(-(y - m)^2 / (2 noise))| = exp(-45) = 3e-20, m the largest label
-    side, rest = largest * np.cos(phi), largest**2 - 2 * noise * 45.0
-    farthest = (side + np.sqrt(side**2 - np.cos(2 * phi) * rest)) / np.cos(2 * phi)
-    end = np.arcsinh(root * farthest)
+    density_side, level = largest * np.cos(phi), largest**2 - 2 * noise * 45.0
+    farthest = (density_side + np.sqrt(density_side**2 - np.cos(2 * phi) * level)) / np.cos(2 * phi)
+    farthest_u = np.arcsinh(inverse_width * farthest)
     # the poles are at distance phi in u: the error is rounding
-    count = int(np.ceil(2 * end / (0.06 * phi)))
+    line_nodes = int(np.ceil(2 * farthest_u / (0.06 * phi)))
     # Every z averages over all nodes, and 2^22 values of the density take 64 MiB.
-    if count > 4096 or count * mean.size > 2**22:
+    if line_nodes > 4096 or line_nodes * mean.size > 2**22:
         return None
-    u, phase = np.linspace(-end, end, count), np.exp(-1j * phi)
-    rho = phase * np.sinh(u) / root
-    spacing = phase * np.cosh(u) / root * (u[1] - u[0])
+    u, phase = np.linspace(-farthest_u, farthest_u, line_nodes), np.exp(-1j * phi)
+    rho = phase * np.sinh(u) / inverse_width
+    spacing = phase * np.cosh(u) / inverse_width * (u[1] - u[0])
     density = gaussian_density((rho[:, None] - mean) / np.sqrt(noise)) / np.sqrt(noise)
     return Rule(rho, (density @ weights) * spacing)

@@ -52,12 +52,12 @@ class SpectralDensity(Displayed):
     def outliers_among(self, eigenvalues: ArrayLike) -> Array:
         """Eigenvalues beyond the bulk, (draws, K), among ``eigenvalues`` (draws, p) of simulated
         matrices: from the largest on, NaN where a draw has fewer."""
-        values = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
-        positive = (1 - self.atom) * values.shape[1]
-        few, many = np.sqrt([positive, values.shape[1]])
-        width = EDGE_WIDTH * np.cbrt(1 / few + 1 / many) / (few + many)
-        beyond = values > self._bulk_end(values.shape[1]) * (1 + width)
-        return np.where(beyond, values, np.nan)[:, : beyond.sum(axis=1).max()]
+        eigs = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
+        positive = (1 - self.atom) * eigs.shape[1]
+        root_positive, root_p = np.sqrt([positive, eigs.shape[1]])
+        edge_width = EDGE_WIDTH * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
+        above_bulk = eigs > self._bulk_end(eigs.shape[1]) * (1 + edge_width)
+        return np.where(above_bulk, eigs, np.nan)[:, : above_bulk.sum(axis=1).max()]
 
     def _bulk_end(self, width: float) -> float:
         """Upper end of the bulk of p = ``width`` eigenvalues: the largest edge, or, where a tail
@@ -71,11 +71,11 @@ class SpectralDensity(Displayed):
     def _tail(self) -> tuple[Array, Array]:
         """Places in the last interval, in increasing order, and the share of eigenvalues beyond:
         none beyond the last, which is the edge, nor anywhere if the density is not known."""
-        x, edge = self.grid(len(self.edges) - 1, 400), float(self.edges[-1, 1])
+        x, bulk_edge = self.grid(len(self.edges) - 1, 400), float(self.edges[-1, 1])
         mass = np.append(self.density(x) * np.gradient(x), 0.0)
-        beyond = np.cumsum(mass[::-1])[::-1]
-        known = np.isfinite(beyond)
-        return np.append(x, edge)[known], np.maximum(beyond[known], 1e-300)
+        tail_share = np.cumsum(mass[::-1])[::-1]
+        known_density = np.isfinite(tail_share)
+        return np.append(x, bulk_edge)[known_density], np.maximum(tail_share[known_density], 1e-300)
 
     def _flagged(self, mass: float, mass_tol: float, change: float, quadrature_tol: float) -> Self:
         """The spectrum with quadrature_error, mass_error and status.
@@ -108,14 +108,14 @@ class SpectralDensity(Displayed):
         x = np.asarray(x, dtype=float)
         density = np.where(np.isnan(x), np.nan, 0.0)
         for interval, (low, high) in enumerate(self.edges):
-            inside = (x > max(low, SMALLEST_X * high)) & (x < high)
-            if inside.any():
-                density[inside] = self._density(x[inside], interval)
-            below = (low == 0) & (x >= 0) & (x <= SMALLEST_X * high)
-            if below.any():
-                least, own, power = self._towards_zero(interval)
+            between_edges = (x > max(low, SMALLEST_X * high)) & (x < high)
+            if between_edges.any():
+                density[between_edges] = self._density(x[between_edges], interval)
+            near_zero = (low == 0) & (x >= 0) & (x <= SMALLEST_X * high)
+            if near_zero.any():
+                least_x, least_density, power_of_x = self._towards_zero(interval)
                 with np.errstate(divide="ignore"):
-                    density[below] = own * (x[below] / least) ** power
+                    density[near_zero] = least_density * (x[near_zero] / least_x) ** power_of_x
         return density
 
     def _towards_zero(self, interval: int) -> tuple[float, float, float]:
@@ -127,10 +127,10 @@ class SpectralDensity(Displayed):
         y = np.zeros(4) if low else self._density(x[1:], interval)
         if np.isnan(y).any():  # somewhere no density was found
             return float(x[0]), np.nan, 0.0
-        power, above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
-        if power <= -1 or abs(above - power) > SAME_POWER:  # the first has no mass
+        exponent, exponent_above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
+        if exponent <= -1 or abs(exponent_above - exponent) > SAME_POWER:  # the first has no mass
             return float(x[0]), 0.0, 0.0
-        return float(x[0]), float(y[0] * 0.5**power), float(power)
+        return float(x[0]), float(y[0] * 0.5**exponent), float(exponent)
 
     @property
     def diverges(self) -> bool:
@@ -151,9 +151,9 @@ class SpectralDensity(Displayed):
         Adaptive quadrature in the angle of ``angle_of``, in which square roots at the edges are
         smooth.  It is adaptive as a density may nearly vanish inside an interval.
         """
-        least = [self._towards_zero(i) for i in range(len(self.edges))]
-        below = (y * x ** (k + 1) / (power + k + 1) for x, y, power in least)
-        return sum(self._moment(k, low, high) for low, high in self.edges) + sum(below)
+        behaviour_at_0 = [self._towards_zero(i) for i in range(len(self.edges))]
+        masses_at_0 = (y * x ** (k + 1) / (exponent + k + 1) for x, y, exponent in behaviour_at_0)
+        return sum(self._moment(k, low, high) for low, high in self.edges) + sum(masses_at_0)
 
     def _moment(self, k: int, low: float, high: float) -> float:
         """Contribution to ``moment`` of the interval between ``low`` and ``high``."""
@@ -167,8 +167,8 @@ class SpectralDensity(Displayed):
 
         tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
         # a square-root edge takes half as many subdivisions
-        integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
-        return float(integral.estimate)
+        moment_integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
+        return float(moment_integral.estimate)
 
     def _facts(self) -> dict[str, Any]:
         status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
@@ -178,10 +178,10 @@ class SpectralDensity(Displayed):
 
     def _rows(self) -> list[dict[str, float]]:
         x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
-        columns = zip(x.tolist(), self.density(x).tolist(), strict=True)
-        return [{"x": position, "density": density} for position, density in columns]
+        density_rows = zip(x.tolist(), self.density(x).tolist(), strict=True)
+        return [{"x": position, "density": density} for position, density in density_rows]
 
 
-def even_angles(count: int) -> Array:
+def even_angles(angle_count: int) -> Array:
     """Evenly spaced angles (count,) of ``angle_of`` between the edges of an interval."""
-    return (np.arange(count) + 0.5) * np.pi / count
+    return (np.arange(angle_count) + 0.5) * np.pi / angle_count

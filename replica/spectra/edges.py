@@ -31,20 +31,20 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
     ``mass`` is x times the density on a grid of increasing x.
     """
     x, mass = _refine_at_dips(resolvent, x, mass)
-    inside = mass > NEGLIGIBLE_MASS
-    cells = np.flatnonzero(inside[1:] != inside[:-1])
-    edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], inside[cells])
-    if inside[0]:
+    has_density = mass > NEGLIGIBLE_MASS
+    cells = np.flatnonzero(has_density[1:] != has_density[:-1])
+    edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], has_density[cells])
+    if has_density[0]:
         edges, sharp = np.append(0.0, edges), np.append(False, sharp)
-    if inside[-1]:
+    if has_density[-1]:
         edges, sharp = np.append(edges, x[-1]), np.append(sharp, False)
     return edges.reshape(-1, 2), sharp.reshape(-1, 2)
 
 
 def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
     """Mass per unit of log x, x times the density, at x (P,), from solutions U (P, D) if given."""
-    found = resolvent.solutions(x.astype(complex)) if U is None else U
-    density = resolvent.transform(found).imag / np.pi
+    coordinates = resolvent.solutions(x.astype(complex)) if U is None else U
+    density = resolvent.transform(coordinates).imag / np.pi
     return np.asarray(x * np.nan_to_num(density))
 
 
@@ -54,21 +54,21 @@ def logarithmic_grid(table: Table, alpha: float) -> Array:
     From 14 decades below a bound on the largest eigenvalue of an sRF, to a bound for these rows.
     """
     rows = table.covariance
-    high = _bulk_bound(table, alpha, table.c if rows is None else _covariance_bound(rows))
-    if not high:
+    largest_x = _bulk_bound(table, alpha, table.c if rows is None else _covariance_bound(rows))
+    if not largest_x:
         raise ConvergenceError("the features have no bulk: they do not depend on the input", None)
-    low = _bulk_bound(table, alpha, table.c) * 10.0**-14
-    return np.geomspace(low, high, int(np.ceil(np.log10(high / low) * 14)) + 1)
+    x_min = _bulk_bound(table, alpha, table.c) * 10.0**-14
+    return np.geomspace(x_min, largest_x, int(np.ceil(np.log10(largest_x / x_min) * 14)) + 1)
 
 
-def _covariance_bound(rows: TrainedRows) -> Array:
+def _covariance_bound(trained_rows: TrainedRows) -> Array:
     """Upper bound (A,) on the largest eigenvalue of the row covariance of each group."""
-    bound = np.ones(rows.groups)
-    for batch in reversed(rows.batches):
+    eigenvalue_bound = np.ones(trained_rows.groups)
+    for batch in reversed(trained_rows.batches):
         widest = (1 + batch.alpha**-0.5) ** 2  # bound on |(1/n) sum x x^T|
         noise, gain = (np.abs(t).max(axis=1, initial=0.0) * widest for t in (batch.t11, batch.t12))
-        bound = (1 + gain) ** 2 * bound + noise
-    return bound
+        eigenvalue_bound = (1 + gain) ** 2 * eigenvalue_bound + noise
+    return eigenvalue_bound
 
 
 def _bulk_bound(table: Table, alpha: float, c: Array | float) -> float:
@@ -77,10 +77,10 @@ def _bulk_bound(table: Table, alpha: float, c: Array | float) -> float:
     The norms of the linear and of the nonlinear part of the features add up; each is its largest
     size over kappa times the norm of a matrix of independent entries.
     """
-    linear = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
-    linear *= (1 + 1 / np.sqrt(alpha)) * (1 + np.sqrt(table.beta))
-    rest = np.sqrt(table.mu2sq.max()) * (1 + np.sqrt(table.beta / alpha))
-    return float(2 * (linear + rest) ** 2)
+    linear_norm = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
+    linear_norm *= (1 + 1 / np.sqrt(alpha)) * (1 + np.sqrt(table.beta))
+    curved_norm = np.sqrt(table.mu2sq.max()) * (1 + np.sqrt(table.beta / alpha))
+    return float(2 * (linear_norm + curved_norm) ** 2)
 
 
 def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
@@ -89,15 +89,15 @@ def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array,
     A gap of the spectrum may be narrower than the first cells.
     """
     for _ in range(3):
-        dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
-        dips = dips[mass[dips] > NEGLIGIBLE_MASS]
-        if not dips.size:
+        density_dips = 1 + np.flatnonzero((mass[1:-1] < mass[:-2]) & (mass[1:-1] <= mass[2:]))
+        density_dips = density_dips[mass[density_dips] > NEGLIGIBLE_MASS]
+        if not density_dips.size:
             break
-        cells = np.concatenate([dips - 1, dips])
-        added = np.geomspace(x[cells], x[cells + 1], 7)[1:-1].ravel()
-        mass, x = np.append(mass, mass_per_log(resolvent, added)), np.append(x, added)
-        order = np.argsort(x)
-        x, mass = x[order], mass[order]
+        dip_cells = np.concatenate([density_dips - 1, density_dips])
+        added_x = np.geomspace(x[dip_cells], x[dip_cells + 1], 7)[1:-1].ravel()
+        mass, x = np.append(mass, mass_per_log(resolvent, added_x)), np.append(x, added_x)
+        x_order = np.argsort(x)
+        x, mass = x[x_order], mass[x_order]
     return x, mass
 
 
@@ -118,11 +118,11 @@ def _edges_in_cells(
         if not cells.size:
             break
         x = np.geomspace(low[cells], high[cells], 17, axis=1)
-        inside = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
-        unchanged = inside.reshape(len(cells), -1) == low_inside[cells, None]
-        switch = np.logical_and.accumulate(unchanged, axis=1).sum(axis=1)
-        index = np.arange(len(cells))
-        low[cells], high[cells] = x[index, switch], x[index, switch + 1]
+        has_density = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
+        before_edge = has_density.reshape(len(cells), -1) == low_inside[cells, None]
+        edge_cell = np.logical_and.accumulate(before_edge, axis=1).sum(axis=1)
+        cell_index = np.arange(len(cells))
+        low[cells], high[cells] = x[cell_index, edge_cell], x[cell_index, edge_cell + 1]
     sharp = ~np.isnan(edge)
     return np.where(sharp, edge, np.sqrt(low * high)), sharp
 
@@ -135,18 +135,18 @@ def turning_point(resolvent: Resolvent, x: Array) -> Array:
     V, z = resolvent.solutions(x.astype(complex)), x.astype(complex)
     s = resolvent.transform(V)
     with np.errstate(all="ignore"):  # points without a turning point diverge
-        V, z, slope, curvature = _solution_at_transform(resolvent, V, z, s)
+        V, z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, z, s)
         for _ in range(12):  # six are enough where the cell has an edge
             # at most half of the distance to s = 0, where z is infinite
-            step = np.clip((-slope / curvature).real, -np.abs(s) / 2, np.abs(s) / 2)
-            moving = np.abs(step) > 1e-12 * np.abs(s)
-            if not moving.any():
+            step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(s) / 2, np.abs(s) / 2)
+            still_moving = np.abs(step) > 1e-12 * np.abs(s)
+            if not still_moving.any():
                 break
             s = s + np.where(np.isfinite(step), step, 0.0)
-            V, z, slope, curvature = _solution_at_transform(resolvent, V, z, s)
-        accepted = np.abs(slope) * np.abs(s) < 1e-6 * np.abs(z)
-        accepted &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
-    return np.where(accepted, z.real, np.nan)
+            V, z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, z, s)
+        is_edge = np.abs(dz_ds) * np.abs(s) < 1e-6 * np.abs(z)
+        is_edge &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
+    return np.where(is_edge, z.real, np.nan)
 
 
 def _solution_at_transform(
@@ -160,34 +160,34 @@ def _solution_at_transform(
         V, z = V + step[:, :-1], z + step[:, -1]
         if not (np.abs(step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
             break
-    last_unit = np.zeros_like(residual)
-    last_unit[:, -1] = 1
-    tangent = solve_rows(_bordered_system(resolvent, V, z), last_unit)
+    unit_transform = np.zeros_like(residual)
+    unit_transform[:, -1] = 1
+    tangent = solve_rows(_bordered_system(resolvent, V, z), unit_transform)
     # second derivative: finite difference of the system along the tangent
     h = (1e-5 * np.abs(s))[:, None]
     ahead = _bordered_system(resolvent, V + h * tangent[:, :-1], z + h[:, 0] * tangent[:, -1])
-    curvature = (solve_rows(ahead, last_unit) - tangent)[:, -1] / h[:, 0]
-    return V, z, tangent[:, -1], curvature
+    d2z_ds2 = (solve_rows(ahead, unit_transform) - tangent)[:, -1] / h[:, 0]
+    return V, z, tangent[:, -1], d2z_ds2
 
 
 def _bordered_system(resolvent: Resolvent, V: Array, z: Array) -> Array:
     """Bordered Jacobian (P, D + 1, D + 1): derivatives of the equations and of s in (V, z)."""
-    value, slope = resolvent.residual(V, z)
-    z_derivative = resolvent.residual(V, z + 1)[0] - value  # linear in z
+    residual, V_derivative = resolvent.residual(V, z)
+    z_derivative = resolvent.residual(V, z + 1)[0] - residual  # linear in z
     D = V.shape[1]
-    matrix = np.zeros((len(V), D + 1, D + 1), dtype=complex)
-    matrix[:, :D, :D], matrix[:, :D, D] = slope, z_derivative
-    matrix[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
-    return matrix
+    jacobian = np.zeros((len(V), D + 1, D + 1), dtype=complex)
+    jacobian[:, :D, :D], jacobian[:, :D, D] = V_derivative, z_derivative
+    jacobian[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
+    return jacobian
 
 
 def angle_of(x: Array, low: float, high: float) -> Array:
     """The angle in (0, pi) with log x = middle - half cos(angle), for x (P,) in (low, high)."""
-    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
-    return np.asarray(np.arccos(np.clip((a + b - 2 * np.log(x)) / (b - a), -1, 1)))
+    log_low, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
+    return np.asarray(np.arccos(np.clip((log_low + b - 2 * np.log(x)) / (b - log_low), -1, 1)))
 
 
 def x_at_angle(angle: Array, low: float, high: float) -> Array:
     """The inverse of ``angle_of``: x (P,) at angles (P,)."""
-    a, b = np.log(max(low, SMALLEST_X * high)), np.log(high)
-    return np.asarray(np.exp((a + b - (b - a) * np.cos(angle)) / 2))
+    log_low, log_high = np.log(max(low, SMALLEST_X * high)), np.log(high)
+    return np.asarray(np.exp((log_low + log_high - (log_high - log_low) * np.cos(angle)) / 2))

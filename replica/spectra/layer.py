@@ -27,8 +27,8 @@ from .density import SpectralDensity, even_angles
 from .edges import angle_of, x_at_angle
 
 LOG_V_TOLERANCE = 1e-5  # on log V
-LOWEST = 1e-8  # lower end of the grid of x, relative to its upper end
-PER_DECADE, PER_INTERVAL = 10, 32  # grid points
+LOWEST_X = 1e-8  # lower end of the grid of x, relative to its upper end
+POINTS_PER_DECADE, POINTS_PER_INTERVAL = 10, 32  # grid points
 NEGLIGIBLE_DENSITY = 1e-4  # x times the density that counts as zero: V is not exact
 MOST_OUTLIERS = 12
 APPROACH_ANGLES = 0.3, 0.05, 0.01, 0.0  # arguments of z from which a point of the line is reached
@@ -95,11 +95,11 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
             solver = _BulkSolver(stratified.strata, samples)
             if found is not None:
                 # every seventh grid point is compared
-                grids = [found.grid(k, PER_INTERVAL)[2::7] for k in range(len(found.edges))]
+                grids = [found.grid(k, POINTS_PER_INTERVAL)[2::7] for k in range(len(found.edges))]
                 x = np.concatenate(grids)[::-1]
-                before = x * found.density(x)
-                after = solver.density_along(x, solver.leading_order(solver.highest))[0]
-                change = float(np.abs(after - before).max() / before.max())
+                density_before = x * found.density(x)
+                density_after = solver.density_along(x, solver.leading_order(solver.highest))[0]
+                change = float(np.abs(density_after - density_before).max() / density_before.max())
                 if change <= quadrature_tol:
                     break
             found, level = _spectrum_on_strata(model, solver, samples), level + 1
@@ -113,32 +113,32 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
     from scipy.interpolate import CubicSpline
 
     x, mass, V = _scan_downwards(solver)
-    inside = mass > NEGLIGIBLE_DENSITY
-    if not inside.any():
+    has_density = mass > NEGLIGIBLE_DENSITY
+    if not has_density.any():
         raise ConvergenceError("no density was found anywhere", None)
-    ends = [x[0]] if inside[0] else []
-    for k in np.flatnonzero(inside[1:] != inside[:-1]):
-        outer, inner = (x[k], x[k + 1]) if inside[k + 1] else (x[k + 1], x[k])
-        start = V[k + 1] if inside[k + 1] else V[k]
+    edge_ends = [x[0]] if has_density[0] else []
+    for k in np.flatnonzero(has_density[1:] != has_density[:-1]):
+        outer_x, inner_x = (x[k], x[k + 1]) if has_density[k + 1] else (x[k + 1], x[k])
+        start_V = V[k + 1] if has_density[k + 1] else V[k]
         for _ in range(8):
-            middle = np.sqrt(outer * inner)
-            (mass_at_middle,), (V_at_middle,) = solver.density_along(np.array([middle]), start)
+            middle_x = np.sqrt(outer_x * inner_x)
+            (mass_at_middle,), (V_at_middle,) = solver.density_along(np.array([middle_x]), start_V)
             if mass_at_middle > NEGLIGIBLE_DENSITY:
-                inner, start = middle, V_at_middle
+                inner_x, start_V = middle_x, V_at_middle
             else:
-                outer = middle
-        ends.append(inner)
-    if inside[-1]:
-        ends.append(x[-1])
-    edges = np.array(ends)[::-1].reshape(-1, 2)
+                outer_x = middle_x
+        edge_ends.append(inner_x)
+    if has_density[-1]:
+        edge_ends.append(x[-1])
+    edges = np.array(edge_ends)[::-1].reshape(-1, 2)
     sharp = np.full(edges.shape, True)
-    sharp[0, 0] = not inside[-1]
+    sharp[0, 0] = not has_density[-1]
     curves = []
     for (low, high), sharp_low in zip(edges, sharp[:, 0], strict=True):
-        angle = even_angles(PER_INTERVAL)
-        places = x_at_angle(angle, low, high)[::-1]
-        start = V[int(np.argmin(np.abs(np.log(x / places[0]))))]
-        mass = solver.density_along(places, start)[0][::-1]
+        angle = even_angles(POINTS_PER_INTERVAL)
+        angle_x = x_at_angle(angle, low, high)[::-1]
+        start_V = V[int(np.argmin(np.abs(np.log(x / angle_x[0]))))]
+        mass = solver.density_along(angle_x, start_V)[0][::-1]
         finite = np.isfinite(mass)  # next to an edge the iteration may fail
         padding = int(sharp_low), 1
         angle = np.pad(angle[finite], padding, constant_values=(0.0, np.pi))
@@ -157,13 +157,13 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
 def _scan_downwards(solver: "_BulkSolver") -> tuple[Array, Array, list[Array]]:
     """Decreasing x (P,) over the whole spectrum, x times the density there, and V."""
     decades = np.log10(solver.highest / solver.lowest)
-    x = np.geomspace(solver.highest, solver.lowest, int(decades * PER_DECADE) + 2)
+    x = np.geomspace(solver.highest, solver.lowest, int(decades * POINTS_PER_DECADE) + 2)
     masses, V = np.empty(0), [solver.leading_order(solver.highest)]
-    for block in np.array_split(x, int(decades) + 1):
-        mass, V_of_block = solver.density_along(block, V[-1])
+    for grid_block in np.array_split(x, int(decades) + 1):
+        mass, V_of_block = solver.density_along(grid_block, V[-1])
         masses, V = np.append(masses, mass), V + V_of_block
-        total = np.nansum(masses) * np.log(x[0] / x[1])
-        if not masses[-1] > NEGLIGIBLE_DENSITY and total > 0.98 * solver.mass:
+        bulk_mass = np.nansum(masses) * np.log(x[0] / x[1])
+        if not masses[-1] > NEGLIGIBLE_DENSITY and bulk_mass > 0.98 * solver.mass:
             break
     return x[: masses.size], masses, V[1:]
 
@@ -193,15 +193,15 @@ class _BulkSolver:
         candidates = min(MOST_OUTLIERS, rank - 1)
         # n samples estimate an eigenvalue x to about x sqrt(2 / n)
         gaps = sizes[:candidates] > sizes[1 : candidates + 1] * (1 + 4 * np.sqrt(2 / samples))
-        count = int(np.flatnonzero(gaps).max(initial=-1)) + 1
-        positions = [self._outlier(sizes[k], k + 1) for k in range(count)]
+        outlier_count = int(np.flatnonzero(gaps).max(initial=-1)) + 1
+        positions = [self._outlier(sizes[k], k + 1) for k in range(outlier_count)]
         self.outliers = np.array(positions)
         self.atom = 1 - min(samples, rank) / strata.width
-        self.mass = min(samples, rank - count) / strata.width
+        self.mass = min(samples, rank - outlier_count) / strata.width
         norm_factor = 1 + 1 / np.sqrt(self.ratio)
-        self.highest = 2 * sizes[count] * norm_factor**2
+        self.highest = 2 * sizes[outlier_count] * norm_factor**2
         smallest = sizes[rank - 1] * (norm_factor - 2) ** 2 / 10
-        self.lowest = max(LOWEST * self.highest, smallest)
+        self.lowest = max(LOWEST_X * self.highest, smallest)
 
     def _outlier(self, position: float, count: int) -> float:
         """Position of the outlier of rank ``count``, by iteration from a guess ``position``.
@@ -211,11 +211,11 @@ class _BulkSolver:
         """
         V = self.leading_order(position)
         for _ in range(60):
-            weighted = self.strata.mix(self.strata.shares / (1 + V))
-            if not np.isfinite(weighted).all():
+            weighted_moments = self.strata.mix(self.strata.shares / (1 + V))
+            if not np.isfinite(weighted_moments).all():
                 break
-            p, previous = len(weighted), position
-            (position, *_), self._modes = eigh(weighted, subset_by_index=[p - count, p - 1])
+            p, previous = len(weighted_moments), position
+            (position, *_), self._modes = eigh(weighted_moments, subset_by_index=[p - count, p - 1])
             V = self.response_map(V, position)[1].real
             if abs(position / previous - 1) <= LOG_V_TOLERANCE:
                 return float(position)
@@ -250,7 +250,7 @@ class _BulkSolver:
             return _log_parts(self.response_map(np.exp(x[0, :N] + 1j * x[0, N:]), z)[1])
 
         with np.errstate(all="ignore"):
-            found = fixed_point(
+            solution = fixed_point(
                 image,
                 _log_parts(start),
                 tol=LOG_V_TOLERANCE,
@@ -260,27 +260,27 @@ class _BulkSolver:
                 longest_step=2.0,
                 max_iterations=100,
             )
-        x = found.value[0]
-        converged = found.status[0] is Status.CONVERGED
+        x = solution.value[0]
+        converged = solution.status[0] is Status.CONVERGED
         return np.exp(x[:N] + 1j * x[N:]) if converged else np.full(N, np.nan + 0j)
 
-    def density_along(self, grid: Array, start: Array) -> tuple[Array, list[Array]]:
+    def density_along(self, grid: Array, start_V: Array) -> tuple[Array, list[Array]]:
         """x times the density at ``grid`` x (P,), and V, by continuation from one to the next."""
         masses, solutions = [], []
         for x in grid:
-            V = np.full_like(start, np.nan)
-            if np.abs(np.imag(start)).max() > 1e-3 * np.abs(start).max():
-                V = self.solve(x, start)
+            V = np.full_like(start_V, np.nan)
+            if np.abs(np.imag(start_V)).max() > 1e-3 * np.abs(start_V).max():
+                V = self.solve(x, start_V)
             # from a real guess V would stay real
             for angle in () if np.isfinite(V).all() else APPROACH_ANGLES:
-                V = self.solve(x * np.exp(1j * angle), start)
-                start = V if np.isfinite(V).all() else start
-            start = V if np.isfinite(V).all() else start
-            G = self.response_map(start, x)[0]
+                V = self.solve(x * np.exp(1j * angle), start_V)
+                start_V = V if np.isfinite(V).all() else start_V
+            start_V = V if np.isfinite(V).all() else start_V
+            G = self.response_map(start_V, x)[0]
             transform = self.ratio * np.trace(G) / self.strata.width
             finite = np.isfinite(V).all()
             masses.append(x * transform.imag / np.pi if finite else np.nan)
-            solutions.append(start)
+            solutions.append(start_V)
         return np.array(masses), solutions
 
 

@@ -69,8 +69,8 @@ class Resolvent:
 
         A Stieltjes transform is a Herglotz function: its imaginary part has the sign of Im z.
         """
-        second = coordinates[:, -self.responses.groups :]
-        return np.asarray((second.imag >= -1e-9 * np.abs(second)).all(axis=1))
+        V2 = coordinates[:, -self.responses.groups :]
+        return np.asarray((V2.imag >= -1e-9 * np.abs(V2)).all(axis=1))
 
     def by_continuation(self, z: Array) -> Array:
         """Coordinates (P, D) of solutions at z (P,), Im z >= 0, z != 0, by continuation; NaN where
@@ -102,19 +102,19 @@ class Resolvent:
         nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
         block_size = max(1, BLOCK_NUMBERS // max(len(self.real.signed) ** 2, nodes))
         if len(z) > block_size:
-            blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
-            starts = [None if start is None else start[block] for block in blocks]
-            pairs = zip(blocks, starts, strict=True)
+            z_blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
+            starts = [None if start is None else start[block] for block in z_blocks]
+            pairs = zip(z_blocks, starts, strict=True)
             return np.concatenate([self.solutions(z[block], guess) for block, guess in pairs])
         if start is None:
             return self.by_continuation(z)
         size = self.responses.magnitude
-        value, settled, _ = newton_complex(
+        value, is_solution, _ = newton_complex(
             lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=size
         )
-        settled &= np.isfinite(value).all(axis=1) & self.admissible(value)
-        if not settled.all():
-            value[~settled] = self.by_continuation(z[~settled])
+        is_solution &= np.isfinite(value).all(axis=1) & self.admissible(value)
+        if not is_solution.all():
+            value[~is_solution] = self.by_continuation(z[~is_solution])
         return value
 
     def one_sign(self, coordinates: Array) -> NDArray[np.bool_]:
@@ -124,8 +124,8 @@ class Resolvent:
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        total = 1 + self.responses.from_analytic(coordinates).real @ self.real.coefficients
-        return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
+        one_plus_V = 1 + self.responses.from_analytic(coordinates).real @ self.real.coefficients
+        return np.asarray((one_plus_V > 0).all(axis=1) | (one_plus_V < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).
@@ -141,9 +141,9 @@ class Resolvent:
 
 def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     """Nonzero eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first."""
-    root = np.sqrt(model.geometry.fractions)
-    mean = root[:, None] * table.offsets[: len(root)]
-    values = np.linalg.eigvalsh((mean * table.weights) @ mean.T)[::-1]
+    root_share = np.sqrt(model.geometry.fractions)
+    weighted_offsets = root_share[:, None] * table.offsets[: len(root_share)]
+    values = np.linalg.eigvalsh((weighted_offsets * table.weights) @ weighted_offsets.T)[::-1]
     return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
 
 
@@ -164,20 +164,20 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
     V2 = coordinates[:, -resolvent.responses.groups :]
-    total = 1 + resolvent.responses.from_analytic(coordinates) @ resolvent.real.coefficients
-    groups, weights = len(table.classes), table.per_part(table.weights / total[0])
-    penalty = 1 / (alpha * table.shares * V2[0, table.classes])
+    one_plus_V = 1 + resolvent.responses.from_analytic(coordinates) @ resolvent.real.coefficients
+    groups, weights = len(table.classes), table.per_part(table.weights / one_plus_V[0])
+    offset_penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
-    cross, gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
-    theta_system = np.eye(len(gram)) + gram @ response
-    of_theta = cross @ response @ np.linalg.solve(theta_system, cross.T)
-    values = np.linalg.eigvals(((phi_m * weights) @ phi_m.T - of_theta) / -penalty[:, None])
+    m_theta_gram, theta_gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
+    theta_system = np.eye(len(theta_gram)) + theta_gram @ response
+    of_theta = m_theta_gram @ response @ np.linalg.solve(theta_system, m_theta_gram.T)
+    values = np.linalg.eigvals(((phi_m * weights) @ phi_m.T - of_theta) / -offset_penalty[:, None])
     always_outside = int((np.linalg.eigvals(theta_system).real < 0).sum())
     values = np.append(np.full(always_outside, np.inf), values[np.argsort(-values.real)])[:count]
-    beyond = values.real > 0
-    return np.where(beyond, (alpha / np.where(beyond, values, 1.0)).real, np.inf)
+    above_bulk = values.real > 0
+    return np.where(above_bulk, (alpha / np.where(above_bulk, values, 1.0)).real, np.inf)
 
 
 def atom(table: Table, alpha: float) -> float:
@@ -186,9 +186,9 @@ def atom(table: Table, alpha: float) -> float:
     Groups whose features are linear in the input given kappa have at most rank d in all.  A group
     whose features are functions of kappa alone has rank 0.
     """
-    size = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
-    curved = table.mu2sq.max(axis=1) > 1e-13 * size
-    straight = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * size) & ~curved
-    width = table.beta * table.fractions
-    rank = width[curved].sum() + min(1.0, width[straight].sum())
+    feature_power = max(float((table.c[:, None] * table.mu1**2 + table.mu2sq).max()), 1e-300)
+    has_curvature = table.mu2sq.max(axis=1) > 1e-13 * feature_power
+    linear_only = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * feature_power) & ~has_curvature
+    group_widths = table.beta * table.fractions
+    rank = group_widths[has_curvature].sum() + min(1.0, group_widths[linear_only].sum())
     return float(max(0.0, 1 - min(alpha, rank) / table.beta))

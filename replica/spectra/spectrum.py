@@ -86,10 +86,10 @@ class Spectrum(SpectralDensity):
     def notes(self) -> list[str]:
         """Lines of text for the legend of a figure."""
         notes = super().notes
-        for value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
+        for outlier_value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
             onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
             onset *= bool(np.isfinite(samples) and samples >= 1)
-            notes += [rf"outlier at ${value:.3g}\,p${onset}"]
+            notes += [rf"outlier at ${outlier_value:.3g}\,p${onset}"]
         return notes
 
     def outliers_at(self, width: int | None) -> Array:
@@ -99,19 +99,19 @@ class Spectrum(SpectralDensity):
 
         if width is None:
             return np.empty(0)
-        samples, edge = width * self.alpha / self.model.beta, self._above_bulk(width)
-        there = self._samples_at(edge, len(self.outliers)) < samples
+        sample_size, edge = width * self.alpha / self.model.beta, self._above_bulk(width)
+        is_above = self._samples_at(edge, len(self.outliers)) < sample_size
 
         def above(x: float, k: int) -> float:
             with np.errstate(divide="ignore"):
-                ratio = self._samples_at(np.exp(x), k + 1)[k] / samples
-                return float(np.clip(np.log(ratio), -1.0, 1.0))
+                sample_ratio = self._samples_at(np.exp(x), k + 1)[k] / sample_size
+                return float(np.clip(np.log(sample_ratio), -1.0, 1.0))
 
-        found = [
+        log_positions = [
             brentq(above, np.log(edge), np.log(2 * (edge + leading * width)), (k,), rtol=1e-6)
-            for k, leading in enumerate(self.outliers[there])
+            for k, leading in enumerate(self.outliers[is_above])
         ]
-        return np.exp(found)
+        return np.exp(log_positions)
 
     @cached_property
     def outliers_from(self) -> Array:
@@ -123,10 +123,10 @@ class Spectrum(SpectralDensity):
         count, of_width = len(self.outliers), self.alpha / self.model.beta
         onsets = np.full(count, 4 * of_width)
         for k in range(count):
-            last = 0.0
-            while onsets[k] > 1.01 * last:
-                last = onsets[k]
-                onsets[k] = self._samples_at(self._above_bulk(last / of_width), count)[k]
+            last_onset = 0.0
+            while onsets[k] > 1.01 * last_onset:
+                last_onset = onsets[k]
+                onsets[k] = self._samples_at(self._above_bulk(last_onset / of_width), count)[k]
         return onsets
 
     def _samples_at(self, x: float, count: int) -> Array:
@@ -147,8 +147,8 @@ class Spectrum(SpectralDensity):
         On the real line inside the spectrum, its limit from above.  NaN where it was not found.
         """
         z = np.asarray(z, dtype=complex)
-        upper = np.where(z.imag < 0, z.conj(), z)
-        s = self.resolvent.transform(self.resolvent.solutions(upper.ravel())).reshape(z.shape)
+        z_above = np.where(z.imag < 0, z.conj(), z)
+        s = self.resolvent.transform(self.resolvent.solutions(z_above.ravel())).reshape(z.shape)
         return np.where(z.imag < 0, s.conj(), s)
 
     def companion(self, z: ArrayLike) -> Array:
@@ -255,11 +255,11 @@ def spectrum(
     if isinstance(model, FeatureSample | FeatureMoments):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", model, allowed)
-    find: Callable[[], Spectrum | LayerSpectrum]
+    find_spectrum: Callable[[], Spectrum | LayerSpectrum]
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
         (n,) = samples_of(model, name, one_positive(name, value))
-        find = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
+        find_spectrum = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
         check_alone(model)
         model.refuse_reuse()
@@ -268,11 +268,11 @@ def spectrum(
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         (ratio,) = one_positive("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
-        find = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
+        find_spectrum = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end
-            return find()
+            return find_spectrum()
     except GivenUp:
         message += (
             " within its time_limit: many groups of neurons, a very narrow layer, or many given "
@@ -285,17 +285,17 @@ def spectrum(
 
 def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:
     """The spectrum of a model in the limit, on finer and finer tables until it converges."""
-    settled = settle(
+    converged_scan = settle(
         _scans_on_tables(model, alpha),
         lambda scanned: mass_per_log(*scanned),
         lambda before, after: float(np.nan_to_num(np.abs(after - before), nan=np.inf).max()),
         quadrature_tol,
     )
-    resolvent, x, _ = settled.candidate
-    intervals, sharp = support(resolvent, x, settled.value)
+    resolvent, x, _ = converged_scan.candidate
+    intervals, sharp = support(resolvent, x, converged_scan.value)
     if not len(intervals):
         raise ConvergenceError("no density was found anywhere", None)
-    found = Spectrum(
+    limit = Spectrum(
         model=model,
         alpha=alpha,
         edges=intervals,
@@ -304,7 +304,7 @@ def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: f
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return found._flagged(1 - found.atom, 1e-6, settled.change, quadrature_tol)
+    return limit._flagged(1 - limit.atom, 1e-6, converged_scan.change, quadrature_tol)
 
 
 def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
@@ -312,11 +312,11 @@ def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan
 
     The first table is used whatever its size; later ones only while they are small enough.
     """
-    last = None
+    last_scan = None
     for table in tables(model, first=1):
-        if last and len(table.weights) > 4096:  # takes minutes: the result is flagged instead
+        if last_scan and len(table.weights) > 4096:  # takes minutes: the result is flagged instead
             return
-        yield (last := _scan_table(model, table, alpha, last))
+        yield (last_scan := _scan_table(model, table, alpha, last_scan))
 
 
 def _scan_table(model: SpikedRandomFeatures, table: Table, alpha: float, last: Scan | None) -> Scan:
@@ -327,17 +327,17 @@ def _scan_table(model: SpikedRandomFeatures, table: Table, alpha: float, last: S
     """
     real = ridge.responses_of(table)
     if isinstance(model.rows, NetworkRows) and not model.step.steps:
-        rows = with_complex_batch(model.rows, real.analytic.table.covariance)
-        table = replace(table, covariance=rows)
-    x, start = (logarithmic_grid(real.analytic.table, alpha), None) if last is None else last[1:]
+        complex_rows = with_complex_batch(model.rows, real.analytic.table.covariance)
+        table = replace(table, covariance=complex_rows)
+    x, start_U = (logarithmic_grid(real.analytic.table, alpha), None) if last is None else last[1:]
     spiked = len(table.kappa) == 1 and model.geometry.r.any()
     on_contour = contour_table(model, table) if spiked else None
     if on_contour is not None:
         resolvent = Resolvent(real, ridge.responses_of(on_contour).analytic, alpha)
-        U = resolvent.solutions(x.astype(complex), start)
-        inside = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-        checked = U[::6][inside[::6]]  # every sixth point is checked
-        if (np.nan_to_num(resolvent.winding(checked)) < 0.5).all():
+        U = resolvent.solutions(x.astype(complex), start_U)
+        has_density = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
+        checked_U = U[::6][has_density[::6]]  # every sixth point is checked
+        if (np.nan_to_num(resolvent.winding(checked_U)) < 0.5).all():
             return resolvent, x, U
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
-    return resolvent, x, resolvent.solutions(x.astype(complex), start)
+    return resolvent, x, resolvent.solutions(x.astype(complex), start_U)

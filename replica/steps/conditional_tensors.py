@@ -70,18 +70,18 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
         If the averages cannot be integrated to 1 % of the variance.
     """
     candidates: list[ConditionalTensors] = []
-    previous: dict[str, ConditionalTensors] = {}
+    coarser_tensors: dict[str, ConditionalTensors] = {}
     for n in TENSOR_SIZES[g.dimension]:
         evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
         for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", evenly_spaced)):
             tensors = _tensor_sums(g, rule, basis, known, degree)
             _refuse_constant(g, tensors.mean, tensors.variance)
-            if family in previous:
-                tensors = tensors._replace(error=_largest_change(previous[family], tensors))
+            if family in coarser_tensors:
+                tensors = tensors._replace(error=_largest_change(coarser_tensors[family], tensors))
                 if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
                     return tensors
                 candidates.append(tensors)
-            previous[family] = tensors
+            coarser_tensors[family] = tensors
     return _checked_error(min(candidates, key=lambda tensors: tensors.error), g, g.dimension)
 
 
@@ -115,12 +115,12 @@ def conditional_means(
     )
 
     def tensors_by_rule(rule: Rule) -> ConditionalTensors:
-        places, weights = components.places_and_weights(rule)
+        z_places, weights = components.places_and_weights(rule)
         # every node, in every component
-        places, chance = components.places_of_kappa(components.projection_means(places)[:known])
-        h, g_rest, _ = components.moments(law.combined_mean, places)
-        coordinates = components.projection_means(places)[known:]
-        slopes = np.einsum("nak,kn->an", components.root[places.component, known:], g_rest)
+        z_places, chance = components.places_of_kappa(components.projection_means(z_places)[:known])
+        h, g_rest, _ = components.moments(law.combined_mean, z_places)
+        coordinates = components.projection_means(z_places)[known:]
+        slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], g_rest)
         conditional_mean, u, v = (
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
             for x in (h, coordinates, h * coordinates + slopes)
@@ -137,8 +137,8 @@ def conditional_means(
     # number of target values of a rule that takes seconds
     max_nodes = 2**19 / len(marginal.shares) ** 2
     sizes = {k: [n for n in ns if n**k <= max_nodes] or ns[:2] for k, ns in TENSOR_SIZES.items()}
-    settled = settle(trapezoid_tensors(known, sizes), tensors_by_rule, _largest_change, 1e-7)
-    return _checked_error(settled.value._replace(error=settled.change), g, known)
+    converged = settle(trapezoid_tensors(known, sizes), tensors_by_rule, _largest_change, 1e-7)
+    return _checked_error(converged.value._replace(error=converged.change), g, known)
 
 
 def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -> None:
@@ -149,14 +149,14 @@ def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -
         raise InvalidArgument("target", g.name, f"a function that is not constant{where}")
 
 
-def _checked_error(found: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
+def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
     """Return the tensors; raise QuadratureError if their error exceeds 1 % of the variance."""
-    if not found.error <= 1e-2:
+    if not tensors.error <= 1e-2:
         raise QuadratureError(
             f"target {g.name}: averages over {directions} Gaussian directions are known to "
-            f"{found.error:.1g} of its variance only"
+            f"{tensors.error:.1g} of its variance only"
         )
-    return found
+    return tensors
 
 
 def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
@@ -172,22 +172,22 @@ def _tensor_sums(
 ) -> ConditionalTensors:
     """Tensors of ``g`` by quadrature, with ``rule`` along each row of ``basis``."""
     r, n = g.dimension, rule.weights.size
-    nodes = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    values = g(*np.tensordot(basis.T, nodes, axes=1))
+    node_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
+    target_values = g(*np.tensordot(basis.T, node_grid, axes=1))
     hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
-    coefficients = values
+    coefficients = target_values
     for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
         coefficients = np.tensordot(coefficients, hermite, axes=(known, 1))
     weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    conditional = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
+    given_known = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
     all_weights = reduce(np.multiply.outer, [rule.weights] * r)
-    mean = float((all_weights * values).sum())
-    variance = float((all_weights * (values - mean) ** 2).sum())
-    deviation = conditional.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
+    mean = float((all_weights * target_values).sum())
+    variance = float((all_weights * (target_values - mean) ** 2).sum())
+    deviation = given_known.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
     explained = float(weights @ deviation**2) / (variance or 1.0)
-    moments, unknown = [], r - known
-    for k in range(1, degree + 1) if unknown else ():
-        T = hermite_tensor(conditional, unknown, k).reshape(n**known, unknown, -1)
+    moments, unknown_count = [], r - known
+    for k in range(1, degree + 1) if unknown_count else ():
+        T = hermite_tensor(given_known, unknown_count, k).reshape(n**known, unknown_count, -1)
         moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
     return ConditionalTensors(basis, moments, explained, mean, variance, coefficients)
 

@@ -99,25 +99,25 @@ def features_at_dimension(
     directions = np.pad(structure, ((0, D - len(structure)), (0, 0)))
     gaussian = step.readout.continuous == "gaussian"
     discretise = gauss_hermite if gaussian else step.readout.discretise
-    values, shares = discretise(readout_nodes)
-    rows = tensor_rule(*[gauss_hermite(row_nodes)] * K)
-    if len(rows.weights) * len(values) > MOST_GROUPS:
-        allowed = f"fewer: {len(rows.weights)} times {len(values)} groups are too many"
+    readout_values, readout_shares = discretise(readout_nodes)
+    row_rule = tensor_rule(*[gauss_hermite(row_nodes)] * K)
+    if len(row_rule.weights) * len(readout_values) > MOST_GROUPS:
+        allowed = f"fewer: {len(row_rule.weights)} times {len(readout_values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
-    power = float(shares @ values**2) / (n * beta)
-    batch = _averaged_batch(step, directions, power)
+    readout_power = float(readout_shares @ readout_values**2) / (n * beta)
+    batch = _averaged_batch(step, directions, readout_power)
     updates = [
-        _rows_after_step(step, batch, w0, step.eta * values, n / trace, (n - K) / trace)
-        for w0 in rows.nodes / np.sqrt(trace)
+        _rows_after_step(step, batch, w0, step.eta * readout_values, n / trace, (n - K) / trace)
+        for w0 in row_rule.nodes / np.sqrt(trace)
     ]
     loadings, variances = (np.concatenate(arrays) for arrays in zip(*updates, strict=True))
-    fractions = np.multiply.outer(rows.weights, shares).ravel()
+    fractions = np.multiply.outer(row_rule.weights, readout_shares).ravel()
     # leading direction of the loadings outside E: the rest is small
     outside = loadings[:, K:]
-    values, vectors = np.linalg.eigh((outside.T * fractions) @ outside)
-    direction = vectors[:, -1] * np.sign(vectors[0, -1] or 1.0)
-    u = direction if values[-1] > 0 else np.eye(len(direction))[0]
+    readout_values, loading_axes = np.linalg.eigh((outside.T * fractions) @ outside)
+    direction = loading_axes[:, -1] * np.sign(loading_axes[0, -1] or 1.0)
+    u = direction if readout_values[-1] > 0 else np.eye(len(direction))[0]
     cosines = Components.from_law(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(D), r=0.0, c=1.0),
@@ -137,14 +137,14 @@ def structured_directions(law: GaussianMixture) -> Array:
     The first is the projection of the first coordinate, along which targets may have a kink.
     """
     span = [*law.means, *(law.each_covariance - np.eye(law.dimension)).reshape(-1, law.dimension)]
-    vectors, sizes, _ = np.linalg.svd(np.array(span).T, full_matrices=False)
-    vectors = vectors[:, sizes > 1e-12 * max(sizes[0], 1e-300)]
-    axis = vectors @ vectors[:1].T  # projection of the first coordinate
+    axes, structure_sizes, _ = np.linalg.svd(np.array(span).T, full_matrices=False)
+    axes = axes[:, structure_sizes > 1e-12 * max(structure_sizes[0], 1e-300)]
+    axis = axes @ axes[:1].T  # projection of the first coordinate
     if np.linalg.norm(axis) > 1e-9:
         axis = axis / np.linalg.norm(axis)
-        others = np.linalg.svd(vectors - axis @ (axis.T @ vectors))[0][:, : vectors.shape[1] - 1]
-        vectors = np.hstack([axis, others])
-    return np.asarray(vectors * np.where(vectors[0] < 0, -1.0, 1.0))
+        other_axes = np.linalg.svd(axes - axis @ (axis.T @ axes))[0][:, : axes.shape[1] - 1]
+        axes = np.hstack([axis, other_axes])
+    return np.asarray(axes * np.where(axes[0] < 0, -1.0, 1.0))
 
 
 def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
@@ -156,13 +156,13 @@ def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
     K, labels = directions.shape[1], step.labels_at(0)
     components = Components.from_law(step.inputs, directions, labels.combinations)
     rule = tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K)
-    places, weights = components.places_and_weights(rule)
-    h, g, spread = components.moments(labels.combined_mean, places)
-    kappa, mean = np.split(components.projection_means(places), [K])
-    outside = mean * h + np.einsum("nkl,ln->kn", components.root[:, K:][places.component], g)
+    kappa_places, weights = components.places_and_weights(rule)
+    h, g, spread = components.moments(labels.combined_mean, kappa_places)
+    kappa, mean = np.split(components.projection_means(kappa_places), [K])
+    outside = mean * h + np.einsum("nkl,ln->kn", components.root[:, K:][kappa_places.component], g)
     # the initial output, of random sign, acts as label noise
-    power = step.student.moments(0.0, 1.0)
-    noise = float(power.mean**2 + power.first**2 + power.variance) * readout
+    moments = step.student.moments(0.0, 1.0)
+    noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout
     return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, outside)
 
 
@@ -175,14 +175,14 @@ def _rows_after_step(
     gradient's noise, and outside E.  Variances of the initial bulk are ``b2``, with means over E,
     and ``c0``.  Eqs. (19.6)-(19.7)
     """
-    alpha0, decay_factor, shift = step.alpha0, step.decay_factor(0), w0 @ batch.kappa
-    g1 = step.student.slope_moments_at(shift, b2)[0]
-    g2, variance = slope_statistics(step.student, shift, b2)
+    alpha0, decay_factor, initial_field = step.alpha0, step.decay_factor(0), w0 @ batch.kappa
+    g1 = step.student.slope_moments_at(initial_field, b2)[0]
+    g2, slope_variance = slope_statistics(step.student, initial_field, b2)
     w = batch.weights
     noise = np.sqrt((batch.square * g1**2) @ w / alpha0)
     spike = np.concatenate([(batch.kappa * batch.h * g1) @ w, [noise], (batch.outside * g1) @ w])
     r = decay_factor * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
-    stretch, common_square = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
-    independent = (batch.square * (variance - b2 * g2**2)) @ w / alpha0
-    scale = (decay_factor + push * stretch) ** 2 + push**2 * common_square
-    return r, c0 * scale + push**2 * independent
+    bulk_stretch, common_square = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
+    independent = (batch.square * (slope_variance - b2 * g2**2)) @ w / alpha0
+    bulk_scale = (decay_factor + push * bulk_stretch) ** 2 + push**2 * common_square
+    return r, c0 * bulk_scale + push**2 * independent

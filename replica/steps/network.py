@@ -114,9 +114,9 @@ class NetworkRows:
         """
         even, odd = first_step_coefficients(self.step, self.kinds)
         odd = np.column_stack([odd[groups], slopes])
-        size = np.abs(odd).max(axis=0)
-        weights = np.random.default_rng(1).random(len(size))
-        projection = (odd / np.where(size > 0, size, 1.0)) @ weights
+        odd_size = np.abs(odd).max(axis=0)
+        weights = np.random.default_rng(1).random(len(odd_size))
+        projection = (odd / np.where(odd_size > 0, odd_size, 1.0)) @ weights
         return np.column_stack([even[groups], odd * np.where(projection < 0, -1.0, 1.0)[:, None]])
 
 
@@ -137,7 +137,7 @@ def reason_not_covered(step: Step) -> str:
 
 def reason_not_reused(step: Step) -> str:
     """The reason why the theory of reused samples does not cover ``step``; empty if it does."""
-    given = {
+    uncovered = {
         "several steps": step.steps,
         "inputs that are not N(0, I)": step.inputs is not None,
         "an output intercept": step.intercept,
@@ -147,7 +147,7 @@ def reason_not_reused(step: Step) -> str:
         "a step of eta = 0": not step.eta,
         "a continuous readout": step.readout.continuous is not None,
     }
-    reasons = [name for name, holds in given.items() if holds]
+    reasons = [name for name, is_set in uncovered.items() if is_set]
     return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""
 
 
@@ -169,8 +169,8 @@ def _several_kinds(step: Step) -> bool:
 def _kinds_of_groups(step: Step, groups: int) -> Kinds:
     """Kinds of neurons of the ``groups``: the product of readouts and biases."""
     biases = step.bias.values
-    values = readout_values(step, groups // len(biases))[0]
-    return Kinds(np.tile(values, len(biases)), np.repeat(biases, len(values)))
+    readouts = readout_values(step, groups // len(biases))[0]
+    return Kinds(np.tile(readouts, len(biases)), np.repeat(biases, len(readouts)))
 
 
 @lru_cache(maxsize=64)
@@ -186,8 +186,8 @@ def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> Trained
     batches, state = row_steps(step, kinds)
     basis = special_basis(state.spike, step.directions, r)
     # squared norms of rows from N(0, I/d) have variance 2/d
-    initial = 2.0 if norms and step.initialisation == "gaussian" else 0.0
-    return TrainedRows(batches, basis, norms, initial, state.mean_row)
+    initial_norms = 2.0 if norms and step.initialisation == "gaussian" else 0.0
+    return TrainedRows(batches, basis, norms, initial_norms, state.mean_row)
 
 
 def special_basis(spike: Array, K: int, r: float) -> Array:
@@ -195,8 +195,8 @@ def special_basis(spike: Array, K: int, r: float) -> Array:
 
     u is along the ``spike`` r u; zeta spans the parts of the target's directions orthogonal to u.
     """
-    length = np.linalg.norm(spike)
-    u = np.copysign(1 / length, r) * spike if length else np.eye(1, len(spike))[0]
+    spike_length = np.linalg.norm(spike)
+    u = np.copysign(1 / spike_length, r) * spike if spike_length else np.eye(1, len(spike))[0]
     L = complement_root(u[:K, None])
     if not L.any():  # the target depends on u alone: zeta is any other direction
         return np.vstack([u, null_space(u[None])[:, 0]])

@@ -68,23 +68,23 @@ class NestedPanels(NamedTuple):
 
     def adapted(self) -> tuple[Panels, Array]:
         """Adapted panels of the first coordinate of tau, and the averages."""
-        slope, other_slopes, centre = self.L[:, 0], self.L[:, 1:], self.centre
+        tau_slope, other_slopes, centre = self.L[:, 0], self.L[:, 1:], self.centre
 
         def values(panels: Panels) -> Array:
             if other_slopes.size:
                 return self.nested_at(panels).adapted()[1].reshape(-1, *panels.nodes.shape)
-            z = centre[:, panels.owner, None] + slope[:, None, None] * panels.nodes
+            z = centre[:, panels.owner, None] + tau_slope[:, None, None] * panels.nodes
             return self.averages(z, self.owner[panels.owner])
 
         breaks = np.broadcast_to(FIRST_ENDS, (centre.shape[1], len(FIRST_ENDS)))
         # planes whose position does not depend on the other coordinates
         planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
-        crossed = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > SHORT).any()]
-        crossed = [(v, t) for v, t in crossed if abs(v @ slope) > SHORT]
-        places = [((t - v @ centre) / (v @ slope))[:, None] for v, t in crossed]
-        breaks = np.concatenate([breaks, *places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
-        initial = panels_between(np.sort(breaks, axis=1))
-        adapted = halve_panels(values, initial, self.tol, MOST_PANELS, self.panels_at_once)
+        kink_planes = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > SHORT).any()]
+        kink_planes = [(v, t) for v, t in kink_planes if abs(v @ tau_slope) > SHORT]
+        kink_places = [((t - v @ centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
+        breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
+        tau_panels = panels_between(np.sort(breaks, axis=1))
+        adapted = halve_panels(values, tau_panels, self.tol, MOST_PANELS, self.panels_at_once)
         if adapted is None:
             averages = f"the averages over the batch of a step: target {self.labels.target.name}"
             varies = "less the network's output varies too quickly to settle"
@@ -93,18 +93,18 @@ class NestedPanels(NamedTuple):
 
     def nodes(self, panels: Panels) -> Iterator[TauNodes]:
         """Nodes of Kronrod's rule on ``panels`` of the first coordinate and the panels within."""
-        weights, size = panels.weights, self.panels_at_once
-        for block in (slice(k, k + size) for k in range(0, len(weights), size)):
-            block_panels = panels.select(block)
+        weights, panel_block = panels.weights, self.panels_at_once
+        for panel_slice in (slice(k, k + panel_block) for k in range(0, len(weights), panel_block)):
+            block_panels = panels.select(panel_slice)
             node_owner, tau = np.repeat(block_panels.owner, NODES.size), block_panels.nodes.ravel()
-            node_weights = weights[block].ravel()
+            node_weights = weights[panel_slice].ravel()
             if self.L.shape[1] == 1:
                 yield node_owner, tau[None], node_weights
                 continue
-            inner = self.nested_at(block_panels)
-            for index, other_tau, weight in inner.nodes(inner.adapted()[0]):
-                all_tau = np.concatenate([tau[None, index], other_tau])
-                yield node_owner[index], all_tau, node_weights[index] * weight
+            inner_panels = self.nested_at(block_panels)
+            for outer_node, other_tau, weight in inner_panels.nodes(inner_panels.adapted()[0]):
+                all_tau = np.concatenate([tau[None, outer_node], other_tau])
+                yield node_owner[outer_node], all_tau, node_weights[outer_node] * weight
 
     @property
     def panels_at_once(self) -> int:
@@ -151,12 +151,12 @@ def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
 
     The first D coordinates of ``unit`` are coordinates of the inputs.
     """
-    D, length = step.known_dimension, np.linalg.norm(unit[step.known_dimension :])
+    D, outside_length = step.known_dimension, np.linalg.norm(unit[step.known_dimension :])
     gamma = unit[:D, None]
     components = Components.from_law(step.inputs, gamma, step.labels_at(t).combinations)
     known = components.basis
-    if length > SHORT:  # u has a part outside the D coordinates
-        u_outside = np.append(length, -gamma[:, 0] @ known[:, 1:] / length)
+    if outside_length > SHORT:  # u has a part outside the D coordinates
+        u_outside = np.append(outside_length, -gamma[:, 0] @ known[:, 1:] / outside_length)
         known = np.vstack([known, u_outside])
     return KnownInputs(step.inputs, components, known)
 
@@ -182,42 +182,42 @@ def law_of_residuals(
     # mean label if the target does not depend on tau
     no_tau = np.zeros((q, *weights.shape, 1))
     plain = components.mean_label(labels.combined_mean, places, no_tau)[:, 0]
-    integrals = []
+    tau_integrals = []
     for j, L in enumerate(components.tau_slopes):
         members = np.flatnonzero(places.component == j)
         centre, L = components.mean_arguments(places.subset(members)), L[:, L.any(axis=0)]
         at_places = LabelsAtPlaces(labels, power, centre, L, plain[members], offset[members], root)
-        integrals.append((members, at_places, _tau_integral(at_places, level)))
+        tau_integrals.append((members, at_places, _tau_integral(at_places, level)))
 
     means = inputs.known @ components.projection_means(places)
-    x = np.concatenate([np.ones((1, len(weights))), means])
-    row, column = np.triu_indices(len(x))
+    projection_means = np.concatenate([np.ones((1, len(weights))), means])
+    row_index, second_projection = np.triu_indices(len(projection_means))
     # means and covariances of the other directions given tau
     known_slopes = inputs.known @ components.root
     independent = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
     independent[:, 0, :q] = ~components.tau_slopes.any(axis=1)
     covariance = (known_slopes * independent) @ known_slopes.swapaxes(1, 2)
-    covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row, column]
+    covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
 
     def blocks() -> Iterator[Block]:
-        for j, (members, at_places, (*_, nodes)) in enumerate(integrals):
+        for j, (members, at_places, (*_, nodes)) in enumerate(tau_integrals):
             tau_slopes = known_slopes[j][:, :q][:, components.tau_slopes[j].any(axis=0)]
             for members_at, tau, weight in nodes:
                 check_time()
-                projections = x[:, members[members_at]]
+                projections = projection_means[:, members[members_at]]
                 projections[1:] += tau_slopes @ tau
-                moments = projections[row] * projections[column]
+                moments = projections[row_index] * projections[second_projection]
                 moments += covariance[j][:, None]
                 moments *= weights[members[members_at]] * weight
                 yield Block(members[members_at], at_places.residual(members_at, tau), moments)
 
-    lows, highs, _ = zip(*(integral for *_, integral in integrals), strict=True)
+    lows, highs, _ = zip(*(integral for *_, integral in tau_integrals), strict=True)
     noisy = any(variance for variance, _ in labels.gaussians)
-    ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
-    rho, moments = on_few_nodes(labels, offset, ends, blocks(), len(row), root, level)
-    matrix = np.empty((len(x), len(x), *moments.shape[1:]))
-    matrix[row, column] = matrix[column, row] = moments
-    return ResidualLaw(rho, matrix)
+    rho_ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
+    rho, moments = on_few_nodes(labels, offset, rho_ends, blocks(), len(row_index), root, level)
+    x_moments = np.empty((len(projection_means), len(projection_means), *moments.shape[1:]))
+    x_moments[row_index, second_projection] = x_moments[second_projection, row_index] = moments
+    return ResidualLaw(rho, x_moments)
 
 
 class LabelsAtPlaces(NamedTuple):
@@ -246,12 +246,12 @@ class LabelsAtPlaces(NamedTuple):
     offset: Array
     root: float
 
-    def residual(self, at: NDArray[np.int64], tau: Array) -> Array:
+    def residual(self, place_index: NDArray[np.int64], tau: Array) -> Array:
         """E[y | z] - offset at n of the places, with tau (q, n)."""
         if not self.L.shape[1]:
-            return np.asarray(self.plain[at] - self.offset[at])
-        mean = self.labels.combined_mean(*(self.centre[:, at] + self.L @ tau))
-        return np.asarray(mean - self.offset[at])
+            return np.asarray(self.plain[place_index] - self.offset[place_index])
+        mean = self.labels.combined_mean(*(self.centre[:, place_index] + self.L @ tau))
+        return np.asarray(mean - self.offset[place_index])
 
 
 class TauIntegral(NamedTuple):
@@ -289,24 +289,24 @@ def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) 
     """Nodes of tau by a fixed rule at every place; ``rule_at`` returns the rules at some
     ``centre``, or a single one for all."""
     N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
-    block = max(1, TAU_BLOCK // M)
+    place_block = max(1, TAU_BLOCK // M)
 
     def nodes() -> Iterator[TauNodes]:
-        for index in np.split(np.arange(N), range(block, N, block)):
+        for index in np.split(np.arange(N), range(place_block, N, place_block)):
             tau, weights = rule_at(at_places.centre[:, index])
             tau = np.broadcast_to(tau, (len(index), *tau.shape[-2:]))
             weights = np.broadcast_to(weights, (len(index), M))
-            for columns in (slice(k, k + TAU_BLOCK) for k in range(0, M, TAU_BLOCK)):
-                block_weights = weights[:, columns]
-                block_tau = tau[:, columns].reshape(block_weights.size, tau.shape[2]).T
+            for tau_columns in (slice(k, k + TAU_BLOCK) for k in range(0, M, TAU_BLOCK)):
+                block_weights = weights[:, tau_columns]
+                block_tau = tau[:, tau_columns].reshape(block_weights.size, tau.shape[2]).T
                 yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()
 
-    low, high = np.inf, -np.inf
+    lowest_rho, highest_rho = np.inf, -np.inf
     for index, tau, _ in nodes():
         check_time()
         rho = at_places.residual(index, tau)
-        low, high = min(low, rho.min()), max(high, rho.max())
-    return TauIntegral(low, high, nodes())
+        lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
+    return TauIntegral(lowest_rho, highest_rho, nodes())
 
 
 def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
@@ -315,23 +315,23 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
     noise = min(variance for variance, _ in labels.gaussians)
     root = at_places.root / np.sqrt(1 + at_places.root**2 * noise)  # noise smooths averages
     # the tolerance is relative to the moments, which are large in the tails of growing labels
-    coarse_rule, fourth = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
+    coarse_rule, rho4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
     for index, tau, weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
-        fourth += np.bincount(index, weights * at_places.residual(index, tau) ** 4, len(offset))
-    size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), fourth**0.25)
-    low, high = np.inf, -np.inf
+        rho4 += np.bincount(index, weights * at_places.residual(index, tau) ** 4, len(offset))
+    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho4**0.25)
+    lowest_rho, highest_rho = np.inf, -np.inf
 
     def averages(z: Array, owner: NDArray[np.int64]) -> Array:
         """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
         pencil's, and moments of rho."""
-        nonlocal low, high
+        nonlocal lowest_rho, highest_rho
         rho = labels.combined_mean(*z) - offset[owner, None]
-        low, high = min(low, rho.min()), max(high, rho.max())
-        inverse, power = 1 / (1 + (root * rho) ** 2), (rho / size[owner, None]) ** 2
-        return np.stack([inverse, root * rho * inverse, power, power**2])
+        lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
+        pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[owner, None]) ** 2
+        return np.stack([pencil_term, root * rho * pencil_term, rho2, rho2**2])
 
     all_places = np.arange(len(offset))
     tols = np.full(len(offset), tol)
     nested = NestedPanels(averages, labels, all_places, at_places.centre, at_places.L, tols)
     panels, _ = nested.adapted()
-    return TauIntegral(low, high, nested.nodes(panels))
+    return TauIntegral(lowest_rho, highest_rho, nested.nodes(panels))

@@ -38,8 +38,8 @@ class Nodes(NamedTuple):
     @property
     def rho(self) -> Array:
         """Nodes of all panels, (m,)."""
-        place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
-        return np.asarray(np.sinh(self.low + self.length * place.ravel()) / self.root)
+        panel_place = np.arange(self.panels)[:, None] + (chebpts1(self.points) + 1) / 2
+        return np.asarray(np.sinh(self.low + self.length * panel_place.ravel()) / self.root)
 
     def zero_moments(self, kinds: int, N: int) -> Array:
         """Zero Chebyshev moments of weights at N places."""
@@ -50,25 +50,25 @@ class Nodes(NamedTuple):
 
         With several panels, rounding of large weights does not reach the small ones of the tails.
         """
-        place = (np.arcsinh(self.root * rho) - self.low) / self.length
-        panel = np.clip(place.astype(int), 0, self.panels - 1)
-        key = owner * self.panels + panel
-        order = np.argsort(key, kind="stable")
-        basis = chebvander(2 * (place - panel)[order] - 1, self.points - 1)
-        _accumulate(total, key[order], weights[:, order], basis)
+        panel_place = (np.arcsinh(self.root * rho) - self.low) / self.length
+        panel_index = np.clip(panel_place.astype(int), 0, self.panels - 1)
+        place_and_panel = owner * self.panels + panel_index
+        by_panel = np.argsort(place_and_panel, kind="stable")
+        chebyshev_basis = chebvander(2 * (panel_place - panel_index)[by_panel] - 1, self.points - 1)
+        _add_moments(total, place_and_panel[by_panel], weights[:, by_panel], chebyshev_basis)
 
-    def weights_on_nodes(self, total: Array) -> Array:
+    def weights_on_nodes(self, chebyshev_moments: Array) -> Array:
         """Weights (l, N, m) on the nodes with the Chebyshev moments ``total``."""
-        on_nodes = total @ coefficient_matrix(self.points)
-        return np.asarray(on_nodes.reshape(len(total), -1, self.panels * self.points))
+        on_nodes = chebyshev_moments @ coefficient_matrix(self.points)
+        return np.asarray(on_nodes.reshape(len(chebyshev_moments), -1, self.panels * self.points))
 
 
-def _accumulate(total: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
+def _add_moments(moment_sums: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
     """Add ``weights`` (l, n) times ``basis`` (n, p) to the rows of ``total`` (l, M, p) that the
     sorted ``key`` (n,) names, all samples of one row at once."""
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
-        total[:, key[start]] += weights[:, start:end] @ basis[start:end]
+    key_starts = np.flatnonzero(np.diff(key, prepend=-1))
+    for start, end in zip(key_starts, [*key_starts[1:], len(key)], strict=True):
+        moment_sums[:, key[start]] += weights[:, start:end] @ basis[start:end]
 
 
 class Block(NamedTuple):
@@ -85,7 +85,7 @@ class Block(NamedTuple):
 def on_few_nodes(
     labels: LabelLaw,
     offset: Array,
-    ends: tuple[float, float] | None,
+    rho_ends: tuple[float, float] | None,
     blocks: Iterator[Block],
     kinds: int,
     root: float,
@@ -96,28 +96,28 @@ def on_few_nodes(
     Label noise is added to the residuals, which lie between ``ends``.  If ``ends`` is None, every
     one of the N places has a single residual, and there is no noise.
     """
-    N, widest = len(offset), max(variance for variance, _ in labels.gaussians)
+    N, widest_noise = len(offset), max(variance for variance, _ in labels.gaussians)
     if labels.channel:
         moments = np.zeros((kinds, N, 2))
         for owner, rho, weights in blocks:
             mean = rho + offset[owner]
-            _accumulate(moments, owner, weights, np.stack([1 + mean, 1 - mean], axis=1) / 2)
+            _add_moments(moments, owner, weights, np.stack([1 + mean, 1 - mean], axis=1) / 2)
         return np.stack([1 - offset, -1 - offset], axis=1), moments
-    if ends is None:
+    if rho_ends is None:
         single_rho, moments = np.zeros((N, 1)), np.zeros((kinds, N, 1))
         for owner, rho, weights in blocks:
             single_rho[owner, 0], moments[:, owner, 0] = rho, weights
         return single_rho, moments
-    low, high = ends
-    noiseless_nodes = _nodes_between(low, high, root, RHO_NODES[level])
-    total = noiseless_nodes.zero_moments(kinds, N)
+    lowest_rho, high = rho_ends
+    noiseless_nodes = _nodes_between(lowest_rho, high, root, RHO_NODES[level])
+    chebyshev_moments = noiseless_nodes.zero_moments(kinds, N)
     for block in blocks:
-        noiseless_nodes.add_to(total, *block)
-    noiseless_weights = noiseless_nodes.weights_on_nodes(total)
-    if not widest:
+        noiseless_nodes.add_to(chebyshev_moments, *block)
+    noiseless_weights = noiseless_nodes.weights_on_nodes(chebyshev_moments)
+    if not widest_noise:
         return noiseless_nodes.rho[None], noiseless_weights
-    margin = HALF_WIDTH * np.sqrt(widest)
-    nodes = _nodes_between(low - margin, high + margin, root, RHO_NODES[level])
+    noise_margin = HALF_WIDTH * np.sqrt(widest_noise)
+    nodes = _nodes_between(lowest_rho - noise_margin, high + noise_margin, root, RHO_NODES[level])
     noise_matrix = sum(
         share * _noise_matrix(nodes, noiseless_nodes.rho, variance, root, level)
         for variance, share in labels.gaussians
@@ -125,13 +125,13 @@ def on_few_nodes(
     return nodes.rho[None], noiseless_weights @ noise_matrix
 
 
-def _nodes_between(low: float, high: float, root: float, count: int) -> Nodes:
+def _nodes_between(u_low: float, u_high: float, rho_root: float, count: int) -> Nodes:
     """Nodes between two values of rho, for functions that vary on the scale 1 / root."""
     # several panels: on a long one, rounding would hide the tiny weights of the tails
-    root = max(root, 5.0 / max(-low, high, 1e-300))
-    low, high = float(np.arcsinh(root * low)), float(np.arcsinh(root * high))
-    panels = max(1, int(np.ceil((high - low) / 1.5)))
-    return Nodes(root, low, max((high - low) / panels, 1e-300), panels, count)
+    rho_root = max(rho_root, 5.0 / max(-u_low, u_high, 1e-300))
+    u_low, u_high = float(np.arcsinh(rho_root * u_low)), float(np.arcsinh(rho_root * u_high))
+    panels = max(1, int(np.ceil((u_high - u_low) / 1.5)))
+    return Nodes(rho_root, u_low, max((u_high - u_low) / panels, 1e-300), panels, count)
 
 
 def _noise_matrix(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
@@ -140,31 +140,31 @@ def _noise_matrix(nodes: Nodes, mean: Array, noise: float, root: float, level: i
     deviation, matrix = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))
     # functions vary on the scale 1 / root near 0 only
     by_density = (np.abs(mean) < HALF_WIDTH * deviation) & (root * deviation > np.sqrt(WIDE_NOISE))
-    for chosen, make_rule in ((by_density, _rule_in_rho), (~by_density, _rule_in_noise)):
-        if chosen.any():
-            rho, weights = make_rule(mean[chosen], deviation, root, level)
-            total = nodes.zero_moments(1, len(rho))
+    for by_rule, make_rule in ((by_density, _rule_in_rho), (~by_density, _rule_in_noise)):
+        if by_rule.any():
+            rho, weights = make_rule(mean[by_rule], deviation, root, level)
+            chebyshev_moments = nodes.zero_moments(1, len(rho))
             owner = np.repeat(np.arange(len(rho)), rho.shape[1])
-            nodes.add_to(total, owner, rho.ravel(), weights.reshape(1, -1))
-            matrix[chosen] = nodes.weights_on_nodes(total)[0]
+            nodes.add_to(chebyshev_moments, owner, rho.ravel(), weights.reshape(1, -1))
+            matrix[by_rule] = nodes.weights_on_nodes(chebyshev_moments)[0]
     return matrix
 
 
 def _rule_in_noise(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
     """Trapezoidal rule (M, n) in the noise, for Gaussians of a ``deviation`` around ``mean``
     (M,)."""
-    scale = min(root * deviation, np.sqrt(WIDE_NOISE))
-    xi, weights = trapezoid(int((22 + 50 * scale) * (1 + level / 8)) if deviation else 1)
+    noise_scale = min(root * deviation, np.sqrt(WIDE_NOISE))
+    xi, weights = trapezoid(int((22 + 50 * noise_scale) * (1 + level / 8)) if deviation else 1)
     rho = mean[:, None] + deviation * xi
     return rho, np.broadcast_to(weights, rho.shape)
 
 
 def _rule_in_rho(mean: Array, deviation: float, root: float, level: int) -> tuple[Array, Array]:
     """Trapezoidal rule (M, n) in arcsinh(root rho), for the same Gaussians, by their density."""
-    margin = HALF_WIDTH * deviation
-    low, high = np.arcsinh(root * np.array([mean.min() - margin, mean.max() + margin]))
-    narrowest = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)
-    spacing = min(0.15, 0.6 * narrowest) * 0.85**level
+    noise_margin = HALF_WIDTH * deviation
+    low, high = np.arcsinh(root * np.array([mean.min() - noise_margin, mean.max() + noise_margin]))
+    narrowest_u = deviation * root / np.sqrt(1 + (root * np.abs(mean).max()) ** 2)
+    spacing = min(0.15, 0.6 * narrowest_u) * 0.85**level
     u, step = np.linspace(low, high, int(np.ceil((high - low) / spacing)) + 1, retstep=True)
     rho = np.sinh(u) / root
     density = gaussian_density((rho - mean[:, None]) / deviation)

@@ -91,21 +91,21 @@ def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
     Coefficients (A, 6) of terms of even order in delta, and (A, 3) of terms of odd order.
     """
     moments, rate = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
-    even = [rate * moments.m2, rate * moments.m4, rate**2 * moments.s02]
-    even += [rate**2 * moments.s22, rate**3 * moments.s13, rate**4 * moments.s04]
-    odd = (rate * moments.m3, rate**2 * moments.s12, rate**3 * moments.s03)
-    return np.column_stack(even), np.column_stack(odd)
+    even_terms = [rate * moments.m2, rate * moments.m4, rate**2 * moments.s02]
+    even_terms += [rate**2 * moments.s22, rate**3 * moments.s13, rate**4 * moments.s04]
+    odd_terms = (rate * moments.m3, rate**2 * moments.s12, rate**3 * moments.s03)
+    return np.column_stack(even_terms), np.column_stack(odd_terms)
 
 
 def student_moments(step: Step, shift: Array, c: float) -> StudentMoments:
     """Moments (18.3) of the student at ``shift`` + sqrt(c) z."""
     moments = step.student.slope_moments_at(shift, c)
-    scale = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
+    moment_scale = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
     # moments of a symmetric sigma' that vanish up to rounding are set to 0
-    negligible = 1e-14 * scale ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
+    negligible = 1e-14 * moment_scale ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
     moments = np.where(np.abs(moments.T) > negligible, moments.T, 0.0).T
-    powers = np.array([0, -1, -2, -3, 0, 1, 2, 0, 1, 0])  # of sqrt(c)
-    return StudentMoments(*(moments.T * np.sqrt(c) ** powers).T)
+    powers_of_c = np.array([0, -1, -2, -3, 0, 1, 2, 0, 1, 0])  # of sqrt(c)
+    return StudentMoments(*(moments.T * np.sqrt(c) ** powers_of_c).T)
 
 
 def sample_weights(
@@ -148,7 +148,7 @@ def sample_weights(
     v += eta * ea**3 * E(rho**4 * (m.s04 - m.s02**2 - m.s12**2 / c))
     v += 2 * (eta * ea * E(rho**2 * m.s02)) ** 2
 
-    squared = factor**2
-    averages = (x[..., 0, 0] for x in (squared * g, squared**2 * v, squared * (pi2 * c + E(t11))))
-    weights = squared * t11, factor * t12, factor * squared * F, factor * lam, squared * L
-    return SampleWeights(*weights, rho * m.mu1, *averages)
+    factor2 = factor**2
+    g_v_c = (x[..., 0, 0] for x in (factor2 * g, factor2**2 * v, factor2 * (pi2 * c + E(t11))))
+    weights = factor2 * t11, factor * t12, factor * factor2 * F, factor * lam, factor2 * L
+    return SampleWeights(*weights, rho * m.mu1, *g_v_c)

@@ -75,23 +75,23 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], State]:
         If averages over a batch do not settle, or take too long; it names rates at which they do,
         if some are soon found.
     """
-    limit = time_left() if np.isfinite(time_left()) else TIME_LIMIT
+    seconds = time_left() if np.isfinite(time_left()) else TIME_LIMIT
     try:
-        return _row_steps(step, kinds, BATCH_TIME * limit)
+        return _row_steps(step, kinds, BATCH_TIME * seconds)
     except QuadratureError as error:
-        slower = _slower_steps(step, kinds, SOON * limit)
-        raise QuadratureError(f"{error}{slower}; the sRF (--theory srf) needs none") from None
+        slower_hint = _slower_steps(step, kinds, SOON * seconds)
+        raise QuadratureError(f"{error}{slower_hint}; the sRF (--theory srf) needs none") from None
 
 
 def _slower_steps(step: Step, kinds: Kinds, longest: float) -> str:
     """Hint for an error message: smaller learning rates at which averages over the batches settle
     within ``longest`` seconds, or nothing if they do not."""
     for factor in SLOWER:
-        pairs = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
-        changed: Any = {"steps": pairs} if len(pairs) > 1 else {"eta": pairs[0][1]}
+        slower = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
+        slower_fields: Any = {"steps": slower} if len(slower) > 1 else {"eta": slower[0][1]}
         with suppress(QuadratureError):
-            _row_steps(replace(step, **changed), kinds, longest)
-            return f" (they do at eta = {', '.join(f'{eta:.3g}' for _, eta in pairs)})"
+            _row_steps(replace(step, **slower_fields), kinds, longest)
+            return f" (they do at eta = {', '.join(f'{eta:.3g}' for _, eta in slower)})"
     return ""
 
 
@@ -117,9 +117,9 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
     """The batch of step ``t`` and the rows after it, on nodes refined until averages converge."""
     (alpha, eta), K, decay_factor = step.schedule[t], step.known_dimension, step.decay_factor(t)
     r, c = float(np.linalg.norm(state.spike)), state.c[0]  # c is equal for all kinds
-    unit = state.spike / r if r else state.spike
-    inputs, label_law = known_inputs(step, t, unit), step.labels_at(t)
-    rate = eta * kinds.readout[:, None, None]
+    spike_direction = state.spike / r if r else state.spike
+    inputs, label_law = known_inputs(step, t, spike_direction), step.labels_at(t)
+    learning_rate = eta * kinds.readout[:, None, None]
     rules = [LEVEL_RULE, *KAPPA_RULES] if r else [Rule(np.zeros(1), np.ones(1))]
 
     def shifts_on(rule: Rule) -> Array:
@@ -136,7 +136,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
 
     def root_strength(moments: StudentMoments) -> Array:
         """Root of a sample's strength (``_pencil_probes``) over its residual, (A, N, 1)."""
-        return np.abs(rate) / alpha * np.sqrt(moments.s02 + moments.m2**2)
+        return np.abs(learning_rate) / alpha * np.sqrt(moments.s02 + moments.m2**2)
 
     def weights_and_labels(
         rule: Rule, level: int, moments: StudentMoments, offset: Array, chosen: tuple[int, ...]
@@ -145,7 +145,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         root = float(root_strength(moments).max())
         law = law_of_residuals(label_law, inputs, rule, offset, root, level)
         selected = StudentMoments(*(moment[[*chosen]] for moment in moments))
-        return sample_weights(selected, law, c, alpha, rate[[*chosen]], decay_factor), law
+        return sample_weights(selected, law, c, alpha, learning_rate[[*chosen]], decay_factor), law
 
     neurons_by_rule = cache(lambda i: neurons_on(rules[i]))
 
@@ -154,11 +154,11 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         weights, law = weights_and_labels(rules[i], level, *neurons_by_rule(i), chosen)
         if len(chosen) > 1:
             return _batch_and_state(step, t, state, law, weights._replace(force=law.rho), 1.0)
-        return _batch_and_state(step, t, state, law, weights, float(rate[chosen[0], 0, 0]))
+        return _batch_and_state(step, t, state, law, weights, float(learning_rate[chosen[0], 0, 0]))
 
     def with_mean_row(i: int, batch: Batch, after: State) -> tuple[Batch, State]:
         """Batch and state of step i, with the mean row of a single kind."""
-        if len(rate) > 1:
+        if len(learning_rate) > 1:
             return batch, after
         neurons, shift = neurons_by_rule(i), kinds.bias[0] + shifts_on(rules[i])
         law = weights_and_labels(rules[i], level, *neurons, (0,))[1]
@@ -167,16 +167,16 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
 
     # the kind with the largest change determines the number of nodes
     fastest = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
-    all_kinds = tuple(range(len(rate)))
+    all_kinds = tuple(range(len(learning_rate)))
     level = _first_settled(lambda level: batch_on_nodes(0, level, fastest), len(RHO_NODES), K, t)
     if len(rules) == 1:
         return with_mean_row(0, *batch_on_nodes(0, level, all_kinds))
     try:
-        finest = 1 + _first_settled(
+        finest_rule = 1 + _first_settled(
             lambda i: batch_on_nodes(i + 1, level, fastest), len(KAPPA_RULES), K, t
         )
     except QuadratureError:
-        finest = len(rules)
+        finest_rule = len(rules)
 
         def contributions(rule: Rule) -> Array:
             samples = weights_and_labels(rule, level, *neurons_on(rule), fastest)
@@ -184,7 +184,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
             return terms.reshape(len(terms), -1, len(rule.weights)).sum(axis=1)  # over components
 
         rules.append(_adapted_rule(contributions, rules[-1], t))
-    return with_mean_row(finest, *batch_on_nodes(finest, level, all_kinds))
+    return with_mean_row(finest_rule, *batch_on_nodes(finest_rule, level, all_kinds))
 
 
 def _mean_row_after(
@@ -202,15 +202,15 @@ def _mean_row_after(
     mean row, with other terms of the variance mu_2^2.
     """
     (alpha, eta), c, h = step.schedule[t], state.c[0], 1e-3
-    below, square, above = (step.student.moments(shift + k * h, c).variance for k in (-1, 0, 1))
-    mu2sq, slope = square[:, None], ((above - below) / (2 * h))[:, None]
+    below, variance, above = (step.student.moments(shift + k * h, c).variance for k in (-1, 0, 1))
+    mu2sq, variance_slope = variance[:, None], ((above - below) / (2 * h))[:, None]
     mu1, m2, s02 = moments.mu1[0], moments.m2[0], moments.s02[0]
     rho, w, rate = law.rho, law.weights[0, 0], eta * readout
-    gain = rho * m2 - readout * mu1**2
-    noise = state.mean_row * gain**2 + rho**2 * s02
-    noise = noise - readout * rho * mu1 * slope + (readout * mu1) ** 2 * mu2sq
-    drift = step.decay_factor(t) + rate * float((w * gain).sum())
-    return drift**2 * state.mean_row + rate**2 / alpha * float((w * noise).sum())
+    residual_gain = rho * m2 - readout * mu1**2
+    row_noise = state.mean_row * residual_gain**2 + rho**2 * s02
+    row_noise = row_noise - readout * rho * mu1 * variance_slope + (readout * mu1) ** 2 * mu2sq
+    row_drift = step.decay_factor(t) + rate * float((w * residual_gain).sum())
+    return row_drift**2 * state.mean_row + rate**2 / alpha * float((w * row_noise).sum())
 
 
 def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -> Rule:
@@ -218,28 +218,28 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
     The rule ``guess`` gives the sums of the contributions roughly, as the scale of errors.
     """
-    size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
+    contribution_size = np.abs(contributions(guess)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
 
     def values(panels: Panels) -> Array:
         nodes = panels.nodes
-        relative = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / size
+        relative = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / contribution_size
         return np.asarray(relative.reshape(-1, *nodes.shape))
 
     # Gauss's and Kronrod's rules agree to tol; Kronrod's error is much smaller
     tol, max_panels = 1e-7, 400
-    initial = panels_between(np.linspace(-9.2, 9.2, 7)[None])
-    adapted = halve_panels(values, initial, tol, max_panels, batch_size=32)
-    if adapted is None:
+    kappa_panels = panels_between(np.linspace(-9.2, 9.2, 7)[None])
+    adapted_panels = halve_panels(values, kappa_panels, tol, max_panels, batch_size=32)
+    if adapted_panels is None:
         raise _not_settled(t, tol, f"on {max_panels} panels")
-    return Rule(*(part[0] for part in adapted[0].rule()))
+    return Rule(*(part[0] for part in adapted_panels[0].rule()))
 
 
 def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
     """Contributions (k, N) of every node of kappa to the averages by which a rule is refined:
     squares of the projections and of the sample weights, times the ``_pencil_probes``."""
     w = residual_law.weights[0, 0]
-    squares = [w * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
-    weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *squares])
+    weight_squares = [w * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
+    weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *weight_squares])
     probes = _pencil_probes(sample.t11[0], sample.t12[0], alpha)
     return np.einsum("inm,nmx->ixn", weights, probes).reshape(-1, len(w))
 
@@ -262,10 +262,10 @@ def _first_settled(
     target's directions.
     """
     tol = 1e-10 if K == 1 else 1e-8
-    settled = settle(range(count), lambda i: _test_averages(*batch_at(i)), scaled_change, tol)
-    if not settled.converged:
-        raise _not_settled(t, tol, f"(last change {settled.change:.1e})")
-    return settled.candidate - 1
+    settled_rule = settle(range(count), lambda i: _test_averages(*batch_at(i)), scaled_change, tol)
+    if not settled_rule.converged:
+        raise _not_settled(t, tol, f"(last change {settled_rule.change:.1e})")
+    return settled_rule.candidate - 1
 
 
 def _not_settled(t: int, tol: float, how: str) -> QuadratureError:
@@ -282,15 +282,15 @@ def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
     mixed = batch.pairs[1:, :1] * functions
     squares = batch.weights * functions[:, None] * functions
     upper = np.concatenate([batch.pairs[1:, 1:], mixed], axis=1)
-    pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
-    values = pairs @ pencil_probes
-    root = np.sqrt(np.einsum("iim,mx->ix", np.abs(pairs), pencil_probes))
-    root = np.maximum(root, SMALL_WEIGHT)
-    sizes = root[:, None] * root  # scales of products that may vanish
+    product_pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
+    values = product_pairs @ pencil_probes
+    product_root = np.sqrt(np.einsum("iim,mx->ix", np.abs(product_pairs), pencil_probes))
+    product_root = np.maximum(product_root, SMALL_WEIGHT)
+    product_sizes = product_root[:, None] * product_root  # scales of products that may vanish
     (g,), (v,) = batch.g, batch.v
-    numbers = np.array([g, v, *after.c, *after.spike])
-    largest = np.array([1 + abs(g), 1 + v, *after.c, *(1 + np.abs(after.spike))])
-    return np.append(values, numbers), np.append(sizes, largest)
+    step_numbers = np.array([g, v, *after.c, *after.spike])
+    state_sizes = np.array([1 + abs(g), 1 + v, *after.c, *(1 + np.abs(after.spike))])
+    return np.append(values, step_numbers), np.append(product_sizes, state_sizes)
 
 
 def _batch_and_state(
@@ -309,27 +309,27 @@ def _batch_and_state(
         outside = np.where(np.arange(len(state.spike)) < K, 0.0, state.spike)
         directions = np.vstack([directions, outside / np.linalg.norm(outside)])
     noise_axis, w, force = K + t, residual_law.weights[0, 0], sample.force
-    gain = (residual_law.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
-    noise = np.sqrt(float((w * force**2).sum()))
-    spike = factor * state.spike + rate * gain @ directions
-    spike[noise_axis] += rate * noise / np.sqrt(alpha)
+    mean_force = (residual_law.weights[0, 1:] * force).sum(axis=(1, 2))  # Eq. (18.8)
+    force_noise = np.sqrt(float((w * force**2).sum()))
+    spike = factor * state.spike + rate * mean_force @ directions
+    spike[noise_axis] += rate * force_noise / np.sqrt(alpha)
 
-    phi = force / noise if noise else np.zeros_like(force)  # Eq. (18.10)
+    phi = force / force_noise if force_noise else np.zeros_like(force)  # Eq. (18.10)
     t11, t12, F, lam, L = np.broadcast_arrays(*sample[:5])
     D = len(directions)
-    pairs = np.empty((D + 2, D + 2, *w.shape))
-    pairs[:-1, :-1] = residual_law.weights
-    pairs[-1, :-1] = pairs[:-1, -1] = residual_law.weights[0] * phi
-    pairs[-1, -1] = w * phi**2
-    squares = np.abs(np.einsum("iinm->inm", pairs[1:, 1:]))
-    squares = np.concatenate([squares, *(np.abs(w) * f**2 for f in (F, lam, L))])
-    squares = squares[..., None] * _pencil_probes(t11[0], t12[0], alpha)[..., [0, -1]]
+    weight_pairs = np.empty((D + 2, D + 2, *w.shape))
+    weight_pairs[:-1, :-1] = residual_law.weights
+    weight_pairs[-1, :-1] = weight_pairs[:-1, -1] = residual_law.weights[0] * phi
+    weight_pairs[-1, -1] = w * phi**2
+    pair_sizes = np.abs(np.einsum("iinm->inm", weight_pairs[1:, 1:]))
+    pair_sizes = np.concatenate([pair_sizes, *(np.abs(w) * f**2 for f in (F, lam, L))])
+    pair_sizes = pair_sizes[..., None] * _pencil_probes(t11[0], t12[0], alpha)[..., [0, -1]]
     # nodes with negligible weight in every average are dropped
-    counted = (squares > 1e-15 * squares.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
-    counted |= not counted.any()  # samples without inputs or norms still act on the trace
-    t11, t12, F, lam, L = (weight[:, counted] for weight in (t11, t12, F, lam, L))
+    kept_nodes = (pair_sizes > 1e-15 * pair_sizes.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
+    kept_nodes |= not kept_nodes.any()  # samples without inputs or norms still act on the trace
+    t11, t12, F, lam, L = (weight[:, kept_nodes] for weight in (t11, t12, F, lam, L))
     axes = np.vstack([directions, np.eye(len(spike))[noise_axis]])
     batch = Batch(
-        alpha, pairs[:, :, counted], t11, t12, F, lam, L, sample.g, sample.v, axes, factor
+        alpha, weight_pairs[:, :, kept_nodes], t11, t12, F, lam, L, sample.g, sample.v, axes, factor
     )
     return batch, State(spike, sample.c)

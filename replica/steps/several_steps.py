@@ -56,8 +56,8 @@ def features_after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFe
     def relative_change(before: Array, after: Array) -> float:
         return float(np.linalg.norm(after - before) / np.linalg.norm(after))
 
-    settled = settle(refinements, _feature_kernels, relative_change, tol)
-    return replace(settled.candidate, law_error=settled.change)
+    settled_features = settle(refinements, _feature_kernels, relative_change, tol)
+    return replace(settled_features.candidate, law_error=settled_features.change)
 
 
 def readout_values(step: Step, count: int) -> tuple[Array, Array]:
@@ -76,14 +76,14 @@ def readout_values(step: Step, count: int) -> tuple[Array, Array]:
 
 def _discretised_features(step: Step, count: int) -> SpikedRandomFeatures:
     """The sRF by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
-    values, shares = readout_values(step, count)
-    changes = np.array([_row_changes(step, bias) for bias in step.bias.values])
-    spike, stretch, noise = changes.T[..., None]  # (biases, 1)
-    r = (values * spike).ravel()
-    scale = step.decay_factor(0) + values * stretch
-    c = (scale**2 + (values * noise) ** 2).ravel()  # Eq. (2.3)
-    fractions = np.multiply.outer(step.bias.fractions, shares).ravel()
-    biases = np.repeat(step.bias.values, len(values))
+    readouts, readout_shares = readout_values(step, count)
+    row_changes = np.array([_row_changes(step, bias) for bias in step.bias.values])
+    spike, stretch, noise = row_changes.T[..., None]  # (biases, 1)
+    r = (readouts * spike).ravel()
+    row_scale = step.decay_factor(0) + readouts * stretch
+    c = (row_scale**2 + (readouts * noise) ** 2).ravel()  # Eq. (2.3)
+    fractions = np.multiply.outer(step.bias.fractions, readout_shares).ravel()
+    biases = np.repeat(step.bias.values, len(readouts))
     gamma = _initial_gradient(step)[2] if r.any() else np.zeros(step.known_dimension)
     if len(r) == 1:
         return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
@@ -129,18 +129,18 @@ def _feature_kernels(model: SpikedRandomFeatures) -> Array:
     groups = model.geometry
     m = model.student.moments(groups.r * kappa + groups.bias[:, None], groups.c[:, None])
     pi = groups.fractions
-    constant = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
-    linear = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
+    mean_kernel = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
+    linear_kernel = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
     root = np.sqrt(weights)
-    return np.stack([constant, linear, np.diag(pi @ m.variance)]) * root[:, None] * root
+    return np.stack([mean_kernel, linear_kernel, np.diag(pi @ m.variance)]) * root[:, None] * root
 
 
 def mean_output(step: Step, shift: Array | float, c: float) -> Array:
     """Mean output of the network at a pre-activation of mean ``shift``, plus biases, and variance
     ``c``."""
     biases = zip(step.bias.values, step.bias.fractions, strict=True)
-    mean = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
-    return np.asarray(step.readout.mean * mean)
+    mean_feature = sum(share * step.student.moments(shift + bias, c).mean for bias, share in biases)
+    return np.asarray(step.readout.mean * mean_feature)
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     check_is_step(step)
     check_alone(step)
     for name in ("readout", "bias"):
-        law = getattr(step, name)
-        if len(law.values) != 1:
+        law_of_field = getattr(step, name)
+        if len(law_of_field.values) != 1:
             allowed = "a single value where there are several steps: with several values of the "
             allowed += f"{name} every group of neurons has a spike of its own, which the theory "
             allowed += "does not follow beyond the first step (validation.trajectory simulates it)"
-            raise InvalidArgument(name, law.continuous or law.values, allowed)
+            raise InvalidArgument(name, law_of_field.continuous or law_of_field.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
@@ -245,7 +245,7 @@ def features_after_steps(
 @lru_cache(maxsize=64)
 def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     """Rows after every step, in order.  Eqs. (10.1)-(10.3)"""
-    r, c, gamma, results = 0.0, 1.0, np.zeros(step.known_dimension), []
+    r, c, gamma, rows_by_step = 0.0, 1.0, np.zeros(step.known_dimension), []
     for t, (alpha0, eta) in enumerate(step.schedule):
         # Eq. (10.1) averages moments of the table of the current rows
         model = _rows_as_model(step, step.labels_at(t), r, c, gamma)
@@ -272,8 +272,8 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
             gradient_cosines=tuple((np.sign(rate) * gradient / (length or 1.0)).tolist()),
             quadrature_error=error,
         )
-        results.append(after)
-    return tuple(results)
+        rows_by_step.append(after)
+    return tuple(rows_by_step)
 
 
 def _rows_as_model(
@@ -310,11 +310,11 @@ def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, 
         return averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
     tol = 1e-11  # errors accumulate over the steps
-    settled = settle(rules(rows), averages, largest_change, tol)
-    if not settled.converged:
-        last = f"to {tol:g} (last change {settled.change:.1e})"
-        raise QuadratureError(f"the averages over kappa after a step did not settle {last}")
-    return settled.value, settled.change
+    settled_averages = settle(rules(rows), averages, largest_change, tol)
+    if not settled_averages.converged:
+        accuracy = f"to {tol:g} (last change {settled_averages.change:.1e})"
+        raise QuadratureError(f"the averages over kappa after a step did not settle {accuracy}")
+    return settled_averages.value, settled_averages.change
 
 
 def _averages(step: Step, rows: SpikedRandomFeatures, rule: Rule) -> Array:
@@ -331,12 +331,12 @@ def _averages(step: Step, rows: SpikedRandomFeatures, rule: Rule) -> Array:
     along_spike = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ weights
     # averages of rho mu_1 along the spike and orthogonal to it
     residual = table.target_parts - step.readout.values[0] * table.regressors[0]
-    force = table.per_part(weights) * residual
-    a_u, *a_zeta = force @ table.regressors[1:].T
+    sample_force = table.per_part(weights) * residual
+    a_u, *a_zeta = sample_force @ table.regressors[1:].T
     return np.array([a_u, *along_spike, *a_zeta])
 
 
 def slope_statistics(student: Activation, shift: Array, c: float) -> tuple[Array, Array]:
     """Moments E sigma'' and Var sigma' of (10.1) at ``shift`` + sqrt(c) z, shaped as ``shift``."""
-    slope_moment, rest = student.slope_moments_at(shift, c)[[1, 4]]
-    return slope_moment / np.sqrt(c), slope_moment**2 + rest
+    slope_moment, slope_rest = student.slope_moments_at(shift, c)[[1, 4]]
+    return slope_moment / np.sqrt(c), slope_moment**2 + slope_rest

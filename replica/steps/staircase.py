@@ -167,8 +167,8 @@ class Staircase(Displayed):
         """
         if self.inputs is not None:
             return np.full(self.degree + 1, np.nan)
-        norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
-        return np.array([0.0, *norms[1:]]) / self.variance
+        tensor_norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
+        return np.array([0.0, *tensor_norms[1:]]) / self.variance
 
     @property
     def leap(self) -> int | None:
@@ -279,42 +279,42 @@ def staircase(
     biases = law_of_biases(bias).values
     if student is None and any(biases):
         raise InvalidArgument("bias", bias, "left out without a student, which sees every degree")
-    function = target if dimension is None else multi_index(target, dimension)
-    g, inputs = parse_target(function, inputs)
+    target_function = target if dimension is None else multi_index(target, dimension)
+    g, inputs = parse_target(target_function, inputs)
     r, degree = g.dimension, int(degree)
     tensors_given: Any = partial(conditional_tensors, degree=degree)
     if inputs is not None:
         r, tensors_given = inputs.dimension, partial(conditional_means, inputs=inputs)
-    at_start = current = tensors_given(g, np.eye(r), 0)
-    learnable, share = g, 1.0
+    initial_tensors = tensors = tensors_given(g, np.eye(r), 0)
+    learnable, learnable_share = g, 1.0
     if student is not None:
         student = activation(student, "student")
         learnable = _learnable_part(g, student, biases)
         if learnable is not g:
-            current = tensors_given(learnable, np.eye(r), 0)
-            share = current.variance / at_start.variance
-    known, error = np.empty((0, r)), max(at_start.error, current.error)
+            tensors = tensors_given(learnable, np.eye(r), 0)
+            learnable_share = tensors.variance / initial_tensors.variance
+    learned_rows, error = np.empty((0, r)), max(initial_tensors.error, tensors.error)
     stages: list[Stage] = []
-    while len(known) < r:
-        nonzero = _first_nonzero_moment(current, _resolution(threshold, error))
-        if nonzero is None:
+    while len(learned_rows) < r:
+        next_stage = _first_nonzero_moment(tensors, _resolution(threshold, error))
+        if next_stage is None:
             break
-        leap, vectors, strengths = nonzero
-        learned = _with_positive_signs(vectors.T @ current.basis[len(known) :])
-        known = np.concatenate([known, learned])
-        basis = np.concatenate([known, np.linalg.svd(known)[2][len(known) :]])
-        current = tensors_given(learnable, basis, len(known))
-        error = max(error, current.error)
-        stages.append(Stage(leap, learned, strengths, share * current.explained))
+        leap, moment_axes, strengths = next_stage
+        new_directions = _with_positive_signs(moment_axes.T @ tensors.basis[len(learned_rows) :])
+        learned_rows = np.concatenate([learned_rows, new_directions])
+        basis = np.concatenate([learned_rows, np.linalg.svd(learned_rows)[2][len(learned_rows) :]])
+        tensors = tensors_given(learnable, basis, len(learned_rows))
+        error = max(error, tensors.error)
+        stages.append(Stage(leap, new_directions, strengths, learnable_share * tensors.explained))
     return Staircase(
         target=g,
         inputs=inputs,
         student=student,
         bias=biases,
         degree=degree,
-        mean=at_start.mean,
-        variance=at_start.variance,
-        tensors=tuple(map(at_start.tensor, range(degree + 1))),
+        mean=initial_tensors.mean,
+        variance=initial_tensors.variance,
+        tensors=tuple(map(initial_tensors.tensor, range(degree + 1))),
         stages=tuple(stages),
         error=error,
         resolution=_resolution(threshold, error),
@@ -340,27 +340,27 @@ def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -
         raise InvalidArgument("student", student.name, "a function that is not constant")
     if even == odd == np.inf:
         return g
-    cutoffs = [-1 if end == np.inf else int(end) for end in highest]
+    cutoffs = [-1 if cutoff == np.inf else int(cutoff) for cutoff in highest]
     tensors = conditional_tensors(g, np.eye(g.dimension), 0, max(0, *cutoffs))
     orders = np.indices(tensors.coefficients.shape)
     total_degree = orders.sum(axis=0)
     included = total_degree <= np.where(total_degree % 2, cutoffs[1], cutoffs[0])
     included &= np.abs(tensors.coefficients) > 1e-13 * np.sqrt(tensors.variance)  # rounding
-    series = np.where(included, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
+    hermite_series = np.where(included, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
 
     def learnable(*z: Array) -> Array:
-        powers = [hermite_e.hermevander(z_i, len(series) - 1) for z_i in z]
-        values = np.zeros_like(z[0])
-        for m in np.argwhere(series):
-            factors = (power[..., k] for power, k in zip(powers, m, strict=True))
-            values = values + series[tuple(m)] * reduce(np.multiply, factors)
+        hermite_values = [hermite_e.hermevander(z_i, len(hermite_series) - 1) for z_i in z]
+        learned = np.zeros_like(z[0])
+        for m in np.argwhere(hermite_series):
+            hermite_factors = (power[..., k] for power, k in zip(hermite_values, m, strict=True))
+            learned = learned + hermite_series[tuple(m)] * reduce(np.multiply, hermite_factors)
         for parity in (0, 1):
             if highest[parity] == np.inf:
-                values = values + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
-        return values
+                learned = learned + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
+        return learned
 
-    grid = np.random.default_rng(0).standard_normal((g.dimension, 400))
-    if np.ptp(learnable(*grid)) <= 1e-9 * np.abs(g(*grid)).max():
+    test_points = np.random.default_rng(0).standard_normal((g.dimension, 400))
+    if np.ptp(learnable(*test_points)) <= 1e-9 * np.abs(g(*test_points)).max():
         degrees = f"odd ones up to {max(odd, 0):g}, even ones up to {max(even, 0):g}"
         allowed = f"of Hermite degrees that {student.name} can learn: {degrees}"
         raise InvalidArgument("target", g.name, allowed)
@@ -373,16 +373,16 @@ def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
     Infinite unless the part is a polynomial up to x^12, beyond all kinks and x = -bias, where a
     smooth student turns; negative if it vanishes.
     """
-    reach = max([4.0 + abs(bias), *(1.5 * abs(kink - bias) for kink in student.kinks)])
-    x = np.linspace(0.0025 * reach, reach, 400)
+    range_of_x = max([4.0 + abs(bias), *(1.5 * abs(kink - bias) for kink in student.kinks)])
+    x = np.linspace(0.0025 * range_of_x, range_of_x, 400)
     at_x, at_minus_x = student(bias + x), student(bias - x)
     parity_part = (at_x + (-1) ** parity * at_minus_x) / 2
-    scale = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
-    powers = np.vander(x / reach, 13, increasing=True)[:, parity::2]
-    for count in range(powers.shape[1] + 1):
-        basis = powers[:, :count]
-        if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= scale:
-            return parity + 2 * (count - 1)
+    zero_level = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
+    monomials = np.vander(x / range_of_x, 13, increasing=True)[:, parity::2]
+    for term_count in range(monomials.shape[1] + 1):
+        basis = monomials[:, :term_count]
+        if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= zero_level:
+            return parity + 2 * (term_count - 1)
     return np.inf
 
 
@@ -393,15 +393,15 @@ def _first_nonzero_moment(
 
     None if every M_k is zero.  Eigenvalues below ``resolution`` count as zero.
     """
-    for k, moment in enumerate(tensors.moments, start=1):
-        values, vectors = np.linalg.eigh(moment)
-        nonzero = values > resolution * tensors.variance
+    for k, hermite_moment in enumerate(tensors.moments, start=1):
+        strengths, vectors = np.linalg.eigh(hermite_moment)
+        nonzero = strengths > resolution * tensors.variance
         if nonzero.any():
-            return k, vectors[:, nonzero][:, ::-1], values[nonzero][::-1]
+            return k, vectors[:, nonzero][:, ::-1], strengths[nonzero][::-1]
     return None
 
 
 def _with_positive_signs(rows: Array) -> Array:
     """The ``rows`` with the signs that make the largest entry of each positive."""
-    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
-    return rows * np.sign(largest)
+    largest_entry = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return rows * np.sign(largest_entry)

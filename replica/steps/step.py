@@ -89,10 +89,10 @@ class Step(Problem):
         count = len(schedule)
         step_target, step_noise = self.step_target, self.step_noise
         if step_target is not None:
-            specs = _per_step("step_target", step_target, count)
-            pairs = [parse_target(spec, inputs) for spec in specs]
-            step_target, laws = zip(*pairs, strict=True)
-            inputs = max(laws, key=lambda law: 0 if law is None else law.dimension)
+            target_specs = _per_step("step_target", step_target, count)
+            targets_and_inputs = [parse_target(spec, inputs) for spec in target_specs]
+            step_target, input_laws = zip(*targets_and_inputs, strict=True)
+            inputs = max(input_laws, key=lambda law: 0 if law is None else law.dimension)
             step_target = step_target if len(step_target) > 1 else step_target[0]
         if inputs is not None and inputs.structured > MOST_COORDINATES:
             allowed = (
@@ -153,7 +153,7 @@ class Step(Problem):
     def known_dimension(self) -> int:
         """Number D of coordinates on which the law of the inputs, or any target, depends."""
         targets = (self.labels_at(t).target for t in range(len(self.schedule)))
-        return max(self.directions, *(each.dimension for each in targets))
+        return max(self.directions, *(step_target.dimension for step_target in targets))
 
     def __repr__(self) -> str:
         return problem_repr(self)
@@ -204,8 +204,8 @@ class Step(Problem):
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
         """Spiked random features with this student and these labels, with cosines ``gamma`` (D,) of
         the spike and fields of the ``groups``."""
-        known = self.directions  # the readout's labels do not depend on other coordinates
-        gamma = np.append(gamma, np.zeros(max(0, known - len(gamma))))[:known]
+        direction_count = self.directions  # the readout's labels do not depend on other coordinates
+        gamma = np.append(gamma, np.zeros(max(0, direction_count - len(gamma))))[:direction_count]
         return SpikedRandomFeatures(
             student=self.student,
             target=self.target,
@@ -220,24 +220,24 @@ class Step(Problem):
 
     def _checked_schedule(self) -> tuple[tuple[Any, float], ...]:
         """Pairs (alpha0, eta) of all steps, from ``steps`` or from alpha0 and eta, in range."""
-        single = (self.alpha0, self.eta)
+        single_step = (self.alpha0, self.eta)
         several = not hasattr(self.steps, "__len__") or len(self.steps)
-        if several and single != (None, None):
+        if several and single_step != (None, None):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
         try:
-            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single,))]
+            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single_step,))]
         except (TypeError, ValueError):
             allowed = "a sequence of pairs (alpha0, eta)"
             raise InvalidArgument("steps", self.steps, allowed) from None
-        checked = []
+        checked_steps = []
         for alpha0, eta in pairs:
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
             allowed = MISSING_ETA if eta is None else "0 or more (eta/p)"
-            checked.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
-        return tuple(checked)
+            checked_steps.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
+        return tuple(checked_steps)
 
 
 def check_is_step(step: Any) -> None:
@@ -248,16 +248,16 @@ def check_is_step(step: Any) -> None:
 
 def _per_step(name: str, value: Any, count: int) -> tuple[Any, ...]:
     """The values of a field: one for all steps, or one for each of ``count``."""
-    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if len(values) not in (1, count):
+    step_values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if len(step_values) not in (1, count):
         raise InvalidArgument(name, value, f"one value, or one for each of {count} steps")
-    return values
+    return step_values
 
 
 def _numbers_per_step(name: str, value: Any, count: int, high: float, allowed: str) -> Any:
     """A checked number from 0 to ``high``, or one for each step; a ``high`` of 1 is excluded."""
-    each = _per_step(name, value, count)
-    checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in each)
+    step_values = _per_step(name, value, count)
+    checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in step_values)
     return checked if len(checked) > 1 else checked[0]
 
 
@@ -269,5 +269,5 @@ def _value_at_step(values: Any, t: int) -> Any:
 def _checked_alpha0(value: Any) -> float:
     """A checked alpha0: a positive number, or inf."""
     allowed = 'positive or inf (n0/d), or "alpha", the readout\'s, of a single step'
-    finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
-    return number("alpha0", value, 0, FINITE if finite else np.inf, allowed, open_low=True)
+    is_finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
+    return number("alpha0", value, 0, FINITE if is_finite else np.inf, allowed, open_low=True)

@@ -10,7 +10,7 @@ from tests.problems import FLIPPED, OUTLIERS
 from tests.validation.test_agreement import SIGN
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
-from validation.fit.convex_readout import Design, minimum
+from validation.fit.convex_readout import Design, minimise_objective
 from validation.run.cells import draw_layer
 from validation.run.monte_carlo import bytes_needed
 
@@ -38,7 +38,7 @@ def test_objective_is_minimal(name, shape, intercept):
     of = loss(name)
     Phi, y = data(*shape, of.kind == "margin")
     design = Design(Phi / np.sqrt(shape[1]))
-    found = minimum(design, y, 0.05, of, intercept)
+    found = minimise_objective(design, y, 0.05, of, intercept)
     assert found.gap < 1e-8 * found.objective
 
     def objective(a, b):

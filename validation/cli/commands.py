@@ -36,12 +36,12 @@ def one_dimension(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        several = "replica-validate compare takes several by --ladder 250,500,1000"
-        raise typer.BadParameter(f"{text!r} is not one whole number ({several})") from None
+        ladder_hint = "replica-validate compare takes several by --ladder 250,500,1000"
+        raise typer.BadParameter(f"{text!r} is not one whole number ({ladder_hint})") from None
 
 
-OF_SIZE: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
-DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.", **OF_SIZE)
+DIMENSION_OPTION: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.", **DIMENSION_OPTION)
 SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
@@ -50,7 +50,7 @@ SIMULATED = drawn(
 )  # fmt: skip
 MONTE_CARLO = (  # arguments of ``validation.simulate``
     drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given).",
-          **OF_SIZE),
+          **DIMENSION_OPTION),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
@@ -72,42 +72,42 @@ def parse_simulation(
     A problem's usual dimension is set in ``settings``, the options, unless one was typed.
     """
     if cli.asks_for_given(options):
-        model, points, loss = cli.parse_given(options)
-        if "samples" in points:
-            points["samples"] = [int(n) for n in points["samples"]]
-        return model, points | {"loss": loss}, {}
-    of_file = options.get("dimension", DIMENSION.default)
+        model, readout_points, loss = cli.parse_given(options)
+        if "samples" in readout_points:
+            readout_points["samples"] = [int(n) for n in readout_points["samples"]]
+        return model, readout_points | {"loss": loss}, {}
+    typed_dimension = options.get("dimension", DIMENSION.default)
     # the theory of the first layers drawn is a comparison's alone
-    known = {
-        name: x
-        for name, x in options.items()
-        if name != "dimension" and (name, x) != ("theory", "given")
+    theory_options = {
+        name: typed_value
+        for name, typed_value in options.items()
+        if name != "dimension" and (name, typed_value) != ("theory", "given")
     }
-    asked = cli.parse_request(known)
-    problem, width = first_problem(asked, asked.grids if on_grids else ())
+    request = cli.parse_request(theory_options)
+    problem, width_ratio = first_problem(request, request.grids if on_grids else ())
     if settings["dimension"] is None:
         settings["dimension"] = int(
-            cli.single_number("dimension", cli.parse_grid("dimension", of_file))
+            cli.single_number("dimension", cli.parse_grid("dimension", typed_dimension))
         )
-    at = {"alpha": asked.alpha, "lam": asked.lam, "beta": width, "loss": asked.loss}
-    return problem, at, asked.grids
+    fit = {"alpha": request.alpha, "lam": request.lam, "beta": width_ratio, "loss": request.loss}
+    return problem, fit, request.grids
 
 
 @contextmanager
 def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The ``options`` of a Monte Carlo, with its progress and, where draws are kept, a seed by
     which they are found again."""
-    store, rng = options["store"], options["rng"]
-    if rng is None and store is not None:
+    store_folder, typed_rng = options["store"], options["rng"]
+    if typed_rng is None and store_folder is not None:
         cli.say(f"note: --rng {STORED_RNG} is taken, since a store is found again by its seed")
-        rng = STORED_RNG
+        typed_rng = STORED_RNG
     logging.getLogger("validation.run").setLevel(logging.INFO)  # tells what the store had
-    with watched("draws", store) as advance:
-        yield {**options, "rng": rng, "progress": advance}
+    with watched("draws", store_folder) as advance:
+        yield {**options, "rng": typed_rng, "progress": advance}
 
 
 @contextmanager
-def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None]]:
+def watched(what: str, store_folder: Path | None) -> Iterator[Callable[[int, int], None]]:
     """Callback (done, total) that shows progress; an interruption says how many draws are kept."""
     done = total = 0
     with cli.progress(what) as advance:
@@ -120,44 +120,44 @@ def watched(what: str, store: Path | None) -> Iterator[Callable[[int, int], None
         try:
             yield count
         except KeyboardInterrupt:
-            kept = f"are kept in {store}: the same command goes on from there"
-            if store is None:
-                kept = (
+            kept_draws = f"are kept in {store_folder}: the same command goes on from there"
+            if store_folder is None:
+                kept_draws = (
                     "were done and none is kept: with --store FOLDER all that is simulated is, and "
                     "the same command goes on from there"
                 )
-            raise cli.Interrupted(f"interrupted; {done} of {total} {what} {kept}") from None
+            raise cli.Interrupted(f"interrupted; {done} of {total} {what} {kept_draws}") from None
 
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first the classification error
     where labels are +-1, then the test error and the scores, these to two digits."""
     names = list(document["points"][0])
-    first = names.index("source") + 1 if "source" in names else names.index("test_error")
+    first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
-    def place(name: str) -> int:
+    def rank(name: str) -> int:
         return next(i for i, part in enumerate(("class", "test_error", "_z", "")) if part in name)
 
-    def shown(name: str, value: Any) -> Any:
+    def cell(name: str, value: Any) -> Any:
         return "" if value is None else round(value, 2) if name.endswith("_z") else value
 
-    points = [{k: shown(k, value) for k, value in point.items()} for point in document["points"]]
-    tested = "the labels" if "features" in document["problem"] else "the mean label of each input"
-    output.table(points, names[:first] + sorted(names[first:], key=place), tested)
+    table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
+    targets = "the labels" if "features" in document["problem"] else "the mean label of each input"
+    output.table(table, names[:first_column] + sorted(names[first_column:], key=rank), targets)
 
 
 def first_problem(
-    asked: cli.Request, on_grids: Container[str] = ()
+    request: cli.Request, on_grids: Container[str] = ()
 ) -> tuple[Problem, float | None]:
     """The problem with the first value of every grid, and its beta where that is not a field; grids
     of other fields than those ``on_grids`` are refused."""
-    asked.refuse_grids(allowed=on_grids)
-    problem = asked.problem
+    request.refuse_grids(allowed=on_grids)
+    problem = request.problem
     if problem.reuse:
         return problem, None
     if problem.rows is not None:  # the network of its step is drawn
         return problem.step, problem.model_at().beta
-    return problem, float(asked.grids["beta"][0]) if problem.schedule else None
+    return problem, float(request.grids["beta"][0]) if problem.schedule else None
 
 
 LADDER = drawn(
@@ -197,7 +197,7 @@ def compare(
     """
     if ladder is not None and settings["dimension"] is not None:
         raise InvalidArgument("dimension", settings["dimension"], "left out with --ladder")
-    problem, at, grids = parse_simulation(options, settings, on_grids=True)
+    problem, readout_settings, grids = parse_simulation(options, settings, on_grids=True)
     run: Any = run_comparison
     if ladder is not None:
         if cli.asks_for_given(options):
@@ -207,8 +207,8 @@ def compare(
     if any(grid.size > 1 for grid in grids.values()):
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run = partial(compare_grid, grids=varied, run=run)
-    with drawing(settings) as how:
-        comparison = run(problem, theory=options.get("theory"), **at, **how)
+    with drawing(settings) as monte_carlo:
+        comparison = run(problem, theory=options.get("theory"), **readout_settings, **monte_carlo)
     document = comparison.document()
 
     def show() -> None:
@@ -234,7 +234,7 @@ def compare(
 def dimensions(ladder: str) -> list[int]:
     """Dimensions of ``--ladder``; text that is no number is refused."""
     try:
-        return [int(part) for part in ladder.split(",")]
+        return [int(typed_size) for typed_size in ladder.split(",")]
     except ValueError:
         raise InvalidArgument("ladder", ladder, "dimensions such as 250,500,1000") from None
 
@@ -268,9 +268,9 @@ def simulate(
     """
     if shard is not None and settings["store"] is None:
         raise InvalidArgument("shard", shard, "given with --store, where the parts meet")
-    problem, at, _ = parse_simulation(options, settings, on_grids=False)
-    with drawing(settings) as how:
-        simulation = run_simulation(problem, shard=shard, **at, **how)
+    problem, readout_settings, _ = parse_simulation(options, settings, on_grids=False)
+    with drawing(settings) as monte_carlo:
+        simulation = run_simulation(problem, shard=shard, **readout_settings, **monte_carlo)
     document = simulation.document()
     output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
 
@@ -290,20 +290,20 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
 
     replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
-    asked = cli.parse_request(options, required=())  # no readout is trained here
-    problem, width = first_problem(asked)
-    if not problem.schedule or width is None:
+    request = cli.parse_request(options, required=())  # no readout is trained here
+    problem, width_ratio = first_problem(request)
+    if not problem.schedule or width_ratio is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with cli.progress("draws") as advance:
         comparison = compare_alignment(
-            cast(GradientStep, problem), beta=width, progress=advance, **settings
+            cast(GradientStep, problem), beta=width_ratio, progress=advance, **settings
         )
     size = {name: settings[name] for name in ("dimension", "seeds")}
-    described = describe(problem) | {"beta": width}
-    document = {"problem": described, "points": rows_of(comparison.columns)} | size
+    described_problem = describe(problem) | {"beta": width_ratio}
+    document = {"problem": described_problem, "points": rows_of(comparison.columns)} | size
 
     def figure() -> Any:
-        return comparison.plot(described=described | size).figure
+        return comparison.plot(described=described_problem | size).figure
 
     output.write(document, lambda: show_points(document, output), figure=figure)
 
@@ -340,66 +340,66 @@ def spectrum(
     replica-validate spectrum --student relu --target sin --alpha0 1 --eta 2 --alpha 3
     --simulated srf --dimension 800
     """
-    asked = cli.parse_request(options, required=("alpha",))
+    request = cli.parse_request(options, required=("alpha",))
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
-    problem, width = first_problem(asked)
+    problem, width_ratio = first_problem(request)
     if simulated is Simulated.srf:
-        problem, width = spiked_model(problem, width), None
-    ratio = cli.single_number("alpha", asked.alpha)
-    theory = theory_of(problem, width, asked.theory)
-    predicted = compute(theory.model, ratio, time_limit=time_limit)
-    values = eigenvalues(
-        problem, alpha=ratio, dimension=dimension, seeds=seeds, rng=rng, beta=width
+        problem, width_ratio = spiked_model(problem, width_ratio), None
+    alpha = cli.single_number("alpha", request.alpha)
+    theory = theory_of(problem, width_ratio, request.theory)
+    law = compute(theory.model, alpha, time_limit=time_limit)
+    drawn = eigenvalues(
+        problem, alpha=alpha, dimension=dimension, seeds=seeds, rng=rng, beta=width_ratio
     )
     # at three places above the bulk
-    z = np.geomspace(max(predicted.edges.min(), 1e-3), predicted.edges.max(), 5)[1:-1] * (1 + 0.5j)
-    simulated_at = (1 / (values[..., None] - z)).mean(axis=(0, 1))
-    predicted_at = predicted.stieltjes(z)
-    outliers = outliers_of(predicted, values)
-    document = cli.spectrum_document(predicted, 1000) | {
+    points = np.geomspace(max(law.edges.min(), 1e-3), law.edges.max(), 5)[1:-1] * (1 + 0.5j)
+    simulated_stieltjes = (1 / (drawn[..., None] - points)).mean(axis=(0, 1))
+    predicted_stieltjes = law.stieltjes(points)
+    outliers = outliers_of(law, drawn)
+    document = cli.spectrum_document(law, 1000) | {
         "dimension": dimension,
         "seeds": seeds,
         "theory": theory.note,
-        "stieltjes_at": np.stack([z.real, z.imag], axis=-1),
-        "stieltjes_off_by": np.abs(simulated_at / predicted_at - 1),
+        "stieltjes_at": np.stack([points.real, points.imag], axis=-1),
+        "stieltjes_off_by": np.abs(simulated_stieltjes / predicted_stieltjes - 1),
         "outliers_compared": outliers,
-        "eigenvalues": values,
+        "eigenvalues": drawn,
     }
 
     def show() -> None:
         cli.answer(theory.note)
         each = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
-        off = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in each)
-        cli.answer(f"relative differences of the Stieltjes transform: {off}")
+        differences = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in each)
+        cli.answer(f"relative differences of the Stieltjes transform: {differences}")
         for one in outliers:
             error = f" ± {one['stderr']:.2g} (standard error)" if np.isfinite(one["stderr"]) else ""
             place = "none" if np.isnan(one["theory"]) else f"at {one['theory']:.4g}"
-            found = f"at {one['simulated']:.4g}{error} in " if one["draws"] else "in "
-            cli.answer(f"outlier: theory {place}, simulated {found}{one['draws']} of {seeds} draws")
+            where = f"at {one['simulated']:.4g}{error} in " if one["draws"] else "in "
+            cli.answer(f"outlier: theory {place}, simulated {where}{one['draws']} of {seeds} draws")
         if not outliers:
             cli.answer("outliers: none, in theory and in simulation")
 
-    output.write(document, show, figure=lambda: plot_spectrum(predicted, eigenvalues=values).figure)
-    cli.warn_unless_converged(predicted)
-    return predicted.converged
+    output.write(document, show, figure=lambda: plot_spectrum(law, eigenvalues=drawn).figure)
+    cli.warn_unless_converged(law)
+    return law.converged
 
 
-def outliers_of(predicted: Spectrum, values: Array) -> list[dict[str, Any]]:
+def outliers_of(predicted_spectrum: Spectrum, simulated_eigenvalues: Array) -> list[dict[str, Any]]:
     """The outliers of a spectrum and of simulated eigenvalues (draws, p), from the largest on:
     position in theory, mean and standard error over the draws that have one, and their number; NaN
     where there is none."""
-    drawn = predicted.outliers_among(values)
-    expected = predicted.outliers_at(values.shape[1])
-    rows = []
-    for k in range(max(len(expected), drawn.shape[1])):
-        found = drawn[np.isfinite(drawn[:, k]), k] if k < drawn.shape[1] else np.empty(0)
-        rows.append(
+    seen = predicted_spectrum.outliers_among(simulated_eigenvalues)
+    theory_positions = predicted_spectrum.outliers_at(simulated_eigenvalues.shape[1])
+    outlier_rows = []
+    for k in range(max(len(theory_positions), seen.shape[1])):
+        peaks = seen[np.isfinite(seen[:, k]), k] if k < seen.shape[1] else np.empty(0)
+        outlier_rows.append(
             {
-                "theory": expected[k] if k < len(expected) else np.nan,
-                "simulated": found.mean() if found.size else np.nan,
-                "stderr": float(standard_error(found)),
-                "draws": found.size,
+                "theory": theory_positions[k] if k < len(theory_positions) else np.nan,
+                "simulated": peaks.mean() if peaks.size else np.nan,
+                "stderr": float(standard_error(peaks)),
+                "draws": peaks.size,
             }
         )
-    return rows
+    return outlier_rows

@@ -57,34 +57,34 @@ def figure(
     if known:
         answer(by_paper())
         return
-    wanted = find_figure(name)
+    figure_entry = find_figure(name)
     if plot is None:
         raise InvalidArgument("plot", None, "given: the file of the picture")
-    family = {"images": images, "draws": draws}
-    for option, value in family.items():
-        if value and not name.startswith("mixtures/"):
-            raise InvalidArgument(option, value, "left out: it is for figures of mixtures")
-    typed: dict[str, Any] = {option: value for option, value in family.items() if value}
+    mixture_options = {"images": images, "draws": draws}
+    for option, typed in mixture_options.items():
+        if typed and not name.startswith("mixtures/"):
+            raise InvalidArgument(option, typed, "left out: it is for figures of mixtures")
+    options: dict[str, Any] = {option: typed for option, typed in mixture_options.items() if typed}
     output = Output(out, plot)
     output.check((".json",))
     if store is not None:
         cells.open_folder(store)
     if quick:
         say(f"{name}: about {FIGURES[name].seconds} s")
-    start = time.monotonic()
+    start_time = time.monotonic()
     with watched("curves", store) as advance:
-        data = wanted.values(Run(quick, advance, store), **typed)
-    output.write(data, lambda: None, figure=lambda: wanted.draw(data))
-    say(f"{name}: took {time.monotonic() - start:.1f} s")
+        figure_data = figure_entry.values(Run(quick, advance, store), **options)
+    output.write(figure_data, lambda: None, figure=lambda: figure_entry.draw(figure_data))
+    say(f"{name}: took {time.monotonic() - start_time:.1f} s")
 
 
 def by_paper() -> str:
     """A line for every figure, under the paper it belongs to."""
-    lines = []
+    listed_figures = []
     for paper, title in PAPERS.items():
         names = [name for name in FIGURES if name.rpartition("/")[0] == paper]
-        lines += [f"{title}:", *(f"  {name:22} {FIGURES[name].text}" for name in names)]
-    return "\n".join(lines)
+        listed_figures += [f"{title}:", *(f"  {name:22} {FIGURES[name].text}" for name in names)]
+    return "\n".join(listed_figures)
 
 
 app = application(

@@ -82,20 +82,20 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
     coefficients = np.linalg.pinv(weights[:, None] * design) * weights
     limit, slope = np.tensordot(coefficients, means, axes=1)
     variance = np.tensordot(coefficients[0] ** 2, stderrs**2, axes=1)
-    rest = means - limit - np.multiply.outer(1 / sizes, slope)
+    line_residuals = means - limit - np.multiply.outer(1 / sizes, slope)
     with np.errstate(divide="ignore", invalid="ignore"):  # constant errors have stderr 0
-        chi2 = (rest**2 / stderrs**2).sum(axis=0)
+        chi2 = (line_residuals**2 / stderrs**2).sum(axis=0)
     freedom = len(sizes) - 2
     p_value = chdtrc(freedom, chi2) if freedom else np.full(limit.shape, np.nan)
     return Extrapolation(limit, np.sqrt(variance), slope, np.asarray(p_value))
 
 
-ALLOWED = 4.0  # standard errors: of some hundred errors of as many seeds few are further off
+ALLOWED_SCORE = 4.0  # standard errors: of some hundred errors of as many seeds few are further off
 ENOUGH = 8  # seeds for that; of fewer as rare a score is allowed, and none is a disagreement
-COCHRAN = 25.0  # draws over their squared skewness from which on a mean of them is normal
+COCHRAN_DRAWS = 25.0  # draws over their squared skewness from which on a mean of them is normal
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
-LEANING = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
-APART = 0.25  # of the simulated error: beyond that nothing is called agreement
+ONE_SIDED_SCORE = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
+MAX_DIFFERENCE = 0.25  # of the simulated error: beyond that nothing is called agreement
 CLOSE = 0.1  # of the simulated error: what is further off by more than chance is not called close
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 SOURCES = np.array(["theory", "simulation"])
@@ -134,8 +134,8 @@ class Check(NamedTuple):
     def is_far(self) -> Array:
         """Boolean array: whether theory and simulation differ by more than a quarter of the
         latter."""
-        off = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
-        return np.asarray(off > APART * np.abs(self.simulated) + 1e-12)
+        difference = np.abs(self.theory - self.simulated)  # 1e-12 for rounding, as in ``within``
+        return np.asarray(difference > MAX_DIFFERENCE * np.abs(self.simulated) + 1e-12)
 
     def agrees(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
@@ -161,24 +161,24 @@ class Check(NamedTuple):
 
         True where the theory did not converge.
         """
-        toward = np.maximum(self.skewness * np.sign(self.theory - self.simulated), 0.0)
-        enough = seeds >= ENOUGH or np.isnan(self.theory)
-        within = self.within(allowance, seeds, 1 + COCHRAN * toward**2 / seeds)
-        return np.asarray(~within & enough)
+        skewness_to_theory = np.maximum(self.skewness * np.sign(self.theory - self.simulated), 0.0)
+        enough_seeds = seeds >= ENOUGH or np.isnan(self.theory)
+        within = self.within(allowance, seeds, 1 + COCHRAN_DRAWS * skewness_to_theory**2 / seeds)
+        return np.asarray(~within & enough_seeds)
 
 
 def skewness(errors: Array) -> Array:
     """Skewness of the draws on the first axis; 0 of draws that are equal."""
-    off = errors - errors.mean(axis=0)
-    spread = np.sqrt((off**2).mean(axis=0))
-    return np.asarray((off**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3)
+    deviations = errors - errors.mean(axis=0)
+    deviation = np.sqrt((deviations**2).mean(axis=0))
+    return np.asarray((deviations**3).mean(axis=0) / np.where(deviation > 0, deviation, 1.0) ** 3)
 
 
 def columns_by_source(axes: Mapping[str, Array], checks: Mapping[str, Check]) -> dict[str, Array]:
     """Errors in theory and simulation, by name, over the axes and ``source``; beside an error
     its standard error and its score, which are of the simulation, and NaN in the theory."""
-    over = {**axes, "source": SOURCES}
-    columns = dict(zip(over, np.meshgrid(*over.values(), indexing="ij"), strict=True))
+    point_axes = {**axes, "source": SOURCES}
+    columns = dict(zip(point_axes, np.meshgrid(*point_axes.values(), indexing="ij"), strict=True))
     for name, check in checks.items():
         columns[name] = np.stack([check.theory, check.simulated], axis=-1)
         columns |= {f"{name}_stderr": simulated(check.stderr), f"{name}_z": simulated(check.z)}
@@ -213,65 +213,65 @@ def verdict(
     seeds : int
         Draws of which the standard errors are.
     """
-    each = list(checks.values())
-    if not np.isfinite([check.theory for check in each]).all():
+    kinds = list(checks.values())
+    if not np.isfinite([check.theory for check in kinds]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
-    if not np.isfinite([check.simulated for check in each]).all():
+    if not np.isfinite([check.simulated for check in kinds]).all():
         return False, (
             "The readout of a draw has no best bias, or could not be fitted, so that agreement "
             "cannot be told."
         )
-    z = np.array([check.z for check in each])
-    apart = np.array([check.differs(allowance, seeds) for check in each])
-    far = np.array([~check.within(allowance, seeds) for check in each])
-    distant = np.array([check.is_far for check in each])
+    z = np.array([check.z for check in kinds])
+    disagreeing = np.array([check.differs(allowance, seeds) for check in kinds])
+    far = np.array([~check.within(allowance, seeds) for check in kinds])
+    far_apart = np.array([check.is_far for check in kinds])
     # elsewhere rounding over a standard error of 0
-    known = next((some for some in (apart, far, distant) if some.any()), np.isfinite(z))
-    k, *at = np.unravel_index(np.argmax(np.where(known, np.abs(z), -1)), far.shape)
-    most = _difference(list(checks)[k], each[k], (at[0], at[1]), axes)
+    scored = next((flags for flags in (disagreeing, far, far_apart) if flags.any()), np.isfinite(z))
+    k, *at = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
+    largest = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes)
     share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
-    if apart.any():
-        number = f"{apart.sum()} of {far.size} errors by more than {allowed}"
-        return False, f"Theory and simulation disagree in {number}, most in {most}."
+    if disagreeing.any():
+        count_text = f"{disagreeing.sum()} of {far.size} errors by more than {allowed}"
+        return False, f"Theory and simulation disagree in {count_text}, most in {largest}."
     more = f"take --seeds {max(32, 4 * seeds)}"
     if far.any():
         why = "so few draws" if seeds < ENOUGH else "draws so skewed"
         return False, (
             f"Too few draws for a verdict: {more}. Theory and simulation differ in {far.sum()} of "
             f"{far.size} errors by more than {allowed}, but of {why} a standard error says little; "
-            f"most in {most}."
+            f"most in {largest}."
         )
-    if distant.any():
+    if far_apart.any():
         return False, (
             f"Too few draws, or too small a size, for a verdict: {more}, or a larger size. "
-            f"Theory and simulation differ in {distant.sum()} of {distant.size} errors by more "
-            f"than {APART:.0%}, though within {allowed}, most in {most}."
+            f"Theory and simulation differ in {far_apart.sum()} of {far_apart.size} errors by more "
+            f"than {MAX_DIFFERENCE:.0%}, though within {allowed}, most in {largest}."
         )
-    sizes = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in each)
-    shares = [
-        np.abs(one.simulated - one.theory) / size for one, size in zip(each, sizes, strict=True)
+    scales = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in kinds)
+    relative = [
+        np.abs(one.simulated - one.theory) / size for one, size in zip(kinds, scales, strict=True)
     ]
     if differ(z, seeds):
-        large, sides = too_large(z, seeds), leaning(z, seeds)
+        large_count, sides = too_large(z, seeds), leaning(z, seeds)
         differences, how = f"their {far.size} differences", []
-        if large:
-            some = differences if large == far.size else f"{large} of {differences}"
-            how = [f"{some} {'is' if large == 1 else 'are'} larger than chance makes them"]
+        if large_count:
+            flags = differences if large_count == far.size else f"{large_count} of {differences}"
+            how = [f"{flags} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
         if 0 in sides:
-            how.append(f"{'all' if large else differences} lie to one side together")
+            how.append(f"{'all' if large_count else differences} lie to one side together")
         elif sides:
             errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
             how.append(f"{errors} lie to one side{' each' if len(sides) > 1 else ''}")
-        close = "close but " * bool(shares[k][tuple(at)] <= CLOSE)
+        closeness = "close but " * bool(relative[k][tuple(at)] <= CLOSE)
         return False, (
-            f"Theory and simulation are {close}not equal: {', and '.join(how)}, "
-            f"though within {allowed}, the largest in {most}."
+            f"Theory and simulation are {closeness}not equal: {', and '.join(how)}, "
+            f"though within {allowed}, the largest in {largest}."
         )
-    by_chance = _difference(list(checks)[k], each[k], (at[0], at[1]), axes, by_chance=True)
+    by_chance = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes, by_chance=True)
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
-        f"makes them, half of them up to {np.median(shares):.1%}, the largest in {by_chance}."
+        f"makes them, half of them up to {np.median(relative):.1%}, the largest in {by_chance}."
     )
 
 
@@ -286,21 +286,21 @@ def _difference(
     ``by_chance`` it says how well the mean is known, not by how much they differ."""
     z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
     theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
-    error = float(f"{stderr:.2g}")
-    small, large = sorted((abs(theory), abs(simulated)))
+    rounded_stderr = float(f"{stderr:.2g}")
+    smaller, larger = sorted((abs(theory), abs(simulated)))
     difference = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
-    if small < large / 2:  # a tenth would read 90 %
+    if smaller < larger / 2:  # a tenth would read 90 %
         difference = "one of them is 0, and they differ by"
-        if small:
-            difference = f"they differ by a factor of {large / small:.3g}, and by"
+        if smaller:
+            difference = f"they differ by a factor of {larger / smaller:.3g}, and by"
     if by_chance and simulated:
         difference = f"a mean known to {stderr / abs(simulated):.1%}, and they differ by"
-    place = ", ".join(
-        f"{of} = {axis[i]:.4g}" for (of, axis), i in zip(axes.items(), at, strict=True)
+    point_text = ", ".join(
+        f"{name_of} = {axis[i]:.4g}" for (name_of, axis), i in zip(axes.items(), at, strict=True)
     )
     return (
-        f"the {in_words(name)} at {place} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {error:g} simulated: {difference} "
+        f"the {in_words(name)} at {point_text} ({theory:.4g} in "
+        f"theory, {simulated:.4g} ± {rounded_stderr:g} simulated: {difference} "
         f"{z:.1f} standard errors)"
     )
 
@@ -313,14 +313,14 @@ def differ(z: Array, seeds: int) -> bool:
 
 def too_large(z: Array, seeds: int) -> int:
     """Number of scores that are larger than chance makes the largest of them."""
-    known = np.abs(z[np.isfinite(z)])
-    largest = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(known.size, 1)))
-    return int((known > min(largest, allowed_score(seeds))).sum())
+    known_scores = np.abs(z[np.isfinite(z)])
+    chance_limit = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(known_scores.size, 1)))
+    return int((known_scores > min(chance_limit, allowed_score(seeds))).sum())
 
 
 def allowed_score(seeds: int) -> float:
     """Number of standard errors that a mean over so many seeds may be off."""
-    return float(stdtrit(np.clip(seeds, 3, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED)))
+    return float(stdtrit(np.clip(seeds, 3, ENOUGH) - 1, stdtr(ENOUGH - 1, ALLOWED_SCORE)))
 
 
 def leaning(z: Array, seeds: int) -> list[int]:
@@ -331,9 +331,9 @@ def leaning(z: Array, seeds: int) -> list[int]:
     that is judged, as one score.
     """
     with np.errstate(invalid="ignore"):
-        known = [one[np.isfinite(one)] for one in (z, *z[:, None])]
-    as_rare = stdtrit(seeds - 1, ndtr(LEANING))  # of Student's law
-    return [k for k, one in enumerate(known) if one.size > 1 and abs(one.mean()) > as_rare]
+        finite_scores = [one[np.isfinite(one)] for one in (z, *z[:, None])]
+    as_rare = stdtrit(seeds - 1, ndtr(ONE_SIDED_SCORE))  # of Student's law
+    return [k for k, one in enumerate(finite_scores) if one.size > 1 and abs(one.mean()) > as_rare]
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:

@@ -34,18 +34,18 @@ def with_others(taken: Theory, simulation: Simulation) -> Iterator[Theory]:
     yield taken
     if taken.published is not None:
         yield srf_instead(taken)
-    drawn = simulation.experiment
-    if isinstance(taken.model, Given) or taken.model.reuse or drawn.model.train_bias:
+    experiment = simulation.experiment
+    if isinstance(taken.model, Given) or taken.model.reuse or experiment.model.train_bias:
         return
-    if drawn.simulated is not Simulated.gaussian:
+    if experiment.simulated is not Simulated.gaussian:
         with suppress(InvalidArgument):  # of a student that jumps there is no theory
-            first = as_given(drawn.model, draw_layer(drawn, simulation.seed[0]))
-            yield Theory(first, None, OF_DRAWS, of_draws=True)
+            drawn_layer = as_given(experiment.model, draw_layer(experiment, simulation.seed[0]))
+            yield Theory(drawn_layer, None, OF_DRAWS, of_draws=True)
 
 
-def srf_instead(taken: Theory) -> Theory:
+def srf_instead(network_theory: Theory) -> Theory:
     """Theory of the sRF in the place of a network's own."""
-    return Theory(taken.published, None, PUBLISHED)
+    return Theory(network_theory.published, None, PUBLISHED)
 
 
 def first_answer(
@@ -62,49 +62,49 @@ def first_answer(
     InvalidArgument, QuadratureError, ConvergenceError
         That of the first theory, if all refuse.
     """
-    solved, errors, reasons = [], [], []
-    for theory in (each for one in theories for each in one.at_or_in_limit(dimension)):
+    solved_theories, refusals, reasons = [], [], []
+    for theory in (each for candidate in theories for each in candidate.at_or_in_limit(dimension)):
         reasons += [theory.reason] * bool(theory.reason)
         try:
             checks, notes = checks_of(theory)
         except (InvalidArgument, QuadratureError, ConvergenceError) as error:
-            errors.append(error)
+            refusals.append(error)
             reasons.append(f"the {theory.note} has no answer ({error})")
             continue
-        solved.append((replace(theory, reason="; ".join(reasons)), checks, notes))
-        enough = np.all if theory.at_own_dimension else np.any
-        if all(enough(np.isfinite(check.theory)) for check in checks.values()):
-            return solved[-1]
+        solved_theories.append((replace(theory, reason="; ".join(reasons)), checks, notes))
+        known_where = np.all if theory.at_own_dimension else np.any
+        if all(known_where(np.isfinite(check.theory)) for check in checks.values()):
+            return solved_theories[-1]
         if theory.at_own_dimension:
             reasons.append(f"the theory at d = {dimension:g} has no answer at every point")
         else:
             reasons.append(f"the {theory.note} did not converge")
-    if not solved:
-        raise errors[0]
-    return solved[0]
+    if not solved_theories:
+        raise refusals[0]
+    return solved_theories[0]
 
 
 def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]]:
     """A simulation beside a theory at its points, by name of what is measured; and the notes."""
     if theory.of_draws:
         return beside_draws(simulation), []
-    expected, notes = theory_at(theory.model, simulation)
-    of = simulation.errors.items()
-    return {name: Check.of_draws(expected[name], errors) for name, errors in of}, notes
+    theory_columns, notes = theory_at(theory.model, simulation)
+    measured = simulation.errors.items()
+    return {name: Check.of_draws(theory_columns[name], errors) for name, errors in measured}, notes
 
 
 def beside_draws(simulation: Simulation) -> Checks:
     """Means over the draws of a simulation, and of the theory of every drawn first layer, by name
     of what is measured; standard errors are those of the differences."""
     drawn = simulation.experiment
-    layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
-    each = [theory_at(layer, simulation)[0] for layer in layers]
+    drawn_layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
+    layer_theories = [theory_at(layer, simulation)[0] for layer in drawn_layers]
     checks = {}
     for name, simulated in simulation.errors.items():
-        theory = np.array([one[name] for one in each])
-        off = simulated - theory
-        means = theory.mean(axis=0), simulated.mean(axis=0)
-        checks[name] = Check(*means, standard_error(off), skewness(off))
+        theory_errors = np.array([columns[name] for columns in layer_theories])
+        differences = simulated - theory_errors
+        means = theory_errors.mean(axis=0), simulated.mean(axis=0)
+        checks[name] = Check(*means, standard_error(differences), skewness(differences))
     return checks
 
 
@@ -185,7 +185,7 @@ def compare(
     """
     if allowance is not None:
         allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
-    taken = theory_of(problem, beta, theory, simulated)
+    chosen_theory = theory_of(problem, beta, theory, simulated)
     simulation = simulate(
         problem,
         alpha=alpha,
@@ -197,15 +197,15 @@ def compare(
         simulated=simulated,
         **options,
     )
-    taken = replace(taken, square=simulation.loss.is_square)
-    theories = [taken] if theory is not None else with_others(taken, simulation)
+    chosen_theory = replace(chosen_theory, square=simulation.loss.is_square)
+    theories = [chosen_theory] if theory is not None else with_others(chosen_theory, simulation)
     checks_of = partial(checks_at, simulation=simulation)
-    taken, checks, notes = first_answer(theories, simulation.dimension, checks_of)
+    chosen_theory, checks, notes = first_answer(theories, simulation.dimension, checks_of)
     allowed: Any = allowance
     if allowance is None:
-        of_each, of_size = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
-        allowed = of_each if exact(simulation, taken) else of_size
-    return Comparison(simulation.axes, checks, [simulation], [taken], allowed, notes=notes)
+        bias_of_samples, per_d = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
+        allowed = bias_of_samples if exact(simulation, chosen_theory) else per_d
+    return Comparison(simulation.axes, checks, [simulation], [chosen_theory], allowed, notes=notes)
 
 
 @answering
@@ -259,46 +259,46 @@ def ladder(
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
-    taken = theory_of(problem, beta, theory, simulated)
-    if taken.of_draws:
+    compared = theory_of(problem, beta, theory, simulated)
+    if compared.of_draws:
         allowed = "srf or network: what is given has no limit (compare takes it)"
         raise InvalidArgument("theory", theory, allowed)
     draws = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
-    with progress_callback(progress, "draws") as of_all:
+    with progress_callback(progress, "draws") as report_all:
 
         def advance(done: int, total: int) -> None:
-            if of_all is not None:
-                of_all(sum(draws[: len(simulations)]) + done, sum(draws))
+            if report_all is not None:
+                report_all(sum(draws[: len(simulations)]) + done, sum(draws))
 
-        at = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
+        settings = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
         for d, count in zip(sizes, draws, strict=True):
-            one = simulate(problem, dimension=d, seeds=count, progress=advance, **at)
-            simulations.append(one)
-    each = [one.columns for one in simulations]
+            simulation = simulate(problem, dimension=d, seeds=count, progress=advance, **settings)
+            simulations.append(simulation)
+    mean_errors = [simulation.columns for simulation in simulations]
     lines = {
         name: extrapolate(
             np.array(sizes),
-            np.array([known[name] for known in each]),
-            np.array([known[f"{name}_stderr"] for known in each]),
+            np.array([columns[name] for columns in mean_errors]),
+            np.array([columns[f"{name}_stderr"] for columns in mean_errors]),
             np.array(draws),
         )
         for name in simulations[0].errors
     }
 
     def limits(of: Theory) -> tuple[dict[str, Check], list[str]]:
-        expected, notes = theory_at(of.model, simulations[0])
+        theory_columns, notes = theory_at(of.model, simulations[0])
         largest = simulations[-1].errors
         return {
-            name: Check(expected[name], x.limit, x.stderr, skewness(largest[name]))
-            for name, x in lines.items()
+            name: Check(theory_columns[name], line.limit, line.stderr, skewness(largest[name]))
+            for name, line in lines.items()
         }, notes
 
-    srf = [] if theory is not None or taken.published is None else [srf_instead(taken)]
-    taken, checks, _ = first_answer([taken, *srf], np.inf, limits)
+    srf = [] if theory is not None or compared.published is None else [srf_instead(compared)]
+    compared, checks, _ = first_answer([compared, *srf], np.inf, limits)
     allowance = (ALLOWANCE / sizes[0]) ** 2
-    return Comparison(simulations[0].axes, checks, simulations, [taken], allowance, lines)
+    return Comparison(simulations[0].axes, checks, simulations, [compared], allowance, lines)
 
 
 def compare_grid(
@@ -339,57 +339,57 @@ def compare_grid(
     {'eta': 2, 'alpha': 2, 'source': 2}
     """
     axes = grid_axes(problem, grids)
-    each: list[Comparison] = []
+    comparisons: list[Comparison] = []
     count = int(np.prod([axis.size for axis in axes.values()]))
 
-    with progress_callback(progress, "draws") as of_all:
+    with progress_callback(progress, "draws") as report_all:
 
         def advance(done: int, total: int) -> None:
-            if of_all is not None:
-                of_all(len(each) * total + done, count * total)
+            if report_all is not None:
+                report_all(len(comparisons) * total + done, count * total)
 
-        for of, width in problems_on_grid(problem, axes, beta):
-            each.append(run(of, beta=width, progress=advance, **options))
+        for problem_at, width in problems_on_grid(problem, axes, beta):
+            comparisons.append(run(problem_at, beta=width, progress=advance, **options))
     which = {name: options[name] for name in ("theory", "simulated") if name in options}
-    size = each[0].theories[0].model.dimension
-    alike = not any(one.theories[0].reason for one in each)
+    size = comparisons[0].theories[0].model.dimension
+    same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
         places = problems_on_grid(problem, axes, beta)
-        return [theory_of(of, width, **which).at(size) for of, width in places]
+        return [theory_of(problem_at, width, **which).at(size) for problem_at, width in places]
 
-    axes_of_all = axes | each[0].axes
+    axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
     return Comparison(
         axes_of_all,
-        joined([one.checks for one in each], shape),
-        [simulation for one in each for simulation in one.simulations],
-        [one.theories[0] for one in each],
-        [one.allowance for one in each],
-        joined([one.lines for one in each], shape),
-        theories if alike else None,
+        joined([comparison.checks for comparison in comparisons], shape),
+        [simulation for comparison in comparisons for simulation in comparison.simulations],
+        [comparison.theories[0] for comparison in comparisons],
+        [comparison.allowance for comparison in comparisons],
+        joined([comparison.lines for comparison in comparisons], shape),
+        theories if same_theories else None,
     )
 
 
-def joined(parts: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> dict[str, Any]:
+def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> dict[str, Any]:
     """The checks, or the lines, of all settings as one; NaN where something is not measured."""
-    unknown = np.full(shape[-2:], np.nan)
-    of_all = {}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        kind = type(next(part[name] for part in parts if name in part))
-        none = [unknown] * len(kind._fields)
-        of_each = zip(*(part.get(name, none) for part in parts), strict=True)
-        of_all[name] = kind(*(np.reshape(of, shape) for of in of_each))
-    return of_all
+    not_measured = np.full(shape[-2:], np.nan)
+    all_settings = {}
+    for name in dict.fromkeys(name for entry in of_settings for name in entry):
+        result_type = type(next(entry[name] for entry in of_settings if name in entry))
+        missing = [not_measured] * len(result_type._fields)
+        field_values = zip(*(entry.get(name, missing) for entry in of_settings), strict=True)
+        all_settings[name] = result_type(*(np.reshape(field, shape) for field in field_values))
+    return all_settings
 
 
 def problems_on_grid(
     problem: Problem, axes: Mapping[str, Array], beta: float | None
 ) -> Iterator[tuple[Problem, float | None]]:
     """The problem of every combination, and its width where that is not its own."""
-    for values in places_on_grid(axes):
+    for parameters in places_on_grid(axes):
         if problem.schedule:
-            width = values.pop("beta", beta)
-            yield problem.step.with_values(width, values), width
+            width = parameters.pop("beta", beta)
+            yield problem.step.with_values(width, parameters), width
         else:
-            yield problem.model_at(**values), beta
+            yield problem.model_at(**parameters), beta

@@ -103,51 +103,51 @@ class Comparison(Displayed):
         """
         return not self._all(lambda *known: ~Check.differs(*known))
 
-    def _all(self, holds: Callable[[Check, Any, int], Array]) -> bool:
+    def _all(self, condition: Callable[[Check, Any, int], Array]) -> bool:
         """True if a condition ``holds`` for every error."""
         seeds = self.simulation.seeds
         return all(
-            bool(holds(check, self._at(i, self.allowance), seeds).all())
+            bool(condition(check, self._at(i, self.allowance), seeds).all())
             for i, (_, checks, _) in enumerate(self._settings())
             for check in checks.values()
         )
 
-    def _at(self, i: int, known: Any) -> Any:
+    def _at(self, i: int, entries: Any) -> Any:
         """The entry of setting ``i``, of a list with one for each, or with one for all."""
-        return known[i] if isinstance(known, list) else known
+        return entries[i] if isinstance(entries, list) else entries
 
     @property
     def verdict(self) -> str:
         """Sentence on the agreement of theory and simulation; of several settings, the number that
         agree, and a sentence for the one of the largest score of these and for each of the others.
         """
-        places = list(self._settings())
-        verdicts = [self._verdict(i, *known[1:]) for i, known in enumerate(places)]
+        grid_points = list(self._settings())
+        verdicts = [self._verdict(i, *setting[1:]) for i, setting in enumerate(grid_points)]
         if not self._varied:
             return verdicts[0][1]
         said = [
-            f"At {_in_words(place)}: {sentence}"
-            for (place, *_), (_, sentence) in zip(places, verdicts, strict=True)
+            f"At {_point_text(place)}: {sentence}"
+            for (place, *_), (_, sentence) in zip(grid_points, verdicts, strict=True)
         ]
         equal = [i for i, (agree, _) in enumerate(verdicts) if agree]
-        off = [one for i, one in enumerate(said) if i not in equal]
+        disagreeing = [each for i, each in enumerate(said) if i not in equal]
         first = f"Theory and simulation agree at {len(equal)} of {len(said)} settings."
         if equal:
 
             def score(i: int) -> float:
                 return float(
-                    max(np.abs(np.nan_to_num(one.z)).max() for one in places[i][1].values())
+                    max(np.abs(np.nan_to_num(each.z)).max() for each in grid_points[i][1].values())
                 )
 
             first += f" Least alike of these, {said[max(equal, key=score)].replace('At', 'at', 1)}"
-        return "\n".join([first, *off])
+        return "\n".join([first, *disagreeing])
 
     def _verdict(
         self, i: int, checks: dict[str, Check], lines: dict[str, Extrapolation]
     ) -> tuple[bool, str]:
         """True if theory and simulation are equal at one setting, and a sentence; a second sentence
         where the means are too far from lines in 1/d for a limit to be known."""
-        sizes = ", ".join(str(one.dimension) for one in self._sizes)
+        sizes = ", ".join(str(simulation.dimension) for simulation in self._sizes)
         size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
         if exact(self.simulation, self.theories[min(i, len(self.theories) - 1)]):
             n = self.simulation.samples
@@ -176,10 +176,10 @@ class Comparison(Displayed):
         ]
         if len(set(notes)) == 1:
             return notes[0]
-        places = places_on_grid(self._varied)
+        grid_points = places_on_grid(self._varied)
         return "; ".join(
             f"{note} (at {notes.count(note)} of {len(notes)} settings, "
-            f"the first {_in_words(places[notes.index(note)])})"
+            f"the first {_point_text(grid_points[notes.index(note)])})"
             for note in dict.fromkeys(notes)
         )
 
@@ -195,9 +195,9 @@ class Comparison(Displayed):
         its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
         p_value of its line, which are NaN in the theory."""
         columns = columns_by_source(self.axes, self.checks)
-        for name, line in self.lines.items():
-            columns[f"{name}_slope"] = simulated(line.slope)
-            columns[f"{name}_p_value"] = simulated(line.p_value)
+        for name, ladder_line in self.lines.items():
+            columns[f"{name}_slope"] = simulated(ladder_line.slope)
+            columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
         return columns
 
     def document(self) -> dict[str, Any]:
@@ -208,19 +208,19 @@ class Comparison(Displayed):
         document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
         document |= {"notes": self.notes} if self.notes else {}
         if self.lines:
-            each = [one.document() for one in self._sizes]
-            steps = [{name: one[name] for name in (*SIZES, "points")} for one in each]
-            document |= self._ladder | {"dimension": "inf", "ladder": steps}
+            documents = [doc.document() for doc in self._sizes]
+            rungs = [{name: doc[name] for name in (*SIZES, "points")} for doc in documents]
+            document |= self._ladder | {"dimension": "inf", "ladder": rungs}
         return dict(plain(document))
 
     def dataset(self) -> "xarray.Dataset":
         """Columns as an xarray.Dataset over the axes and ``source``, theory or simulation, with the
         settings to run the comparison again as attributes."""
-        known = self.settings | self.simulation.origin | {"theory": self.note}
-        made = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
-        known = {name: value for name, value in known.items() if name not in made}
+        attributes = self.settings | self.simulation.origin | {"theory": self.note}
+        grid_names = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
+        attributes = {name: value for name, value in attributes.items() if name not in grid_names}
         axes = self.axes | {"source": SOURCES}
-        return data_set(axes, self.columns, known, self.simulation.single)
+        return data_set(axes, self.columns, attributes, self.simulation.single)
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`; over
@@ -229,15 +229,15 @@ class Comparison(Displayed):
         Thin lines: the published sRF beside the network's own theory; pale ones: the limit d -> inf
         where the theory is that of the simulated dimension.
         """
-        points = self.dataset()
-        along = abscissa_of(with_all_axes(points), "test_error")
-        shown = [self._shown] if along in self._varied else []
-        places = self.axes | {along: spaced(self.axes[along], *shown)}
-        at = {name: places.pop(name) for name in self._points}
-        theories = self.theories if self.between is None else self.between(places)
-        lines = curves(theories, places, at, self.simulation.loss)
+        simulated_points = self.dataset()
+        abscissa = abscissa_of(with_all_axes(simulated_points), "test_error")
+        point_count = [self._shown] if abscissa in self._varied else []
+        line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
+        readout_axes = {name: line_axes.pop(name) for name in self._points}
+        theories = self.theories if self.between is None else self.between(line_axes)
+        theory_lines = curves(theories, line_axes, readout_axes, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
-        return plot_comparison(points, lines, ax, error=error, simulated=simulated)
+        return plot_comparison(simulated_points, theory_lines, ax, error=error, simulated=simulated)
 
     @property
     def _varied(self) -> dict[str, Array]:
@@ -264,16 +264,16 @@ class Comparison(Displayed):
     ) -> Iterator[tuple[dict[str, Any], dict[str, Check], dict[str, Extrapolation]]]:
         """Parameters of every setting, its checks and its lines, (N_a, N_l) each, without errors
         that are not measured there."""
-        inner = (-1, *(axis.size for axis in self._points.values()))
+        point_shape = (-1, *(axis.size for axis in self._points.values()))
 
         def entry(i: int, of: Any) -> Any:
-            return type(of)(*(part.reshape(inner)[i] for part in of))
+            return type(of)(*(array.reshape(point_shape)[i] for array in of))
 
-        for i, place in enumerate(places_on_grid(self._varied)):
+        for i, grid_point in enumerate(places_on_grid(self._varied)):
             checks = {name: entry(i, check) for name, check in self.checks.items()}
             known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
             lines = {name: entry(i, line) for name, line in self.lines.items()}
-            yield place, known or checks, lines
+            yield grid_point, known or checks, lines
 
     @property
     def _shown(self) -> int:
@@ -291,9 +291,9 @@ class Comparison(Displayed):
         return rows_of(self.columns)
 
 
-def _in_words(place: Mapping[str, Any]) -> str:
+def _point_text(grid_point: Mapping[str, Any]) -> str:
     """The values of some parameters."""
-    return ", ".join(f"{name} = {text(value)}" for name, value in place.items())
+    return ", ".join(f"{name} = {text(value)}" for name, value in grid_point.items())
 
 
 class FirstStep(NamedTuple):
@@ -353,15 +353,15 @@ class AlignmentComparison:
         steps = np.arange(1, S + 1)
         for i, colour in enumerate(colours([f"z{i + 1}" for i in range(T)])):
             for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
-                theory, simulated, stderr, _ = (part[:, i] for part in self.checks[name])
-                what = "rows" if name == "weights" else "gradients"
-                style: dict[str, Any] = {"color": colour, "label": f"{what}, $z_{i + 1}$"}
+                theory, simulated, stderr, _ = (column[:, i] for column in self.checks[name])
+                compared = "rows" if name == "weights" else "gradients"
+                style: dict[str, Any] = {"color": colour, "label": f"{compared}, $z_{i + 1}$"}
                 style["marker"] = "os^vD<p>"[(2 * i + j) % 8]
-                at = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
-                draw_points(ax, at, simulated, stderr, **style)
+                abscissae = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
+                draw_points(ax, abscissae, simulated, stderr, **style)
                 ax.plot(steps, theory, dashes, color=colour, marker="_", markersize=14)
-        for dashes, what in (("-", "rows"), ("--", "gradients")):
-            ax.plot([], [], dashes, color="0.3", label=f"theory of the {what}")
+        for dashes, compared in (("-", "rows"), ("--", "gradients")):
+            ax.plot([], [], dashes, color="0.3", label=f"theory of the {compared}")
         draw_points(ax, [], [], [], color="0.3", label=f"simulated (±{BARS} s.e.)")
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -395,10 +395,10 @@ def compare_alignment(
     """
     seeds = seed_count(seeds, least=2)
     each: list[list[Array]] = []
-    for stream in seed_sequence(rng).spawn(seeds):
-        cosines = alignment(problem, dimension=dimension, beta=beta, rng=stream)
+    for seed in seed_sequence(rng).spawn(seeds):
+        cosines = alignment(problem, dimension=dimension, beta=beta, rng=seed)
         sign, of_draw = np.sign(cosines.readout)[:, None], (cosines.weights[1:], cosines.gradients)
-        each.append([(sign * of).mean(axis=1) for of in of_draw])
+        each.append([(sign * cosine).mean(axis=1) for cosine in of_draw])
         if progress is not None:
             progress(len(each), seeds)
     parts = zip(("weights", "gradients"), _predicted(problem), zip(*each, strict=True), strict=True)
@@ -411,17 +411,17 @@ def _predicted(problem: GradientStep) -> tuple[Array, Array]:
     them; NaN where it does not follow the step."""
     if len(problem.readout.values) == len(problem.bias.values) == 1:
         sign = np.sign(problem.readout.values[0])
-        after = after_each_step(problem)
-        weights = np.array([now.weight_cosines for now in after])
-        return sign * weights, sign * np.array([now.gradient_cosines for now in after])
-    first = first_step(problem)
-    unknown = np.full((2, len(problem.schedule), len(first.direction)), np.nan)
-    weights, gradients = unknown
+        theory_steps = after_each_step(problem)
+        weights = np.array([now.weight_cosines for now in theory_steps])
+        return sign * weights, sign * np.array([now.gradient_cosines for now in theory_steps])
+    first_prediction = first_step(problem)
+    not_predicted = np.full((2, len(problem.schedule), len(first_prediction.direction)), np.nan)
+    weights, gradients = not_predicted
     if len(problem.bias.values) == 1:  # every cosine has the sign of readout * h_1 * C_1
         h1 = float(problem.student.moments(problem.bias.values[0], 1.0).first)
-        sides = np.sign(h1 * first.direction)
-        weights[0] = sides * (first.fractions @ np.abs(first.weights))
-        gradients[0] = sides * np.abs(first.gradients).max(axis=0)
+        pull_signs = np.sign(h1 * first_prediction.direction)
+        weights[0] = pull_signs * (first_prediction.fractions @ np.abs(first_prediction.weights))
+        gradients[0] = pull_signs * np.abs(first_prediction.gradients).max(axis=0)
     return weights, gradients
 
 
@@ -445,18 +445,18 @@ def first_step(step: GradientStep) -> FirstStep:
     >>> first.direction.round(3).tolist(), first.gradients.round(3).tolist()
     ([0.97, 0.243], [[-0.527, -0.132], [0.527, 0.132]])
     """
-    single = step.first_step
+    one_step = step.first_step
     # of a continuous law many, as |cosine| bends at a readout of 0: 200 leave some 2e-4 of its mean
     values, shares = step.readout.discretise(200)
     # what a step adds is all that is left of a row where the rate is large
-    large = replace(single, eta=1e12, decay=0, readout=(values.tolist(), shares.tolist()))
-    after, added = (one.srf(beta=1.0).geometry for one in (single, large))
+    infinite_step = replace(one_step, eta=1e12, decay=0, readout=(values.tolist(), shares.tolist()))
+    groups_after, added = (one.srf(beta=1.0).geometry for one in (one_step, infinite_step))
     C1 = step.averages.first
     return FirstStep(
         direction=C1 / (np.linalg.norm(C1) or 1.0),
-        weights=_weight_cosines(after),
+        weights=_weight_cosines(groups_after),
         gradients=_weight_cosines(added),
-        fractions=after.fractions,
+        fractions=groups_after.fractions,
     )
 
 

@@ -65,10 +65,10 @@ class Theory:
             return self
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
-        at = replace(self, model=model, published=published)
-        price = "" if at.at_own_dimension else ", with the price of m alone"
-        taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit{price}"
-        return replace(at, note=f"{self.note}{taken}")
+        theory_at = replace(self, model=model, published=published)
+        price_note = "" if theory_at.at_own_dimension else ", with the price of m alone"
+        taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit{price_note}"
+        return replace(theory_at, note=f"{self.note}{taken}")
 
     @property
     def at_own_dimension(self) -> bool:
@@ -79,10 +79,10 @@ class Theory:
 
     def at_or_in_limit(self, dimension: float) -> "list[Theory]":
         """Theory at a ``dimension``, and after that of a network at its own the limit."""
-        at = self.at(dimension)
-        if self.of_draws or not at.at_own_dimension:
-            return [at]
-        return [at, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
+        finite = self.at(dimension)
+        if self.of_draws or not finite.at_own_dimension:
+            return [finite]
+        return [finite, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
 
     @property
     def lines(self) -> dict[str, Solvable]:
@@ -144,15 +144,15 @@ def theory_of(
             raise InvalidArgument(
                 "theory", theory, "srf: an sRF, or its equivalent, is what is simulated"
             )
-        drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
-        return Theory(srf, None, f"theory of the sRF, {drawn} is what is simulated")
-    step = cast(GradientStep, problem)
+        what_is_drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
+        return Theory(srf, None, f"theory of the sRF, {what_is_drawn} is what is simulated")
+    trained_step = cast(GradientStep, problem)
     if theory == "srf":
         return Theory(srf, None, "theory of the sRF, as asked")
-    reason = "" if theory else reason_not_covered(step)
+    reason = "" if theory else reason_not_covered(trained_step)
     try:
         if not reason:
-            network = step.network(beta=srf.beta)
+            network = trained_step.network(beta=srf.beta)
             _ = network.geometry  # its rows; QuadratureError where they are not known
             return Theory(network, srf, "theory of the network itself")
     except QuadratureError as error:
@@ -174,8 +174,8 @@ def solved(
     """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given
     layers."""
     if not isinstance(model, Given):
-        grid = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
-        return dict(grid.columns), []
+        solutions = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
+        return dict(solutions.columns), []
     # of the first layer of a draw the axes of points have alpha
     alpha, samples = (None, axes["samples"]) if "samples" in axes else (axes["alpha"], None)
     curve = layer_curve(model, alpha, samples, axes["lam"], loss)
@@ -193,12 +193,12 @@ def curves(
 
     over = {**axes, **points}
     shape = [values.size for values in over.values()]
-    unknown = np.full(shape[-2:], np.nan).ravel()
+    no_line = np.full(shape[-2:], np.nan).ravel()
 
     def of_all(models: Sequence[Solvable | None]) -> "xarray.Dataset":
-        parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
-        known = {name for part in parts for name in part} & ERROR_LABELS.keys()
-        columns = {name: [part.get(name, unknown) for part in parts] for name in known}
+        solved_parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
+        known = {name for errors in solved_parts for name in errors} & ERROR_LABELS.keys()
+        columns = {name: [errors.get(name, no_line) for errors in solved_parts] for name in known}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)
 

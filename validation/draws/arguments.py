@@ -70,11 +70,11 @@ def byte_count(name: str, value: Any) -> float:
     1500000000.0
     """
     text = str(value).strip().upper()
-    parts = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
-    if not parts or not 0 < float(parts[1]) < math.inf:
+    number_and_unit = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
+    if not number_and_unit or not 0 < float(number_and_unit[1]) < math.inf:
         raise InvalidArgument(name, value, "a number of bytes, or such as 500MB or 2GB")
     units = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    return float(parts[1]) * units[parts[2] or "B"]
+    return float(number_and_unit[1]) * units[number_and_unit[2] or "B"]
 
 
 def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
@@ -85,14 +85,14 @@ def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
     >>> fraction("shard", "2/4", 10)
     (2, 4)
     """
-    parts = value.split("/") if isinstance(value, str) else value
+    part_and_count = value.split("/") if isinstance(value, str) else value
     try:
-        part, count = map(int, parts)
+        shard, shards = map(int, part_and_count)
     except (TypeError, ValueError):
-        part, count = 0, 0
-    if not 1 <= part <= count <= most:
+        shard, shards = 0, 0
+    if not 1 <= shard <= shards <= most:
         raise InvalidArgument(name, value, f"i/N with i from 1 to N and N at most {most} (seeds)")
-    return part, count
+    return shard, shards
 
 
 def check_array(rows: int, columns: int) -> None:

@@ -188,14 +188,14 @@ class GaussianInstance(Instance):
 
     def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
         """Phi of (3.1), (n, p); ``rng`` draws xi."""
-        g = self.model.geometry
-        kappa = arrays.to_host(X[:, : g.r.shape[1]])
-        shift = kappa @ g.r.T + g.bias + bias
+        groups = self.model.geometry
+        kappa = arrays.to_host(X[:, : groups.r.shape[1]])
+        spike_fields = kappa @ groups.r.T + groups.bias + bias
         # Eq. (3.2), (n, A)
-        mean, first, variance = self.student.moments(shift, g.c)
-        slope, spread = first / np.sqrt(g.c), np.sqrt(variance + self.feature_noise)
-        xi = np.random.default_rng(rng).standard_normal((len(shift), len(self.group)))
-        xi *= spread[:, self.group]
+        mean, first, variance = self.student.moments(spike_fields, groups.c)
+        slope, feature_deviation = first / np.sqrt(groups.c), np.sqrt(variance + self.feature_noise)
+        xi = np.random.default_rng(rng).standard_normal((len(spike_fields), len(self.group)))
+        xi *= feature_deviation[:, self.group]
         xi += mean[:, self.group]
         fields = X @ self.W.T
         fields *= arrays.like(slope[:, self.group], X)

@@ -70,20 +70,20 @@ def draw(
     groups = model.geometry
     L = complement_root(groups.gamma)
     spikes = groups.r.shape[1]
-    least = spikes + L.shape[1]
-    d = whole_number("dimension", dimension, max(2, least), "the input dimension d")
-    rows = default_rng(seed_sequence(rng).spawn(1)[0])
-    W = sphere_rows(size("beta", model.beta, d), d, rows)
-    axes = np.eye(least, d)
+    least_dimension = spikes + L.shape[1]
+    d = whole_number("dimension", dimension, max(2, least_dimension), "the input dimension d")
+    row_rng = default_rng(seed_sequence(rng).spawn(1)[0])
+    W = sphere_rows(size("beta", model.beta, d), d, row_rng)
+    axes = np.eye(least_dimension, d)
     directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
-    group = shares(np.arange(len(groups.c)), groups.fractions, len(W))
-    W *= np.sqrt(groups.c)[group, None]  # in place: W may fill most of the memory
-    W[:, :spikes] += groups.r[group]
-    bias = groups.bias[group]
-    label = model.target, model.noise, model.label_noise
-    known = directions[: model.target.dimension]
-    law = model.inputs, directions, model.feature_noise
-    return Instance(W, bias, known, model.student, *label, *law)
+    group_of_row = shares(np.arange(len(groups.c)), groups.fractions, len(W))
+    W *= np.sqrt(groups.c)[group_of_row, None]  # in place: W may fill most of the memory
+    W[:, :spikes] += groups.r[group_of_row]
+    bias = groups.bias[group_of_row]
+    label_law = model.target, model.noise, model.label_noise
+    target_directions = directions[: model.target.dimension]
+    input_fields = model.inputs, directions, model.feature_noise
+    return Instance(W, bias, target_directions, model.student, *label_law, *input_fields)
 
 
 @answering
@@ -110,15 +110,15 @@ def trajectory(
     check_alone(problem)
     D = problem.known_dimension
     d = whole_number("dimension", dimension, max(2, D + 1), "the input dimension d")
-    rows, inputs, noise = map(default_rng, streams(rng))
-    W = sphere_rows(size("beta", beta, d), d, rows)
+    row_rng, input_rng, noise_rng = map(default_rng, streams(rng))
+    W = sphere_rows(size("beta", beta, d), d, row_rng)
     if problem.initialisation == "gaussian":
-        W *= np.sqrt(rows.chisquare(d, (len(W), 1)) / d)
-    bias = rows.permutation(spread(problem.bias, len(W)))  # independent of the readout
-    label = problem.target, problem.noise, problem.label_noise
-    axes = np.eye(D, d)
-    directions = axes[: problem.target.dimension]
-    instance = Instance(W, bias, directions, problem.student, *label, problem.inputs)
+        W *= np.sqrt(row_rng.chisquare(d, (len(W), 1)) / d)
+    bias = row_rng.permutation(spread(problem.bias, len(W)))  # independent of the readout
+    label_fields = problem.target, problem.noise, problem.label_noise
+    coordinate_axes = np.eye(D, d)
+    directions = coordinate_axes[: problem.target.dimension]
+    instance = Instance(W, bias, directions, problem.student, *label_fields, problem.inputs)
     readout = spread(problem.readout, len(W))
     neurons: Any = {"student": problem.student, "readout": readout, "bias": bias}
     for alpha0, eta in problem.schedule:
@@ -130,10 +130,10 @@ def trajectory(
     for t, (alpha0, eta) in enumerate(problem.schedule):
         decay_factor, law = problem.decay_factor(t), problem.labels_at(t)
         if eta:
-            known = axes[: law.target.dimension]
-            learner = replace(instance, target=law.target, noise=law.noise, directions=known)
-            blocks = instance.draw_inputs(size("alpha0", alpha0, d), inputs)
-            batch = ((X, learner.labels(X, noise, component=at)) for X, at in blocks)
+            target_axes = coordinate_axes[: law.target.dimension]
+            learner = replace(instance, target=law.target, noise=law.noise, directions=target_axes)
+            blocks = instance.draw_inputs(size("alpha0", alpha0, d), input_rng)
+            batch = ((X, learner.labels(X, noise_rng, component=at)) for X, at in blocks)
             W = gradient_step(instance.W, batch, eta=eta, decay_factor=decay_factor, **neurons)
             instance = replace(instance, W=W)
         elif decay_factor < 1:
@@ -160,8 +160,8 @@ def shares(values: Array, fractions: Array, count: int) -> Array:
     [7.0, 9.0, 9.0, 9.0]
     """
     quantiles = (np.arange(count) + 0.5) / count
-    index = np.searchsorted(np.cumsum(fractions), quantiles * fractions.sum())
-    return values[np.minimum(index, len(values) - 1)]
+    value_index = np.searchsorted(np.cumsum(fractions), quantiles * fractions.sum())
+    return values[np.minimum(value_index, len(values) - 1)]
 
 
 def spread(law: Law, count: int) -> Array:
@@ -194,17 +194,17 @@ def gradient_step(
 
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """
-    total = np.zeros_like(W)
-    weights = np.broadcast_to(readout, len(W)) / len(W)
-    samples = 0
+    gradient_sum = np.zeros_like(W)
+    mean_readout = np.broadcast_to(readout, len(W)) / len(W)
+    sample_count = 0
     for X, y in batch:
         fields = X @ W.T + bias
-        residual = y - student(fields) @ weights  # f0 = (1/p) sum_i a~_i sigma
-        total += (residual[:, None] * student.slope(fields)).T @ X
-        samples += len(X)
-    total *= eta / samples * np.reshape(readout, (-1, 1))
-    total += decay_factor * W
-    return total
+        residual = y - student(fields) @ mean_readout  # f0 = (1/p) sum_i a~_i sigma
+        gradient_sum += (residual[:, None] * student.slope(fields)).T @ X
+        sample_count += len(X)
+    gradient_sum *= eta / sample_count * np.reshape(readout, (-1, 1))
+    gradient_sum += decay_factor * W
+    return gradient_sum
 
 
 @answering
@@ -251,13 +251,13 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
         raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
     weights, directions = drawn.W, drawn.directions
     if drawn.inputs is not None and drawn.frame is not None:  # to be the first axes
-        rotation = np.linalg.qr(drawn.frame.T, mode="complete")[0]
-        rotation[:, : len(drawn.frame)] = drawn.frame.T
-        weights, directions = weights @ rotation, directions @ rotation
-    names = "bias", "student", "target", "inputs", "noise", "label_noise"
-    fields: Any = {name: getattr(drawn, name) for name in names}
-    fields |= {"directions": directions.T, "intercept": model.intercept}
-    return FirstLayer(weights=weights, **fields)
+        frame_rotation = np.linalg.qr(drawn.frame.T, mode="complete")[0]
+        frame_rotation[:, : len(drawn.frame)] = drawn.frame.T
+        weights, directions = weights @ frame_rotation, directions @ frame_rotation
+    copied_names = "bias", "student", "target", "inputs", "noise", "label_noise"
+    layer_fields: Any = {name: getattr(drawn, name) for name in copied_names}
+    layer_fields |= {"directions": directions.T, "intercept": model.intercept}
+    return FirstLayer(weights=weights, **layer_fields)
 
 
 def instance_of(layer: FirstLayer) -> Instance:
@@ -282,8 +282,8 @@ def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> G
     >>> layer.features(X, rng=np.random.default_rng(2)).shape
     (5, 30)
     """
-    drawn = draw(model, dimension=dimension, rng=rng)
-    g = model.geometry
-    group = shares(np.arange(len(g.c)), g.fractions, len(drawn.W))
-    drawn.W[:, : g.r.shape[1]] -= g.r[group]
-    return GaussianInstance(**vars(drawn), model=model, group=group)
+    drawn_srf = draw(model, dimension=dimension, rng=rng)
+    groups = model.geometry
+    group_of_row = shares(np.arange(len(groups.c)), groups.fractions, len(drawn_srf.W))
+    drawn_srf.W[:, : groups.r.shape[1]] -= groups.r[group_of_row]
+    return GaussianInstance(**vars(drawn_srf), model=model, group=group_of_row)

@@ -23,7 +23,7 @@ from ..run import store as cells
 
 FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
 Values = dict[str, Any]
-One = TypeVar("One")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Run:
             self.progress(done, total)
 
     def tracked(
-        self, items: Sequence[One], before: int = 0, total: int | None = None
-    ) -> Iterator[One]:
+        self, items: Sequence[Item], before: int = 0, total: int | None = None
+    ) -> Iterator[Item]:
         """The items, one after the other; each is reported when it is done with: of a ``total``,
         ``before`` of which were done before."""
         for done, item in enumerate(items, start=before + 1):
@@ -52,8 +52,8 @@ class Run:
 
     def simulated(self, problem: Problem, **how: Any) -> Array:
         """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
-        found = simulate(problem, rng=0, store=self.store, **how)
-        return np.hstack([found.test_error, found.test_error_stderr])
+        simulation = simulate(problem, rng=0, store=self.store, **how)
+        return np.hstack([simulation.test_error, simulation.test_error_stderr])
 
     def stored(self, cell: Values, compute: Callable[[], Array], shape: tuple[int, ...]) -> Array:
         """The numbers of ``cell``, of ``shape``: read from the store, or computed and written
@@ -61,13 +61,13 @@ class Run:
         if self.store is None:
             return compute()
         cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
-        found = cells.read(self.store, {0: cell}, shape)
-        if not found:
+        stored_cells = cells.read(self.store, {0: cell}, shape)
+        if not stored_cells:
             self.store.mkdir(parents=True, exist_ok=True)
             cells.check_writable(self.store, 1)
-            found[0] = compute()
-            cells.write(self.store, cell, found[0])
-        return found[0]
+            stored_cells[0] = compute()
+            cells.write(self.store, cell, stored_cells[0])
+        return stored_cells[0]
 
 
 class Entry(NamedTuple):

@@ -45,14 +45,14 @@ def stated(fields: Fields) -> str:
 
 
 def linear_panel(
-    quick: bool, curves: Sequence[Curve], shared: Fields, title: str = "", **how: Any
+    quick: bool, curves: Sequence[Curve], shared: Fields, title: str = "", **panel_options: Any
 ) -> Panel:
     """Curves over alpha, unless said otherwise, with the best linear predictor; the title states
     the fields that they have in common."""
     at = {"x": np.linspace(0.1, 3.2, 12 if quick else 60), "few": ALPHAS[1::2] if quick else ALPHAS}
     size = sized(quick, (600, 12), (200, 3))
     title = "\n".join(filter(None, [title, stated(shared | FIT)]))
-    return Panel(curves, **(at | how), size=size, linear=True, title=title)
+    return Panel(curves, **(at | panel_options), size=size, linear=True, title=title)
 
 
 def batches(quick: bool) -> list[Panel]:
@@ -77,16 +77,16 @@ def widths(quick: bool) -> list[Panel]:
     same_step = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
     same_rate = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
     panels = []
-    for title, power in ((same_step, 1), (same_rate, 0)):
+    for title, width_power in ((same_step, 1), (same_rate, 0)):
         curves = [
             Curve(
-                GradientStep(**SINE_STEP | {"eta": 3 / beta**power}), FIT,
+                GradientStep(**SINE_STEP | {"eta": 3 / beta**width_power}), FIT,
                 setting("beta", beta), color, beta,
             )
             for beta, color in coloured((0.5, 1.0, 2.0, 4.0))
         ]  # fmt: skip
-        shared = SINE | {"alpha0": 20} | {"rate" if power else "eta": 3.0}
-        panels.append(linear_panel(quick, curves, shared, title))
+        title_settings = SINE | {"alpha0": 20} | {"rate" if width_power else "eta": 3.0}
+        panels.append(linear_panel(quick, curves, title_settings, title))
     return panels
 
 
@@ -95,10 +95,10 @@ def spike_lengths(quick: bool) -> list[Panel]:
     one c and gamma against the length r of the spike, at the simulated d and in the limit."""
     step = GradientStep(**SINE_STEP)
     srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
-    without = Curve(
+    curve_without_spike = Curve(
         replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
     )
-    of_lengths = [
+    curves_over_length = [
         Curve(
             lambda r: replace(srf, r=r), FIT | {"alpha": alpha}, setting("alpha", alpha), color,
             kinds=("theory", "limit"),
@@ -106,15 +106,15 @@ def spike_lengths(quick: bool) -> list[Panel]:
         for alpha, color in coloured((0.5, 2.0))
     ]  # fmt: skip
     # close where the error falls steeply from its value without a spike, with slope 0
-    how: Fields = {"x": 3 * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2}
-    how |= {"few": lengths[2::3] if quick else lengths, "abscissa": LABELS["r"]}
-    shared = SINE | {"c": srf.c, "gamma": srf.gamma, "beta": 1.0}
+    panel_options: Fields = {"x": 3 * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2}
+    panel_options |= {"few": lengths[2::3] if quick else lengths, "abscissa": LABELS["r"]}
+    title_settings = SINE | {"c": srf.c, "gamma": srf.gamma, "beta": 1.0}
     return [
         linear_panel(
-            quick, [without, Curve(step, FIT, f"network, {setting('r', srf.r)}")],
+            quick, [curve_without_spike, Curve(step, FIT, f"network, {setting('r', srf.r)}")],
             SINE_STEP | {"beta": 1.0},
         ),
-        linear_panel(quick, of_lengths, shared, at_dimension=True, **how),
+        linear_panel(quick, curves_over_length, title_settings, at_dimension=True, **panel_options),
     ]  # fmt: skip
 
 
@@ -148,8 +148,8 @@ def readout_laws(quick: bool) -> list[Panel]:
             step = GradientStep(target=target, readout=readout, **VARIABLE)
             kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
             # +-1 is the same problem as equal, for an odd student
-            style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-            curves.append(Curve(step, FIT, label, color, kinds=kinds, style=style))
+            line_style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
+            curves.append(Curve(step, FIT, label, color, kinds=kinds, style=line_style))
         alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
         few, size = [0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0], sized(quick, (600, 8), (400, 2))
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
@@ -192,22 +192,22 @@ def inputs(quick: bool) -> list[Panel]:
     variance; the target lies at 45 degrees to it.  Right, the same over that angle, at the variance
     5.  docs/theory.md 19
     """
-    classes = [
+    class_curves = [
         Curve(partial(of_classes, variances), STRUCTURED_FIT, label, color)
         for (label, variances), color in zip(CLASSES.items(), COLOURS, strict=False)
     ]
-    along, at_angle = of_data_spike, partial(of_data_spike, 5.0)
-    dense, few = (7, 3) if quick else (31, 7)
+    step_of_variance, step_at_angle = of_data_spike, partial(of_data_spike, 5.0)
+    theory_count, simulated_count = (7, 3) if quick else (31, 7)
     return [
         Panel(
-            curves, np.linspace(low, high, dense), np.linspace(low, high, few),
+            curves, np.linspace(low, high, theory_count), np.linspace(low, high, simulated_count),
             sized(quick, (1000, 12)), abscissa=abscissa,
         )
         for abscissa, low, high, curves in (
-            ("separation of the classes $s$ (with intercept)", 0.0, 3.0, classes),
-            ("variance of the data spike", 1.0, 9.0, [Curve(along, STRUCTURED_FIT)]),
+            ("separation of the classes $s$ (with intercept)", 0.0, 3.0, class_curves),
+            ("variance of the data spike", 1.0, 9.0, [Curve(step_of_variance, STRUCTURED_FIT)]),
             ("angle between target and spike (degrees)", 0.0, 90.0,
-             [Curve(at_angle, STRUCTURED_FIT)]),
+             [Curve(step_at_angle, STRUCTURED_FIT)]),
         )
     ]  # fmt: skip
 
@@ -226,16 +226,16 @@ def rates_panel(
     quick: bool,
     title: str,
     curves: Sequence[Curve],
-    full: tuple[int, int],
+    full_size: tuple[int, int],
     *etas: float,
-    **how: Any,
+    **panel_options: Any,
 ) -> Panel:
     """Curves of one fit of the readout over the rate of the step, simulated at the ``etas``."""
     few = np.array(etas)
     dense = few[-1] * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
-    x, few = np.union1d(dense, few), few[1::3] if quick else few
+    rates, few = np.union1d(dense, few), few[1::3] if quick else few
     title += stated(curves[0].fit | {"beta": curves[0].beta})
-    return Panel(curves, x, few, sized(quick, full), title, LABELS["eta"], **how)
+    return Panel(curves, rates, few, sized(quick, full_size), title, LABELS["eta"], **panel_options)
 
 
 def networks(quick: bool) -> list[Panel]:
@@ -250,17 +250,17 @@ def networks(quick: bool) -> list[Panel]:
     is better than none.
     """
     panels = []
-    for fields, fit, beta, full, errors in (
+    for fields, readout_fit, beta, full_size, errors in (
         (SINE | {"alpha0": 0.3}, {"alpha": 2.0, "lam": 0.01}, 1.0, (1000, 10),
          ("test_error", "train_error")),
         ({"student": "erf", "target": "he1", "alpha0": 20.0}, {"alpha": 3.0, "lam": 0.03}, 2.0,
          (600, 10), ("test_error",)),
     ):  # fmt: skip
         step = partial(at_rate, **fields)
-        curve = Curve(step, fit, beta=beta, kinds=("theory", "equal", "srf"))
+        curve = Curve(step, readout_fit, beta=beta, kinds=("theory", "equal", "srf"))
         etas, title = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0), stated(fields) + "\n"
         panels.append(
-            rates_panel(quick, title, [curve], full, *etas, at_dimension=True, errors=errors)
+            rates_panel(quick, title, [curve], full_size, *etas, at_dimension=True, errors=errors)
         )
     return panels
 
@@ -283,16 +283,16 @@ def network_steps(quick: bool) -> list[Panel]:
     """Networks after several steps, beside their theory and their sRF.  docs/theory.md 18"""
     panels, counts = [], np.arange(1, 3 if quick else 5)
     # student, target, noise; samples and rate of each step; alpha and lam of the readout
-    for student, target, noise, pair, alpha, lam in (
+    for student, target, noise, samples_and_rate, alpha, lam in (
         ("tanh", "sin", 0.0, (2.0, 1.0), 1.0, 0.05),
         ("tanh", "sin", 0.0, (0.5, 2.0), 2.0, 0.01),
         ("relu", "relu", 0.3, (2.0, 1.0), 2.0, 0.1),
     ):
-        step = partial(several, pair, student=student, target=target, noise=noise)
+        step = partial(several, samples_and_rate, student=student, target=target, noise=noise)
         curve = Curve(step, {"alpha": alpha, "lam": lam}, kinds=("theory", "equal", "srf"))
         title = (
             rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
-            rf"$\alpha_t = {pair[0]:g}$, $\tilde\eta = {pair[1]:g}$, "
+            rf"$\alpha_t = {samples_and_rate[0]:g}$, $\tilde\eta = {samples_and_rate[1]:g}$, "
         ) + stated(curve.fit | {"beta": 1.0})
         size = sized(quick, (600, 12))
         panels.append(Panel([curve], counts, counts, size, title, "giant steps"))
@@ -340,13 +340,13 @@ def classification(quick: bool) -> list[Panel]:
     """
     labels, size = {loss: loss for loss in ("square", "logistic", "hinge")}, sized(quick, (500, 6))
     dense, few = np.geomspace(1e-3, 2, 6 if quick else 97), [0.01, 1.0] if quick else [0.01, 0.1, 1]
-    error: Fields = {"errors": ("classification_error",)}
+    error_options: Fields = {"errors": ("classification_error",)}
     fixed = {"alpha": FIXED_ALPHA}
     return [
-        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, labels), *alphas(quick), size, **error),
+        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, labels), *alphas(quick), size, **error_options),
         Panel(
             of_losses(CLASSIFIED, fixed, labels), dense, few, size, stated(fixed), LABELS["lam"],
-            scales={"xscale": "log"}, **error,
+            scales={"xscale": "log"}, **error_options,
         ),
     ]  # fmt: skip
 
@@ -361,32 +361,32 @@ def robust_losses(quick: bool) -> list[Panel]:
     dense = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
     few, size = [0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3], sized(quick, (400, 8))
     scales: Fields = {"scales": {"yscale": "log"}}
-    fixed = {"alpha": FIXED_ALPHA}
-    curves = of_losses(with_outliers, fixed | FIT, labels, fresh=True)
+    fixed_alpha = {"alpha": FIXED_ALPHA}
+    curves = of_losses(with_outliers, fixed_alpha | FIT, labels, fresh=True)
     return [
         Panel(of_losses(CORRUPTED, FIT, labels), *alphas(quick), size, "10 % outliers", **scales),
-        Panel(curves, dense, few, size, stated(fixed), "fraction of outliers", **scales),
+        Panel(curves, dense, few, size, stated(fixed_alpha), "fraction of outliers", **scales),
     ]
 
 
 def calibrated() -> Fields:
     """Logistic output, and probability of the label +1, given the projection on the spike."""
     kappa = np.linspace(-3, 3, 61)
-    each = [
+    calibrations = [
         replica.calibration(
             replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa
         )
         for lam in CALIBRATED_PENALTIES
     ]
-    predicted, frequency = [one.predicted for one in each], each[0].frequency
+    predicted, frequency = [output.predicted for output in calibrations], calibrations[0].frequency
     return dict(plain({"kappa": kappa, "predicted": predicted, "frequency": frequency}))
 
 
 def draw_calibration(picture: Any, data: Fields) -> None:
     """Probabilities that are stated, and the frequency."""
     ax = picture.subplots()
-    shown = zip(CALIBRATED_PENALTIES, data["predicted"], COLOURS[3:], strict=False)
-    for lam, predicted, color in shown:
+    calibration_curves = zip(CALIBRATED_PENALTIES, data["predicted"], COLOURS[3:], strict=False)
+    for lam, predicted, color in calibration_curves:
         ax.plot(data["kappa"], predicted, color=color, label=f"stated, {setting('lam', lam)}")
     ax.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
     ax.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}")
@@ -421,11 +421,11 @@ def spikes(dimension: int, seeds: int, run: Run) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
     problem = repeated(6)
-    predicted = [(now.r, now.c, now.gamma[0]) for now in replica.after_each_step(problem)]
+    predicted = [(step.r, step.c, step.gamma[0]) for step in replica.after_each_step(problem)]
 
     def measure(seed: int) -> Array:
-        layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
-        return np.array([(one.r, one.c, float(one.gamma[0])) for one in map(spike, layers)])
+        drawn_layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
+        return np.array([(fit.r, fit.c, float(fit.gamma[0])) for fit in map(spike, drawn_layers)])
 
     cell = {"spike of": describe(problem), "dimension": dimension}
     measured: Array = np.array([
@@ -479,26 +479,26 @@ BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (
 def data(name: str, run: Run) -> Fields:
     """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
     spike that steps build."""
-    found = compute(FIGURE_PANELS[name][0](run.quick), run)
-    also: Fields = {"figure": name}
+    figure_values = compute(FIGURE_PANELS[name][0](run.quick), run)
+    extra_values: Fields = {"figure": name}
     if name == "classification":
-        also |= calibrated()
+        extra_values |= calibrated()
     elif name == "steps":
-        also |= spikes(found["dimension"], found["seeds"], run)
-    return found | also
+        extra_values |= spikes(figure_values["dimension"], figure_values["seeds"], run)
+    return figure_values | extra_values
 
 
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
     name = data["figure"]
-    panels, how = FIGURE_PANELS[name]
+    panels, panel_options = FIGURE_PANELS[name]
     picture: Any = Figure(figsize=(12 if name in BESIDE else 10, 5.4), layout="constrained")
     picture.suptitle(stated(TITLES.get(name, {})), fontsize="small")
-    columns, right = picture, None
+    columns, beside_panels = picture, None
     if name in BESIDE:
         draw_beside, ratios = BESIDE[name]
-        columns, right = picture.subfigures(1, 2, width_ratios=ratios)
-        draw_beside(right, data)
-    above = draw_panels(columns, data, panels(True), **how)
-    plotting.letter_panels([*above, *(right.axes if right else ())])
+        columns, beside_panels = picture.subfigures(1, 2, width_ratios=ratios)
+        draw_beside(beside_panels, data)
+    upper_axes = draw_panels(columns, data, panels(True), **panel_options)
+    plotting.letter_panels([*upper_axes, *(beside_panels.axes if beside_panels else ())])
     return picture

@@ -57,16 +57,16 @@ def approach_values(run: Run) -> Values:
     dimensions = np.geomspace(200, 14_000, 4 if run.quick else 24)
     panels: dict[str, Any] = {}
     for name, (_, options, at) in SETTINGS.items():
-        step, place = GradientStep(**options), {**at}
-        network = step.network(beta=place.pop("beta"))
-        theory = learning_curve(network, **place, dimension=[*dimensions, np.inf])
-        before, total = len(panels) * len(sizes), len(SETTINGS) * len(sizes)
-        pairs = run.tracked([*zip(sizes, draws, strict=True)], before, total)
-        found = [run.simulated(step, dimension=d, seeds=n, **at) for d, n in pairs]
-        mean, stderr = np.concatenate(found).T
+        step, curve_settings = GradientStep(**options), {**at}
+        network = step.network(beta=curve_settings.pop("beta"))
+        theory = learning_curve(network, **curve_settings, dimension=[*dimensions, np.inf])
+        panels_done, panels_total = len(panels) * len(sizes), len(SETTINGS) * len(sizes)
+        pairs = run.tracked([*zip(sizes, draws, strict=True)], panels_done, panels_total)
+        simulated_errors = [run.simulated(step, dimension=d, seeds=n, **at) for d, n in pairs]
+        mean, stderr = np.concatenate(simulated_errors).T
         panels[name] = {"theory": theory.test_error.values, "mean": mean, "stderr": stderr, **at}
-    shared = {"dimensions": dimensions, "sizes": sizes, "draws": draws}
-    return dict(plain({**shared, "panels": panels}))
+    figure_settings = {"dimensions": dimensions, "sizes": sizes, "draws": draws}
+    return dict(plain({**figure_settings, "panels": panels}))
 
 
 def draw_approach(data: dict[str, Any]) -> Figure:
@@ -74,14 +74,14 @@ def draw_approach(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     axes, x = over_sizes(figure, data["panels"], data["sizes"])
     theory, of_networks = plotting.colours(["network", "simulation"])
-    for (name, one), ax in zip(data["panels"].items(), axes, strict=True):
-        errors = np.array(one["theory"], dtype=float)
+    for (name, panel), ax in zip(data["panels"].items(), axes, strict=True):
+        errors = np.array(panel["theory"], dtype=float)
         ax.plot(1 / np.array(data["dimensions"]), errors[:-1], color=theory, label="theory at $d$")
         star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none"}
         ax.plot(0, errors[-1], color=theory, label=r"limit, $d\to\infty$", clip_on=False, **star)
         label = f"networks, ±{plotting.BARS} s.e."
-        plotting.draw_points(ax, x, one["mean"], one["stderr"], label=label, color=of_networks)
-        setting = ", ".join(plotting.settings({k: one[k] for k in ("beta", "alpha", "lam")}))
+        plotting.draw_points(ax, x, panel["mean"], panel["stderr"], label=label, color=of_networks)
+        setting = ", ".join(plotting.settings({k: panel[k] for k in ("beta", "alpha", "lam")}))
         ax.set_title(f"{SETTINGS[name][0]}\n{setting}", fontsize="small")
     plotting.letter_panels(axes)
     plotting.add_legend(axes[0])
@@ -91,13 +91,13 @@ def draw_approach(data: dict[str, Any]) -> Figure:
 def over_sizes(figure: Figure, panels: Any, sizes: list[int]) -> tuple[Any, Any]:
     """A row of axes of test errors over 1/d, one for each of the ``panels``, and the abscissae of
     the ``sizes``."""
-    axes, x = figure.subplots(1, len(panels), squeeze=False)[0], 1 / np.array(sizes)
+    axes, abscissae = figure.subplots(1, len(panels), squeeze=False)[0], 1 / np.array(sizes)
     for ax in axes:
-        ax.set_xticks([0, *x], ["0", *(f"1/{d}" for d in sizes)])
+        ax.set_xticks([0, *abscissae], ["0", *(f"1/{d}" for d in sizes)])
         ax.tick_params(axis="x", labelrotation=45)
         ax.set_xlabel("$1/d$")
     axes[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
-    return axes, x
+    return axes, abscissae
 
 
 LADDER_STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
@@ -119,48 +119,48 @@ def ladder_values(run: Run) -> Values:
             """Report the progress of one model as progress of all."""
             run.advance(len(models) * total + done, len(DRAWN_MODELS) * total)
 
-        at: dict[str, Any] = {"alpha": alpha, "lam": lam, "beta": 1.0, "simulated": model}
+        readout: dict[str, Any] = {"alpha": alpha, "lam": lam, "beta": 1.0, "simulated": model}
         size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": run.store}
-        result = ladder(GradientStep(**LADDER_STEP), progress=advance, **at, **size)
-        line = result.lines["test_error"]
+        result = ladder(GradientStep(**LADDER_STEP), progress=advance, **readout, **size)
+        fitted_line = result.lines["test_error"]
         models[model] = {
-            "mean": [one.test_error[:, 0] for one in result.simulations],
-            "stderr": [one.test_error_stderr[:, 0] for one in result.simulations],
-            "limit": line.limit[:, 0],
-            "limit_stderr": line.stderr[:, 0],
-            "slope": line.slope[:, 0],
+            "mean": [simulation.test_error[:, 0] for simulation in result.simulations],
+            "stderr": [simulation.test_error_stderr[:, 0] for simulation in result.simulations],
+            "limit": fitted_line.limit[:, 0],
+            "limit_stderr": fitted_line.stderr[:, 0],
+            "slope": fitted_line.slope[:, 0],
             "theory": result.checks["test_error"].theory[:, 0],
         }
-    shared = {"step": LADDER_STEP, "lam": lam, "alpha": alpha, "sizes": sizes, "seeds": seeds}
-    return dict(plain({**shared, "models": models}))
+    settings = {"step": LADDER_STEP, "lam": lam, "alpha": alpha, "sizes": sizes, "seeds": seeds}
+    return dict(plain({**settings, "models": models}))
 
 
 def draw_ladder(data: dict[str, Any]) -> Figure:
     """A panel for each alpha: points with two standard errors, their lines, the theory."""
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     panels, x = over_sizes(figure, data["alpha"], data["sizes"])
-    shades = plotting.colours(list(DRAWN_MODELS))
+    model_colours = plotting.colours(list(DRAWN_MODELS))
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     theories = {"srf": "theory of the sRF", "network": "theory of the network"}
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
-        for colour, (model, drawn) in zip(shades, DRAWN_MODELS.items(), strict=True):
-            (label, marker, side), one = drawn, data["models"][model]
-            mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
-            limit, slope = one["limit"][j], one["slope"][j]
-            ends = np.array([0, 1.05 * x.max()])
-            ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
-            points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
+        for colour, (model, drawn) in zip(model_colours, DRAWN_MODELS.items(), strict=True):
+            (label, marker, side), model_values = drawn, data["models"][model]
+            mean, stderr = (np.array(model_values[name])[:, j] for name in ("mean", "stderr"))
+            limit, slope = model_values["limit"][j], model_values["slope"][j]
+            line_ends = np.array([0, 1.05 * x.max()])
+            ax.plot(line_ends, limit + slope * line_ends, color=colour, linewidth=1)
+            points = (np.append(limit, mean), np.append(model_values["limit_stderr"][j], stderr))
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
             plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
         for (model, label), colour in zip(
             theories.items(), plotting.colours([*theories]), strict=True
         ):
-            value = data["models"][model]["theory"][j]
-            ax.axhline(value, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
+            theory_error = data["models"][model]["theory"][j]
+            ax.axhline(theory_error, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
         ax.plot([], [], color="0.3", linewidth=1, label="fit, linear in $1/d$")
         ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
-    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
-    stated = ", ".join(plotting.settings(shared))
+    title_settings = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    stated = ", ".join(plotting.settings(title_settings))
     figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
     plotting.letter_panels(panels)
     legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)

@@ -49,28 +49,28 @@ def staircase_values(run: Run) -> Values:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
     dimension, width = (256, 128) if run.quick else (4096, 1024)
     panels = []
-    for target, readout, pair, _ in run.tracked(TARGET_ROWS):
-        schedule = [pair] * STEP_COUNT
+    for target, readout, samples_and_rate, _ in run.tracked(TARGET_ROWS):
+        schedule = [samples_and_rate] * STEP_COUNT
         step = GradientStep(student="relu", target=target, readout=readout, steps=schedule)
-        size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
-        cell = {"cosines of": describe(step), **size}
+        network_size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
+        cell = {"cosines of": describe(step), **network_size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed = run.stored(cell, partial(_cosines, step, size), shape)
-        signs = followed[0, :, 0]
+        followed_cosines = run.stored(cell, partial(_cosines, step, network_size), shape)
+        signs = followed_cosines[0, :, 0]
         either = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
-        shown = np.concatenate(either)
+        shown_neurons = np.concatenate(either)
         predicted = first_step(step)
         weights, gradients = [predicted.weights], [predicted.gradients]
         if readout == 1.0:
-            after = after_each_step(step)
-            weights = [np.array([now.weight_cosines]) for now in after]
-            gradients = [np.array([now.gradient_cosines]) for now in after]
+            theory_steps = after_each_step(step)
+            weights = [np.array([step_cosines.weight_cosines]) for step_cosines in theory_steps]
+            gradients = [np.array([step_cosines.gradient_cosines]) for step_cosines in theory_steps]
         panels.append(
             {
                 "target": target,
-                "readout": signs[shown],
-                "weights": followed[1 : STEP_COUNT + 1, shown],
-                "gradients": followed[STEP_COUNT + 1 :, shown],
+                "readout": signs[shown_neurons],
+                "weights": followed_cosines[1 : STEP_COUNT + 1, shown_neurons],
+                "gradients": followed_cosines[STEP_COUNT + 1 :, shown_neurons],
                 "predicted_weights": weights,
                 "predicted_gradients": gradients,
                 "direction": predicted.direction,
@@ -90,41 +90,41 @@ def _cosines(step: GradientStep, size: dict[str, Any]) -> Array:
 def draw_staircase(data: dict[str, Any]) -> Figure:
     """A row for each problem, a panel for each step."""
     picture = Figure(figsize=(11, 6.2), layout="constrained")
-    grid = picture.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
-    circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
+    axes_grid = picture.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
+    unit_circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     styles: dict[str, dict[str, Any]] = {
         "weights": {"marker": "o"},
         "gradients": {"marker": "v", "alpha": 0.3},
     }
-    for row, panel, (*_, label) in zip(grid, data["panels"], TARGET_ROWS, strict=True):
+    for axes_row, panel, (*_, label) in zip(axes_grid, data["panels"], TARGET_ROWS, strict=True):
         signs, (x, y) = np.array(panel["readout"]), panel["direction"]
-        for step, ax in enumerate(row):
-            ax.plot(circle.real, circle.imag, color="0.8", linewidth=0.8)
+        for step, ax in enumerate(axes_row):
+            ax.plot(unit_circle.real, unit_circle.imag, color="0.8", linewidth=0.8)
             ax.plot([-x, x], [-y, y], color="0.6", linewidth=0.8)
-            for kind, cross in (("weights", "k+"), ("gradients", "kx")):
+            for kind, theory_marker in (("weights", "k+"), ("gradients", "kx")):
                 points, predicted = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
                 for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
                     chosen = points[signs == sign].T
                     ax.plot(*chosen, linestyle="", color=colour, markersize=3, **styles[kind])
                 if step < len(predicted):
-                    ax.plot(*np.array(predicted[step]).T, cross, markersize=8, zorder=3)
+                    ax.plot(*np.array(predicted[step]).T, theory_marker, markersize=8, zorder=3)
             ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-        row[0].set_ylabel(f"{label}\ncosine with $w_2$")
-    for step, (top, *_, bottom) in enumerate(grid.T, start=1):
+        axes_row[0].set_ylabel(f"{label}\ncosine with $w_2$")
+    for step, (top, *_, bottom) in enumerate(axes_grid.T, start=1):
         top.set_title(f"step {step}", fontsize="medium")
         bottom.set_xlabel("cosine with $w_1$")
-    letter_panels(grid[:, 0])
-    ax = grid[0][0]
-    dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}
-    sizes = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
-    rates = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
-    steps = "; ".join([sizes, f"(a), (b) {rates[0]}", f"(c) {rates[2]}"])
-    picture.suptitle(steps.replace("1\\,d", "d"), fontsize="small")
+    letter_panels(axes_grid[:, 0])
+    ax = axes_grid[0][0]
+    legend_dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}
+    size_text = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
+    rate_texts = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
+    suptitle_parts = "; ".join([size_text, f"(a), (b) {rate_texts[0]}", f"(c) {rate_texts[2]}"])
+    picture.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
     handles = [
         ax.plot([], [], color=COLOURS[0], linewidth=6, label=r"$\tilde a = 1$")[0],
         ax.plot([], [], color=COLOURS[1], linewidth=6, label=r"$\tilde a = -1$")[0],
-        ax.plot([], [], **dot, **styles["weights"], label="rows")[0],
-        ax.plot([], [], **dot, **styles["gradients"], label="gradients")[0],
+        ax.plot([], [], **legend_dot, **styles["weights"], label="rows")[0],
+        ax.plot([], [], **legend_dot, **styles["gradients"], label="gradients")[0],
         ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
         ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
         ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")[0],
@@ -142,25 +142,25 @@ def exponents_values(run: Run) -> Values:
     """Test errors and alignments of several draws at every n, with and without the removal."""
     d, test_samples = (64, 5000) if run.quick else (512, 100_000)
     curves = []
-    for preprocess, x in run.tracked(list(product(TREATMENTS, (1.0, 1.3, 1.65, 2.0)))):
-        draws = 4 if x < 2 else 2  # the last takes ten times as long
-        how: dict[str, Any] = {"samples": int(d**x), "preprocess": preprocess}
-        size = {"test_samples": test_samples}
-        each = []
+    for preprocess, exponent in run.tracked(list(product(TREATMENTS, (1.0, 1.3, 1.65, 2.0)))):
+        draws = 4 if exponent < 2 else 2  # the last takes ten times as long
+        how: dict[str, Any] = {"samples": int(d**exponent), "preprocess": preprocess}
+        tests = {"test_samples": test_samples}
+        draw_errors = []
         for seed in range(draws):
-            cell = {"single step": {"dimension": d} | how, **size, "seed": seed}
-            each.append(run.stored(cell, partial(_one_draw, d, seed, **size, **how), (4,)))
-        error, honest, beyond, along = np.transpose(each)
+            cell = {"single step": {"dimension": d} | how, **tests, "seed": seed}
+            draw_errors.append(run.stored(cell, partial(_one_draw, d, seed, **tests, **how), (4,)))
+        error, honest, cosine_across, cosine_along = np.transpose(draw_errors)
         curves.append(
             {
-                "exponent": x,
+                "exponent": exponent,
                 **how,
                 "draws": draws,
                 "error": error.mean(),
                 "deviation": error.std(),
                 "honest_error": honest.mean(),
-                "beyond": np.sqrt(beyond.mean()),
-                "along": np.sqrt(along.mean()),
+                "beyond": np.sqrt(cosine_across.mean()),
+                "along": np.sqrt(cosine_along.mean()),
             }
         )
     return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
@@ -172,43 +172,43 @@ def _one_draw(d: int, seed: int, **how: Any) -> Array:
     (w1 + w2) / sqrt(2)."""
     teachers = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
     layer = initial_layer(student="relu", target=teachers, dimension=d, width=2 * d, rng=0)
-    one = single_step(*layer, rng=seed, **how)
-    beyond, along = (np.mean((one.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
-    return np.array([one.published_test_error, one.test_error, beyond, along])
+    step_result = single_step(*layer, rng=seed, **how)
+    beyond, along = (np.mean((step_result.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
+    return np.array([step_result.published_test_error, step_result.test_error, beyond, along])
 
 
 def draw_exponents(data: dict[str, Any]) -> Figure:
     """Test error on the left, cosines of the neurons on the right."""
     picture = Figure(figsize=(9.5, 3.8), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    error_axis, cosine_axis = picture.subplots(1, 2)
     for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
         points = [point for point in data["curves"] if point["preprocess"] is preprocess]
         names = ("exponent", "error", "deviation", "along", "beyond")
-        x, errors, bars, along, beyond = ([point[name] for point in points] for name in names)
+        x, errors, error_bars, along, across = ([point[name] for point in points] for name in names)
         style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
-        left.errorbar(x, errors, bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
-        right.plot(x, along, "o--", color=colour, markersize=4)
-        right.plot(x, beyond, "s-", color=colour, markersize=4)
+        error_axis.errorbar(x, errors, error_bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
+        cosine_axis.plot(x, along, "o--", color=colour, markersize=4)
+        cosine_axis.plot(x, across, "s-", color=colour, markersize=4)
     if data["dimension"] == 512:
         x = [np.log(n) / np.log(512) for n in PUBLISHED]
         means, deviations = zip(*PUBLISHED.values(), strict=True)
-        left.errorbar(
+        error_axis.errorbar(
             x, means, deviations, fmt="D", color="0.3", markerfacecolor="none", capsize=4,
             label="published (±1 s.d., 10 draws)",
         )  # fmt: skip
-    left.set_ylim(bottom=0)
-    left.set_ylabel("test error")
-    handles, _ = left.get_legend_handles_labels()
+    error_axis.set_ylim(bottom=0)
+    error_axis.set_ylabel("test error")
+    handles, _ = error_axis.get_legend_handles_labels()
     legend_below(picture, handles)
-    for marks, sign, what in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
-        label = rf"with $(w_1 {sign} w_2)/\sqrt{{2}}${what}"
-        right.plot([], [], marks, color="0.3", markersize=4, label=label)
-    right.set_ylim(0, 1)
-    right.set_ylabel("root mean square cosine of neurons")
-    add_legend(right)
-    pieces = ["relu student", setting("lam", 1.0), rf"$d = {data['dimension']}$, $p = 2d$"]
-    left.set_title(", ".join([*pieces, r"$\eta = 10\sqrt{np}$"]))
-    letter_panels([left, right])
-    for ax in (left, right):
+    for marks, sign, label_end in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
+        label = rf"with $(w_1 {sign} w_2)/\sqrt{{2}}${label_end}"
+        cosine_axis.plot([], [], marks, color="0.3", markersize=4, label=label)
+    cosine_axis.set_ylim(0, 1)
+    cosine_axis.set_ylabel("root mean square cosine of neurons")
+    add_legend(cosine_axis)
+    title_pieces = ["relu student", setting("lam", 1.0), rf"$d = {data['dimension']}$, $p = 2d$"]
+    error_axis.set_title(", ".join([*title_pieces, r"$\eta = 10\sqrt{np}$"]))
+    letter_panels([error_axis, cosine_axis])
+    for ax in (error_axis, cosine_axis):
         ax.set_xlabel(r"sample exponent $\log n/\log d$")
     return picture

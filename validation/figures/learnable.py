@@ -55,15 +55,15 @@ def learned_values(
 ) -> Values:
     """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    size, learners = sized(run.quick, (500, 6), (150, 3)), []
+    network_size, learners = sized(run.quick, (500, 6), (150, 3)), []
     for problem in run.tracked(problems):
-        options: dict[str, Any] = {**fit, **size}
+        options: dict[str, Any] = {**fit, **network_size}
         cell = {"learned": describe(problem), **options, "kappa": PLACES}
         found = run.stored(cell, partial(measured, problem, options), (3, PLACES.size))
         learned = replica.learned_function(model_of("srf", problem), **fit)
         theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
         learners.append(dict(zip(("mean", "stderr", "spread"), found, strict=True)) | theory | fit)
-    return dict(plain({**size, "kappa": PLACES, "learners": learners}))
+    return dict(plain({**network_size, "kappa": PLACES, "learners": learners}))
 
 
 functions_values = partial(learned_values, problems=[STEP], fit=LARGE_PENALTY)
@@ -74,19 +74,19 @@ def measured(problem: Problem, options: dict[str, Any]) -> Array:
     over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
     drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
-    spread = np.sqrt(drawn.variance.mean(axis=0))
-    return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), spread])
+    output_spread = np.sqrt(drawn.variance.mean(axis=0))
+    return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), output_spread])
 
 
 def bounds_values(run: Run) -> Values:
     """Bounds and best errors over the rate, and simulated networks at a few."""
     size = sized(run.quick, (500, 6), (150, 3))
-    few = np.array([1.0, 10.0] if run.quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
-    rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), few)
+    simulated_rates = np.array([1.0, 10.0] if run.quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), simulated_rates)
     bounds: list[dict[str, float]] = []
-    lists = ("theory", "srf", "limit", "simulated")
+    curve_kinds = ("theory", "srf", "limit", "simulated")
     curves: list[dict[str, Any]] = [
-        {"alpha": alpha} | {name: [] for name in lists} for alpha in ACHIEVED_ALPHAS
+        {"alpha": alpha} | {name: [] for name in curve_kinds} for alpha in ACHIEVED_ALPHAS
     ]
     for rate in run.tracked(rates.tolist()):
         step = GradientStep(eta=rate, **SETTING)
@@ -96,16 +96,16 @@ def bounds_values(run: Run) -> Values:
             model_of(kind, step, dimension=size["dimension"]) for kind in ("srf", "theory", "limit")
         )
         for curve in curves:
-            best, best_in_limit = (
+            best_solution, best_in_limit = (
                 replica.optimal_lambda(model, alpha=curve["alpha"]) for model in (srf, limit)
             )
-            curve["srf"].append(best.test_error)
+            curve["srf"].append(best_solution.test_error)
             curve["limit"].append(best_in_limit.test_error)
-            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best.lam}
+            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best_solution.lam}
             curve["theory"].append(solve(network, **fit).test_error)
-            if rate in few:
+            if rate in simulated_rates:
                 curve["simulated"] += list(run.simulated(step, beta=1.0, **fit | size))
-    shared = {"x": rates, "simulated_at": few, "bounds": bounds, "linear": found.linear}
+    shared = {"x": rates, "simulated_at": simulated_rates, "bounds": bounds, "linear": found.linear}
     return dict(plain({**size, **shared, "curves": curves}))
 
 
@@ -114,12 +114,12 @@ def draw_learned(data: dict[str, Any]) -> Figure:
     picture = Figure(figsize=(10, 4), layout="constrained")
     panels = picture.subplots(1, len(LEARNED), sharey=True)
     label = f"networks, $d = {data['dimension']}$, ± one s.d."
-    for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
+    for ax, (name, problem), learner in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(model_of("srf", problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
-        bars = np.array(values["spread"]) / plotting.BARS
+        error_bars = np.array(learner["spread"]) / plotting.BARS
         plotting.draw_points(
-            ax, data["kappa"], values["mean"], bars, color=plotting.COLOURS[1], label=label
+            ax, data["kappa"], learner["mean"], error_bars, color=plotting.COLOURS[1], label=label
         )
         plotting.add_legend(ax)
         stated = {"student": "tanh", "target": "sin"}
@@ -135,7 +135,7 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     """Draw bounds and the errors between them; below, relative differences of the errors."""
     picture = Figure(figsize=(7, 5.6), layout="constrained")
     axes = panels_with_differences(picture, 1)
-    (ax,), (below,) = axes
+    (ax,), (difference_axis,) = axes
     plotting.plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
@@ -144,7 +144,7 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
         draw_theories(axes[:, 0], data, curve, color=color, label=label)
     theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
     ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
-    below.set_xlabel(plotting.LABELS["eta"])
+    difference_axis.set_xlabel(plotting.LABELS["eta"])
     ax.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
     return picture
 
@@ -152,21 +152,21 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
 def draw_functions(data: dict[str, Any]) -> Figure:
     """The functions that attain the bounds, and those within reach as the rate varies."""
     picture = Figure(figsize=(10, 4), layout="constrained")
-    first, second = picture.subplots(1, 2, sharey=True)
-    plotting.plot_functions(replica.bounds(STEP), first, reach=2.6)
-    (values,) = data["learners"]
-    fit = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
-    label = f"networks (±{plotting.BARS} s.e.),\n{fit}"
-    points = (data["kappa"], values["mean"], values["stderr"])
-    plotting.draw_points(first, *points, color=plotting.COLOURS[1], label=label)
-    shown = SETTING | {"eta": 3.0, "beta": 1.0}
-    first.set_title(", ".join(plotting.settings(shown)))
-    family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
-    plotting.plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
-    second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
-    second.set_ylabel("")
-    plotting.add_legend(first)  # makes room above what both panels show, if it needs any
-    plotting.letter_panels([first, second])
+    bound_axis, family_axis = picture.subplots(1, 2, sharey=True)
+    plotting.plot_functions(replica.bounds(STEP), bound_axis, reach=2.6)
+    (network_values,) = data["learners"]
+    fit_text = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    label = f"networks (±{plotting.BARS} s.e.),\n{fit_text}"
+    network_points = (data["kappa"], network_values["mean"], network_values["stderr"])
+    plotting.draw_points(bound_axis, *network_points, color=plotting.COLOURS[1], label=label)
+    title_settings = SETTING | {"eta": 3.0, "beta": 1.0}
+    bound_axis.set_title(", ".join(plotting.settings(title_settings)))
+    function_family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
+    plotting.plot_family(function_family, np.array(FAMILY_ETAS), family_axis, reach=2.6)
+    family_axis.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
+    family_axis.set_ylabel("")
+    plotting.add_legend(bound_axis)  # makes room above what both panels show, if it needs any
+    plotting.letter_panels([bound_axis, family_axis])
     return picture
 
 
@@ -184,28 +184,28 @@ SPECTRA: tuple[tuple[GradientStep, float, float, str], ...] = (
 
 def spectra_values(run: Run) -> Values:
     """Simulated eigenvalues of every panel."""
-    shared, histograms = sized(run.quick, (600, 4)), []
+    draw_settings, histograms = sized(run.quick, (600, 4)), []
     for step, beta, alpha, title in run.tracked(SPECTRA):
-        drawn, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
-        size: dict[str, Any] = {"alpha": alpha, **shared}
-        cell = {"eigenvalues of": describe(drawn), "beta": beta, **size}
-        compute = partial(eigenvalues, drawn, beta=width, rng=0, **size)
-        shape = shared["seeds"], round(beta * shared["dimension"])
+        drawn_problem, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
+        size: dict[str, Any] = {"alpha": alpha, **draw_settings}
+        cell = {"eigenvalues of": describe(drawn_problem), "beta": beta, **size}
+        compute = partial(eigenvalues, drawn_problem, beta=width, rng=0, **size)
+        shape = draw_settings["seeds"], round(beta * draw_settings["dimension"])
         histograms.append(run.stored(cell, compute, shape))
-    return dict(plain({"eigenvalues": histograms, **shared}))
+    return dict(plain({"eigenvalues": histograms, **draw_settings}))
 
 
 def draw_spectra(data: dict[str, Any]) -> Figure:
     """A panel for each spectrum."""
     picture = Figure(figsize=(12, 4.4), layout="constrained")
     panels = picture.subplots(1, len(SPECTRA))
-    for ax, (step, beta, alpha, title), values in zip(
+    for ax, (step, beta, alpha, title), drawn_eigenvalues in zip(
         panels, SPECTRA, data["eigenvalues"], strict=True
     ):
         models = step.srf(beta=beta), step.network(beta=beta)
         each = [replica.spectrum(model, alpha, time_limit=600.0)
                 for model in models[: 1 + (title == "network")]]  # fmt: skip
-        plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(values))
+        plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(drawn_eigenvalues))
         if title == "network":
             ax.lines[0].set_label("theory of the network")
             x = each[0].grid(0, 600)
@@ -213,8 +213,8 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
             ax.plot(x, x * each[0].density(x), **dashes, label="theory of the sRF")
         place = plotting.settings(describe(step) | {"beta": beta, "alpha": alpha})
         half = (len(place) + 1) // 2
-        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
-        ax.set_title("\n".join(lines))
+        title_lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
+        ax.set_title("\n".join(title_lines))
         plotting.add_legend(ax)
     plotting.letter_panels(panels)
     picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")

@@ -60,7 +60,7 @@ SYMBOLS = {  # of the settings in a title
 
 # Of the network and of the Hermite model: the theory given the first layers that were drawn, known
 # where points are and no line between them, and the closed form, which knows of no draw.
-THEORY_MARKS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
+THEORY_MARKERS: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {
     "theory": (
         "given its first layer",
         (
@@ -179,21 +179,21 @@ def cell(
 ) -> Array:
     """Errors (3, students, 2) of one draw, simulated or in theory, of the network and its Hermite
     model; on a mixture that is drawn with the rest unless there is a ``task``, of images."""
-    data, labels, rest = SeedSequence(seed).spawn(3)
+    mixture_seed, label_seed, layer_seed = SeedSequence(seed).spawn(3)
     n = setting.dimension if task is None else task.dimension
     theta, rate = models.scaling(n, data_spread=setting.data_spread, split=setting.split)
     if task is None:
-        mixed = models.mixture(
+        drawn_mixture = models.mixture(
             n,
             eigenvalues=theta,
             spikes=int(setting.rank),
             alignment=setting.alignment,
             proportions=[setting.proportion, 1 - setting.proportion],
             drawn=setting.drawn,
-            rng=data,
+            rng=mixture_seed,
         )
-        task = models.regression(mixed, aligned=setting.aligned, rng=labels)
-    found = errors(
+        task = models.regression(drawn_mixture, aligned=setting.aligned, rng=label_seed)
+    drawn_errors = errors(
         task,
         students=setting.students,
         orders=[order_of(setting.data_spread)] if setting.hermite else [],
@@ -201,9 +201,9 @@ def cell(
         samples=setting.samples,
         rate=rate,
         lam=setting.lam,
-        rng=rest,
+        rng=layer_seed,
     )
-    return np.array(found)
+    return np.array(drawn_errors)
 
 
 def width_of(setting: Setting) -> int:
@@ -211,13 +211,13 @@ def width_of(setting: Setting) -> int:
     return max(1, round(setting.ratio * setting.samples))
 
 
-def task_of(setting: Setting, content: dict[str, Any]) -> models.LearningTask | None:
+def task_of(setting: Setting, cell_content: dict[str, Any]) -> models.LearningTask | None:
     """The task of a setting on images, whose digest goes into the ``content`` of cells."""
     if not setting.images:
         return None
     pixels = models.images(setting.images, classes=setting.classes)
     # not the name of a file, but what is in it
-    content["images"] = pixels.digest
+    cell_content["images"] = pixels.digest
     # The classes are broad: theta is the trace, not one eigenvalue.
     n = pixels.first.shape[1]
     theta, _ = models.scaling(n, data_spread=setting.data_spread, split=0.0)
@@ -237,34 +237,34 @@ def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") ->
     if (panel == "3") != bool(images):
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
-    plan = SWEEP_PANELS[panel]
-    draws = draws or (3 if run.quick else plan.draws)
-    values = plan.few if run.quick else plan.values
-    others = plan.others[:: plan.every if run.quick else 1]
-    base = replace(plan.setting, images=images, **(plan.small if run.quick else {}))
+    sweep = SWEEP_PANELS[panel]
+    draws = draws or (3 if run.quick else sweep.draws)
+    sweep_values = sweep.few if run.quick else sweep.values
+    column_settings = sweep.others[:: sweep.every if run.quick else 1]
+    base = replace(sweep.setting, images=images, **(sweep.small if run.quick else {}))
     points: list[dict[str, Any]] = []
-    total = len(others) * len(values) * draws
-    for other in others:
+    total = len(column_settings) * len(sweep_values) * draws
+    for column_setting in column_settings:
         content: dict[str, Any] = {"images": None}
-        task = task_of(replace(base, **other), content)
-        for value in values:
-            changes: dict[str, Any] = other | {plan.x: value}
-            setting = replace(base, **changes)
+        task = task_of(replace(base, **column_setting), content)
+        for value in sweep_values:
+            varied_settings: dict[str, Any] = column_setting | {sweep.x: value}
+            setting = replace(base, **varied_settings)
             seeds = run.tracked(range(draws), len(points) * draws, total)
-            what = {"mixtures": asdict(setting) | content}
-            known = {
-                "other": other,
+            cell = {"mixtures": asdict(setting) | content}
+            point_settings = {
+                "other": column_setting,
                 "x": value,
                 "order": order_of(setting.data_spread),
                 "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
-            layers = plan.layers if width_of(setting) <= 2000 else 0  # k^3: 2 s at 1000 neurons
-            counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else plan.tasks}
-            points.append(known | means(setting, task, what, seeds, counts, run))
+            layers = sweep.layers if width_of(setting) <= 2000 else 0  # k^3: 2 s at 1000 neurons
+            counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else sweep.tasks}
+            points.append(point_settings | point_means(setting, task, cell, seeds, counts, run))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
-def means(
+def point_means(
     setting: Setting,
     task: models.LearningTask | None,
     what: dict[str, Any],
@@ -283,20 +283,20 @@ def means(
     }
     each: dict[str, list[Array]] = {name: [] for name in kinds}
     for seed in seeds:
-        for name, (errors, mark) in kinds.items():
+        for name, (errors, cell_mark) in kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
-                each[name].append(run.stored(what | {"seed": seed} | mark, compute, shape))
-    nothing = [np.full(shape, np.nan)]
-    found = {name: np.mean(known or nothing, axis=0) for name, known in each.items()}
+                each[name].append(run.stored(what | {"seed": seed} | cell_mark, compute, shape))
+    not_drawn = [np.full(shape, np.nan)]
+    found = {name: np.mean(seed_errors or not_drawn, axis=0) for name, seed_errors in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
     return {name: dict(zip(models.Errors._fields, one, strict=True)) for name, one in found.items()}
 
 
-def of_task(task: Any, *, rng: Any, **asked: Any) -> models.Errors:
+def of_task(task: Any, *, rng: Any, **cell_settings: Any) -> models.Errors:
     """The closed form, to 1e-3, which draws nothing."""
     # 5 nodes along each spike change errors by 2e-6
-    return models.closed_form(task, row_nodes=3, tol=1e-3, **asked)
+    return models.closed_form(task, row_nodes=3, tol=1e-3, **cell_settings)
 
 
 def of_points(points: Sequence[dict[str, Any]], name: str, error: str) -> Array:
@@ -308,8 +308,8 @@ def draw_map(data: dict[str, Any]) -> Figure:
     """The heat map, alpha_s to the right and beta_s up, and contours of the theory, if known."""
     picture = Figure(figsize=(5, 4), layout="constrained")
     ax = picture.subplots()
-    spreads = np.unique([one["x"] for one in data["points"]])
-    splits = np.unique([one["other"]["split"] for one in data["points"]])
+    spreads = np.unique([figure_point["x"] for figure_point in data["points"]])
+    splits = np.unique([figure_point["other"]["split"] for figure_point in data["points"]])
     mean, theory = (  # points of one split after the other
         of_points(data["points"], name, "generalisation").reshape(len(splits), len(spreads)).T
         for name in ("mean", "closed")
@@ -320,7 +320,7 @@ def draw_map(data: dict[str, Any]) -> Figure:
     ax.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
     lines = "\ncontours: theory in closed form" if contours is not None else ""
-    ax.set_title(f"relu, {_pieces(fixed, data['draws'])}{lines}", fontsize="small")
+    ax.set_title(f"relu, {_title_settings(fixed, data['draws'])}{lines}", fontsize="small")
     return picture
 
 
@@ -334,84 +334,84 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
     size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * len(errors)
     picture = Figure(figsize=size, layout="constrained")
-    shared = "split" in plan.others[0]  # data that differ in that alone: one scale
+    shared_scale = "split" in plan.others[0]  # data that differ in that alone: one scale
     axes = picture.subplots(
-        len(errors), columns, squeeze=False, sharey="row" if shared else "none"
+        len(errors), columns, squeeze=False, sharey="row" if shared_scale else "none"
     ).ravel()
-    shades = colours(students)
-    for ax, (error, other) in zip(axes, product(errors, plan.others), strict=True):
-        points = [one for one in data["points"] if one["other"] == plain(other)]
-        values = np.array([one["x"] for one in points], dtype=float)
-        mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
-        good = np.array([one["proved"] for one in points])
-        for i, colour in enumerate(shades):
+    hues = colours(students)
+    for ax, (error, column_setting) in zip(axes, product(errors, plan.others), strict=True):
+        points = [point for point in data["points"] if point["other"] == plain(column_setting)]
+        sweep_values = np.array([point["x"] for point in points], dtype=float)
+        mean, stderrs = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+        equivalence_proved = np.array([point["proved"] for point in points])
+        for i, colour in enumerate(hues):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
-            ax.errorbar(values, mean[:, i, 0], bars[:, i, 0], fmt="o", capsize=2, **style)
-            for name, (_, styles) in THEORY_MARKS.items():
+            ax.errorbar(sweep_values, mean[:, i, 0], stderrs[:, i, 0], fmt="o", capsize=2, **style)
+            for name, (_, styles) in THEORY_MARKERS.items():
                 lines = of_points(points, name, error)[:, i].T
-                for line, look in zip(lines, styles, strict=True):
-                    ax.plot(values, line, color=colour, **look)
+                for line, marks in zip(lines, styles, strict=True):
+                    ax.plot(sweep_values, line, color=colour, **marks)
             style |= {"markersize": 9, "markerfacecolor": "none"}
-            for chosen, marker in ((good, "x"), (~good, "s")):
-                ax.plot(values[chosen], mean[chosen, i, 1], marker, **style)
-        ax.set_ylim(_limits(data["points"] if shared else points, error))
-        ax.set_title(_title(other))
+            for chosen_points, marker in ((equivalence_proved, "x"), (~equivalence_proved, "s")):
+                ax.plot(sweep_values[chosen_points], mean[chosen_points, i, 1], marker, **style)
+        ax.set_ylim(_error_axis_limits(data["points"] if shared_scale else points, error))
+        ax.set_title(_column_title(column_setting))
         ax.set_xlabel(AXIS_LABELS[plan.x])
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
-        if not shared or ax is axes[0]:
+        if not shared_scale or ax is axes[0]:
             ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
     if len(axes) > 1:
         letter_panels(axes)
     unstated = {plan.x, *plan.others[0]}
     unstated |= {"dimension", "alignment"} if data["panel"] == "3" else set()
     stated = {name: value for name, value in data["setting"].items() if name not in unstated}
-    picture.suptitle(_pieces(stated, data["draws"]), fontsize="small")
+    picture.suptitle(_title_settings(stated, data["draws"]), fontsize="small")
 
     def entry(label: str, **style: Any) -> Line2D:
         return Line2D([], [], **({"color": "0.3", "linestyle": ""} | style), label=label)
 
     handles = [
-        entry(name, marker="o", color=shade) for name, shade in zip(students, shades, strict=True)
+        entry(name, marker="o", color=shade) for name, shade in zip(students, hues, strict=True)
     ]
     handles.append(entry(f"network (±{BARS} s.e.)", marker="o", markerfacecolor="white"))
     handles.append(entry("Hermite model", marker="x", markersize=9))
-    for name, (of, styles) in THEORY_MARKS.items():
+    for name, (kind, styles) in THEORY_MARKERS.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
-            texts = [f"theory of the {learner}, {of}" for learner in ("network", "Hermite model")]
-            handles += [entry(text, **look) for text, look in zip(texts, styles, strict=True)]
-    if not all(one["proved"] for one in data["points"]):
-        hollow = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}
-        handles.append(entry("Hermite model, not proved", **hollow))
+            texts = [f"theory of the {learner}, {kind}" for learner in ("network", "Hermite model")]
+            handles += [entry(text, **marks) for text, marks in zip(texts, styles, strict=True)]
+    if not all(point["proved"] for point in data["points"]):
+        open_marker = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}
+        handles.append(entry("Hermite model, not proved", **open_marker))
     if "misclassification" in errors:
         handles.append(entry("chance", linestyle=":", linewidth=0.8))
     legend_below(picture, handles, ncols=6 if columns > 1 else 2)
     return picture
 
 
-def _pieces(setting: Mapping[str, Any], draws: int) -> str:
+def _title_settings(setting: Mapping[str, Any], draws: int) -> str:
     """The settings that have a symbol, and the number of draws, for a title."""
     stated = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
     return ", ".join([*stated, f"{draws} draws"])
 
 
-def _limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
+def _error_axis_limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
     """Limits of the vertical axis, with room for two standard errors.
 
     A Hermite model may be far off where nothing is proved: it does not count there.
     """
-    mean, bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
-    hermite = mean[[one["proved"] for one in points], :, 1]
-    shown = np.concatenate([(mean - bars)[..., 0], (mean + bars)[..., 0], hermite])
-    low, high = np.nanmin(shown), np.nanmax(shown)
-    return low - 0.06 * (high - low), high + 0.06 * (high - low)
+    mean, error_bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
+    hermite = mean[[figure_point["proved"] for figure_point in points], :, 1]
+    drawn = np.concatenate([(mean - error_bars)[..., 0], (mean + error_bars)[..., 0], hermite])
+    lowest_error, high = np.nanmin(drawn), np.nanmax(drawn)
+    return lowest_error - 0.06 * (high - lowest_error), high + 0.06 * (high - lowest_error)
 
 
-def _title(other: dict[str, Any]) -> str:
+def _column_title(other: dict[str, Any]) -> str:
     """Title of a column: its classes, and the images drawn of them, or its split."""
     if "classes" in other:
-        drawn = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
-        return "classes {} and {}, {}".format(*other["classes"], drawn)
+        image_source = {"gaussian": "Gaussians", "images": "images themselves"}[other["source"]]
+        return "classes {} and {}, {}".format(*other["classes"], image_source)
     return rf"$\alpha_s = {other['split']:g}$" if other else ""
 
 

@@ -32,17 +32,17 @@ def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.i
     kind "limit"."""
     model = problem
     if isinstance(problem, GradientStep):
-        of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
-        how: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
-        model = of_step.get(kind, problem.network)(beta=beta, **how)
+        models_of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
+        row_options: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
+        model = models_of_step.get(kind, problem.network)(beta=beta, **row_options)
     return replace(model, dimension=np.inf if kind == "limit" else dimension)
 
 
 def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
     axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
-    for below in axes[1]:
-        below.axhline(0, **plotting.REFERENCE)
+    for difference_axis in axes[1]:
+        difference_axis.axhline(0, **plotting.REFERENCE)
     axes[1, 0].set_ylabel("off by (%)")
     return axes
 
@@ -52,19 +52,19 @@ def add_legend_entry(
 ) -> Any:
     """Draw no points, but in grey, with the label of those simulated at ``dimension`` by so many
     ``draws``, where these are the same for all."""
-    size = "" if dimension is None else f", $d = {dimension}$"
-    size += "" if draws is None else f", {draws} draws"
-    label = f"simulated{size} (±{plotting.BARS} s.e.)"
+    size_text = "" if dimension is None else f", $d = {dimension}$"
+    size_text += "" if draws is None else f", {draws} draws"
+    label = f"simulated{size_text} (±{plotting.BARS} s.e.)"
     return plotting.draw_points(ax, [], [], [], color="0.3", label=label, **style)
 
 
 def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
     """Put a legend of the ``handles`` below all panels of a figure, and take their labels from the
     panels'."""
-    shown = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
+    legend_style = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
     labels = [handle.get_label() for handle in handles]
-    columns = len(handles) if figure.get_figwidth() > 8 else 2
-    figure.legend(handles, labels, **({**shown, "ncols": columns} | options))
+    legend_columns = len(handles) if figure.get_figwidth() > 8 else 2
+    figure.legend(handles, labels, **({**legend_style, "ncols": legend_columns} | options))
     for handle in handles:
         handle.set_label("")
 
@@ -89,7 +89,7 @@ def draw_theories(
     *,
     color: str,
     label: str = "",
-    places: float = 0.0,
+    marker_nudge: float = 0.0,
 ) -> None:
     """Draw theories of one curve and its simulated points: errors in the upper of two Axes, in the
     lower their differences from the first theory in per cent, the points ``nudged`` by
@@ -97,17 +97,17 @@ def draw_theories(
     x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
     first = np.array(curve[kinds[0]], float)  # NaN where not known
     for kind in kinds:
-        shown = KINDS[kind] | {"color": color, "label": ""}
+        line_style = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
-            shown = KINDS["theory"] | {"color": color, "label": label}
-        column[0].plot(x, curve[kind], **shown)
-        column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
+            line_style = KINDS["theory"] | {"color": color, "label": label}
+        column[0].plot(x, curve[kind], **line_style)
+        column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **line_style)
     mean, stderr = np.array(curve["simulated"]).T
-    at = np.array(data["simulated_at"], dtype=float)
-    unit, style = np.interp(at, x, first) / 100, {"color": color, "markerfacecolor": "white"}
-    plotting.draw_points(column[0], at, mean, stderr, **style)
+    xs = np.array(data["simulated_at"], dtype=float)
+    unit, style = np.interp(xs, x, first) / 100, {"color": color, "markerfacecolor": "white"}
+    plotting.draw_points(column[0], xs, mean, stderr, **style)
     plotting.draw_points(
-        column[1], plotting.nudged(at, places), mean / unit - 100, stderr / unit, **style
+        column[1], plotting.nudged(xs, marker_nudge), mean / unit - 100, stderr / unit, **style
     )
 
 
@@ -123,17 +123,17 @@ def theory_legend(
     axes[1, 0].set_ylabel("off the theory (%)")
     handles = []
     for kind in kinds:
-        line = KINDS[kind]
+        line_style = KINDS[kind]
         if kind == kinds[0]:
-            line = KINDS["theory"] | {"label": f"theory of {simulated}"}
-        handles += axes[0, 0].plot([], [], **(line | {"color": "0.3"}))
+            line_style = KINDS["theory"] | {"label": f"theory of {simulated}"}
+        handles += axes[0, 0].plot([], [], **(line_style | {"color": "0.3"}))
     handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
     legend_below(axes[0, 0].get_figure(root=True), handles)
-    for ax, below in axes.T:
-        low, high = ax.get_ylim()
-        if ax.get_yscale() == "linear" and low < 0.6 * high:
+    for ax, difference_axis in axes.T:
+        lowest_error, highest_error = ax.get_ylim()
+        if ax.get_yscale() == "linear" and lowest_error < 0.6 * highest_error:
             ax.set_ylim(bottom=0)
-        plotting.add_legend(ax, [below])
+        plotting.add_legend(ax, [difference_axis])
 
 
 @dataclass(frozen=True)
@@ -180,41 +180,41 @@ class Panel:
 
 def compute(panels: Sequence[Panel], run: Run) -> Values:
     """Plain values of all curves, panel by panel, with the settings of the figure."""
-    found: list[list[Values]] = [[] for _ in panels]
-    every = [(i, curve) for i, panel in enumerate(panels) for curve in panel.curves]
-    for i, curve in run.tracked(every):
-        found[i].append(_errors(panels[i], curve, run.store))
-    return dict(plain({**panels[0].size, "panels": found}))
+    curve_values: list[list[Values]] = [[] for _ in panels]
+    panel_curves = [(i, curve) for i, panel in enumerate(panels) for curve in panel.curves]
+    for i, curve in run.tracked(panel_curves):
+        curve_values[i].append(_curve_errors(panels[i], curve, run.store))
+    return dict(plain({**panels[0].size, "panels": curve_values}))
 
 
-def _errors(panel: Panel, curve: Curve, store: Path | None) -> Values:
+def _curve_errors(panel: Panel, curve: Curve, store: Path | None) -> Values:
     """Theories at ``x`` and simulated means and standard errors at ``few``, for every error."""
-    few = np.array(panel.few)
-    found: dict[str, Any] = {error: {} for error in panel.errors}
+    simulated_abscissae = np.array(panel.few)
+    curve_errors: dict[str, Any] = {error: {} for error in panel.errors}
     d = panel.size["dimension"] if panel.at_dimension else np.inf
     for kind in curve.kinds:
-        each = [
+        column_parts = [
             solve_grid(model_of(kind, problem, curve.beta, d), grids={}, **fit).columns
             for problem, fit in curve.points(panel.x)
         ]
-        for error, lines in found.items():
-            lines[kind] = np.concatenate([one[error] for one in each])
+        for error, error_lines in curve_errors.items():
+            error_lines[kind] = np.concatenate([one[error] for one in column_parts])
     if not curve.style:
-        each = [
+        column_parts = [
             simulate(
                 problem, rng=i * curve.fresh, store=store,
                 beta=curve.beta if problem.schedule else None, **fit, **panel.size,
             ).columns
-            for i, (problem, fit) in enumerate(curve.points(few))
+            for i, (problem, fit) in enumerate(curve.points(simulated_abscissae))
         ]  # fmt: skip
-        for error, lines in found.items():
+        for error, error_lines in curve_errors.items():
             keys = error, f"{error}_stderr"
-            parts = [np.stack([one[key].ravel() for key in keys], axis=-1) for one in each]
-            lines["simulated"] = np.concatenate(parts)
+            pairs = [np.stack([one[key].ravel() for key in keys], axis=-1) for one in column_parts]
+            error_lines["simulated"] = np.concatenate(pairs)
     if panel.linear:
         model = model_of("theory", curve.points(panel.x[:1])[0][0], curve.beta)
-        found["linear"] = replica.bounds(model).linear
-    return found | panel.size | {"x": panel.x, "simulated_at": few}
+        curve_errors["linear"] = replica.bounds(model).linear
+    return curve_errors | panel.size | {"x": panel.x, "simulated_at": simulated_abscissae}
 
 
 def draw_panels(
@@ -227,33 +227,33 @@ def draw_panels(
 ) -> Any:
     """Draw a column for each error of each panel; the legend names the ``simulated`` model, and its
     size where all are of one. Returns the upper Axes."""
-    columns = [
+    figure_columns = [
         (panel, curves, error)
         for panel, curves in zip(panels, data["panels"], strict=True)
         for error in panel.errors
     ]
-    every = [curve for curves in data["panels"] for curve in curves]
-    one_size = all(curve["dimension"] == data["dimension"] for curve in every)
-    axes = panels_with_differences(picture, len(columns))
-    for column, (panel, curves, error) in zip(axes.T, columns, strict=True):
+    all_curves = [curve for curves in data["panels"] for curve in curves]
+    one_size = all(curve["dimension"] == data["dimension"] for curve in all_curves)
+    axes = panels_with_differences(picture, len(figure_columns))
+    for column, (panel, curves, error) in zip(axes.T, figure_columns, strict=True):
         for i, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
-            shown: dict[str, Any] = {"color": curve.color, "label": curve.label}
+            line_style: dict[str, Any] = {"color": curve.color, "label": curve.label}
             if curve.style:
-                column[0].plot(values["x"], values[error]["theory"], **shown, **curve.style)
+                column[0].plot(values["x"], values[error]["theory"], **line_style, **curve.style)
             else:
                 places = i - (len(curves) - 1) / 2
-                draw_theories(column, values, values[error], places=places, **shown)
+                draw_theories(column, values, values[error], marker_nudge=places, **line_style)
         if panel.linear:
             column[0].axhline(curves[0]["linear"], **REFERENCE, label="best linear predictor")
-        sizes = "" if one_size else f", $d = {curves[0]['dimension']}$"
-        column[0].set_title(panel.title + sizes, fontsize=fontsize)
+        dimension_text = "" if one_size else f", $d = {curves[0]['dimension']}$"
+        column[0].set_title(panel.title + dimension_text, fontsize=fontsize)
         if panel is panels[0] or len(panel.errors) > 1:
             column[0].set_ylabel(ERROR_LABELS[error])
         column[0].set(**panel.scales)
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    kinds = [kind for kind in KINDS if any(kind in curve[error] for curve in every)]
-    size = (data["dimension"], data["seeds"]) if one_size else (None, None)
-    theory_legend(axes, size[0], kinds, simulated, size[1])
+    theory_kinds = [kind for kind in KINDS if any(kind in curve[error] for curve in all_curves)]
+    size_and_draws = (data["dimension"], data["seeds"]) if one_size else (None, None)
+    theory_legend(axes, size_and_draws[0], theory_kinds, simulated, size_and_draws[1])
     return axes[0]

@@ -56,11 +56,11 @@ def power_law(estimator: Any, features: Array, labels: Array, scoring: str | Non
 
     sizes = np.geomspace(15, 0.8 * len(labels), 8).astype(int)
     splits = ShuffleSplit(DRAWN_SPLITS, test_size=0.2, random_state=0)
-    how: dict[str, Any] = {"train_sizes": sizes, "cv": splits, "scoring": scoring}
-    samples, _, scores = learning_curve(estimator, features, labels, **how)
+    curve_options: dict[str, Any] = {"train_sizes": sizes, "cv": splits, "scoring": scoring}
+    samples, _, scores = learning_curve(estimator, features, labels, **curve_options)
     errors = (0 if scoring else 1) - scores.mean(axis=1)
-    fit: dict[str, Any] = {"p0": [errors.min() / 2, errors.max(), 0.5], "sigma": errors}
-    law, _ = curve_fit(_law, samples, errors, bounds=(0, [np.inf, np.inf, 3]), **fit)
+    fit_options: dict[str, Any] = {"p0": [errors.min() / 2, errors.max(), 0.5], "sigma": errors}
+    law, _ = curve_fit(_law, samples, errors, bounds=(0, [np.inf, np.inf, 3]), **fit_options)
     return np.asarray(law)
 
 
@@ -68,9 +68,9 @@ def _law(n: Any, a: float, b: float, c: float) -> Any:
     return a + b * np.asarray(n, dtype=float) ** -c
 
 
-def along(law: Any, samples: Any) -> Array:
+def along(power_law_parameters: Any, samples: Any) -> Array:
     """The errors of a power law at these numbers of samples."""
-    return np.asarray(_law(samples, *law))
+    return np.asarray(_law(samples, *power_law_parameters))
 
 
 def digits_values(run: Run) -> Values:
@@ -78,26 +78,26 @@ def digits_values(run: Run) -> Values:
     features, digits = rows_of_digits()
     if run.quick:
         features, digits = features[:600], digits[:600]
-    rows, width = features.shape
+    digit_rows, width = features.shape
     few = [40, 200, 500] if run.quick else [20, 50, 100, 200, 500, 1000, 1600]
     samples, curves = {}, {}
-    for name, count in {"all": rows, "first": IN_HAND}.items():
+    for name, row_count in {"all": digit_rows, "first": IN_HAND}.items():
         samples[name] = replica.FeatureSample(
-            features=features[:count], labels=digits[:count], intercept=True
+            features=features[:row_count], labels=digits[:row_count], intercept=True
         )
-        n = np.unique(np.geomspace(few[0], count, 4 if run.quick else 24).astype(int))
+        n = np.unique(np.geomspace(few[0], row_count, 4 if run.quick else 24).astype(int))
         curves[name] = replica.learning_curve(samples[name], samples=n, lam=LAM)
     seeds = 4 if run.quick else 40
     how: dict[str, Any] = {"seeds": seeds, "rng": 0, "workers": 1, "store": run.store}
     fits = []
-    for count in run.tracked(few):
-        found = simulate(samples["all"], samples=[count], lam=LAM, **how).columns
-        fits.append([found[name].item() for name in (ERROR, f"{ERROR}_stderr")])
+    for row_count in run.tracked(few):
+        simulated_columns = simulate(samples["all"], samples=[row_count], lam=LAM, **how).columns
+        fits.append([simulated_columns[name].item() for name in (ERROR, f"{ERROR}_stderr")])
     from sklearn.linear_model import RidgeClassifier
 
     estimator = RidgeClassifier(alpha=LAM * width)
     law = power_law(estimator, features[:IN_HAND], digits[:IN_HAND])
-    theory = {
+    theory_curves = {
         name: {
             "n": curve.samples.values,
             "error": curve[ERROR].values,
@@ -106,7 +106,7 @@ def digits_values(run: Run) -> Values:
         }
         for name, curve in curves.items()
     }
-    values = {"theory": theory, "n": few, "fits": fits, "law": law, "rows": rows}
+    values = {"theory": theory_curves, "n": few, "fits": fits, "law": law, "rows": digit_rows}
     return dict(plain(values | {"seeds": seeds}))
 
 
@@ -125,12 +125,12 @@ def draw_digits(data: dict[str, Any]) -> Figure:
     draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
     label = f"theory, ±{BARS} s.e. over other rows"
     draw_band(ax, curve["n"], np.nan, np.nan, color="0.3", label=label)
-    dense = np.geomspace(data["n"][0], data["rows"], 100)
+    dense_samples = np.geomspace(data["n"][0], data["rows"], 100)
     law = f"power law through learning_curve\nof the first {IN_HAND} rows"
-    ax.plot(dense, along(data["law"], dense), "--", color=COLOURS[1], label=law)
-    mean, stderr = np.array(data["fits"]).T
+    ax.plot(dense_samples, along(data["law"], dense_samples), "--", color=COLOURS[1], label=law)
+    mean_error, stderr = np.array(data["fits"]).T
     fitted = f"{data['seeds']} fits on random parts of all rows (±{BARS} s.e.)"
-    draw_points(ax, data["n"], mean, stderr, color="0.15", label=fitted)
+    draw_points(ax, data["n"], mean_error, stderr, color="0.15", label=fitted)
     ax.axvline(IN_HAND, color="0.6", linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="labels $n$", ylabel="classification error")
     ax.set_xticks([10, 30, 100, 300, 1000])
@@ -162,51 +162,51 @@ def data(name: str, run: Run) -> Values:
     size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
     size |= {"test_samples": 4 * dimension, "store": run.store}  # test inputs over dimension
     make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if run.quick else 2])
-    panels = [make(of, run.quick, size) for of in run.tracked(steps)]
+    panels = [make(step_settings, run.quick, size) for step_settings in run.tracked(steps)]
     return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
 
 
-def _reuse(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+def _reuse(step_settings: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
     """Errors of one step over alpha = alpha0, on both kinds of samples."""
-    x = np.geomspace(0.5, 8, 3 if quick else 13)
-    at = x[:: 2 if quick else 3]
+    alphas = np.geomspace(0.5, 8, 3 if quick else 13)
+    simulated_alphas = alphas[:: 2 if quick else 3]
     curves = []
     for reuse in READOUTS.values():
-        step = GradientStep(**of, alpha0="alpha")
+        step = GradientStep(**step_settings, alpha0="alpha")
         model = step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
         how: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
-        theory = learning_curve(model, alpha=x, lam=LAM, time_limit=60, **how)
-        found = [simulate(model, alpha=a, lam=LAM, **size) for a in at]
+        theory = learning_curve(model, alpha=alphas, lam=LAM, time_limit=60, **how)
+        drawn = [simulate(model, alpha=a, lam=LAM, **size) for a in simulated_alphas]
         curves.append(
             {error: theory[error].values for error in BOTH_ERRORS}
-            | {f"{error}_simulated": [_mean(one, error) for one in found] for error in BOTH_ERRORS}
+            | {f"{error}_simulated": [_mean(sim, error) for sim in drawn] for error in BOTH_ERRORS}
         )
-    return {"step": of, "x": x, "simulated_at": at, "curves": curves}
+    return {"step": step_settings, "x": alphas, "simulated_at": simulated_alphas, "curves": curves}
 
 
-def _budget(of: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+def _budget(of: dict[str, Any], quick: bool, simulated_size: dict[str, Any]) -> dict[str, Any]:
     """Test errors of the best of every use of N samples."""
-    x = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
-    some = slice(None, None, 1 if quick else 2)
+    budgets = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
+    simulated_budgets = slice(None, None, 1 if quick else 2)
     step, curves = GradientStep(**of, alpha0=1.0), []
-    each = [sample_allocation(step, budget=budget).plans for budget in x]
+    plans_of_budgets = [sample_allocation(step, budget=budget).plans for budget in budgets]
     for use in USES:
-        plans = [next(plan for plan in plans if plan.use == use) for plans in each]
-        found = []
-        for plan in plans[some]:
-            own = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
-            one = simulate(own, alpha=plan.alpha, lam=plan.lam, **size)
-            found.append(_mean(one, "test_error"))
+        plans = [next(plan for plan in plans if plan.use == use) for plans in plans_of_budgets]
+        drawn = []
+        for plan in plans[simulated_budgets]:
+            planned_network = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
+            simulation = simulate(planned_network, alpha=plan.alpha, lam=plan.lam, **simulated_size)
+            drawn.append(_mean(simulation, "test_error"))
         curves.append(
-            {"test_error": [plan.test_error for plan in plans], "test_error_simulated": found,
+            {"test_error": [plan.test_error for plan in plans], "test_error_simulated": drawn,
              "plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]}
         )  # fmt: skip
-    return {"step": of, "x": x, "simulated_at": x[some], "curves": curves}
+    return {"step": of, "x": budgets, "simulated_at": budgets[simulated_budgets], "curves": curves}
 
 
-def _mean(found: Any, error: str) -> list[float]:
+def _mean(simulation: Any, error: str) -> list[float]:
     """The mean of an error and its standard error."""
-    return [getattr(found, name).item() for name in (error, f"{error}_stderr")]
+    return [getattr(simulation, name).item() for name in (error, f"{error}_stderr")]
 
 
 def draw(data: dict[str, Any]) -> Figure:
@@ -228,8 +228,8 @@ def draw(data: dict[str, Any]) -> Figure:
                 line = ax.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
                 mean, stderr = np.array(curve[f"{error}_simulated"]).T
                 style["marker"] = "os^D"[i]
-                places = i - (len(labels) - 1) / 2
-                at = plotting.nudged(np.array(panel["simulated_at"]), places, len(labels))
+                marker_nudge = i - (len(labels) - 1) / 2
+                at = plotting.nudged(np.array(panel["simulated_at"]), marker_nudge, len(labels))
                 plotting.draw_points(ax, at, mean, stderr, markerfacecolor="white", **style)
                 if not (row or column):
                     line[0].set_label(f"theory, {labels[i]}" if reuse else labels[i])
@@ -241,11 +241,11 @@ def draw(data: dict[str, Any]) -> Figure:
         axes[-1, column].set_xlabel(abscissa)
     for row, error in enumerate(errors):
         axes[row, 0].set_ylabel(plotting.ERROR_LABELS[error])
-    of = data["dimension"], data["seeds"]
-    handles.append(add_legend_entry(axes[0, 0], *of, markerfacecolor="white"))
+    simulated_size = data["dimension"], data["seeds"]
+    handles.append(add_legend_entry(axes[0, 0], *simulated_size, markerfacecolor="white"))
     legend_below(figure, handles, ncols=len(handles) if columns > 2 else 2)
-    shared = {"beta": 1.0} | ({"lam": LAM} if reuse else {})
-    best = "" if reuse else r", $\lambda$ the best of each"
-    figure.suptitle(", ".join(plotting.settings(shared)) + best, fontsize="small")
+    title_settings = {"beta": 1.0} | ({"lam": LAM} if reuse else {})
+    penalty_text = "" if reuse else r", $\lambda$ the best of each"
+    figure.suptitle(", ".join(plotting.settings(title_settings)) + penalty_text, fontsize="small")
     plotting.letter_panels(axes.ravel())
     return figure

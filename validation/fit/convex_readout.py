@@ -70,18 +70,18 @@ class Design:
         root = np.sqrt(weight[used])[:, None]
         scaled = root * self.Z[used]
         if len(scaled) >= scaled.shape[1]:
-            factor = _factor(scaled.T @ scaled, lam)
+            factor = _shifted_cholesky(scaled.T @ scaled, lam)
             return cho_solve(factor, b, check_finite=False)
         wide = len(self.Z) < scaled.shape[1]
         gram = root * self.gram[np.ix_(used, used)] * root.T if wide else scaled @ scaled.T
-        factor, x = _factor(gram, lam), np.zeros_like(b)
+        factor, x = _shifted_cholesky(gram, lam), np.zeros_like(b)
         for _ in range(2):  # the difference cancels where weights are large: once more for the rest
             rest = b - lam * x - scaled.T @ (scaled @ x)
             x += (rest - scaled.T @ cho_solve(factor, scaled @ rest, check_finite=False)) / lam
         return x
 
 
-def _factor(matrix: Array, shift: float) -> Any:
+def _shifted_cholesky(matrix: Array, shift: float) -> Any:
     """The Cholesky factor, for ``cho_solve``, of matrix + shift I; the matrix is overwritten."""
     matrix[np.diag_indices(len(matrix))] += shift
     return cho_factor(matrix, overwrite_a=True, check_finite=False)
@@ -120,10 +120,10 @@ class SmoothedLoss(SmoothLoss):
         super().__init__(y, loss)
         self.multipliers, self.stiffness = multipliers, stiffness
         assert loss.pieces is not None
-        each = [slope for _, slope, _ in loss.pieces.coefficients]
-        sign = y if loss.kind == "margin" else -np.ones(len(y))
-        both = np.multiply.outer([min(each), max(each)], sign)
-        self.low, self.high = both.min(axis=0), both.max(axis=0)
+        piece_slopes = [slope for _, slope, _ in loss.pieces.coefficients]
+        label_sign = y if loss.kind == "margin" else -np.ones(len(y))
+        slope_range = np.multiply.outer([min(piece_slopes), max(piece_slopes)], label_sign)
+        self.low, self.high = slope_range.min(axis=0), slope_range.max(axis=0)
 
     def slopes(self, f: Array) -> Array:
         return np.clip(self.multipliers + self.stiffness * (f - self.y), self.low, self.high)
@@ -140,7 +140,7 @@ class SmoothedLoss(SmoothLoss):
         return SmoothedLoss(self.y, self.loss, self.slopes(f), 2.0 * self.stiffness)
 
 
-def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
+def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
     """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
 
     Raises
@@ -150,50 +150,50 @@ def minimum(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -
     """
     n, p = design.Z.shape
     size_of_labels = float(np.sqrt((y**2).mean())) or 1.0
-    now, goal = SmoothLoss(y, loss), 1e-3 * RELATIVE_GAP
+    now, gap_goal = SmoothLoss(y, loss), 1e-3 * RELATIVE_GAP
     if has_two_slopes(loss):
-        now, goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * RELATIVE_GAP
+        now, gap_goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * RELATIVE_GAP
     elif loss.jumps:
         allowed = "one with a continuous derivative, or a named one, here"
         raise InvalidArgument("loss", loss.name, allowed)
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
-    best, refined = Fitted(a, b, np.nan, np.inf, 0.0), 0
+    best_readout, refinements = Fitted(a, b, np.nan, np.inf, 0.0), 0
     for _ in range(200):  # the gap says whether they were enough
         slopes = now.slopes(f)
         gradient = design.Z.T @ slopes + lam * a
         gradient_b = float(slopes.sum()) if intercept else 0.0
-        value = float(loss(y, f).sum() + lam / 2 * a @ a)
-        excess = now.excess(f)
+        objective = float(loss(y, f).sum() + lam / 2 * a @ a)
+        smoothing_gap = now.excess(f)
         # the size stands for the distance from an intercept that is near 0
-        left = gradient @ gradient / (2 * lam) + (abs(b) + size_of_labels) * abs(gradient_b)
-        if left + excess < best.gap:
-            scale = max(value, lam / 2 * size_of_labels**2)
-            best = Fitted(a, b, value, float(left + excess), scale)
-        if best.gap <= goal * best.scale:
+        gradient_gap = gradient @ gradient / (2 * lam) + (abs(b) + size_of_labels) * abs(gradient_b)
+        if gradient_gap + smoothing_gap < best_readout.gap:
+            scale = max(objective, lam / 2 * size_of_labels**2)
+            best_readout = Fitted(a, b, objective, float(gradient_gap + smoothing_gap), scale)
+        if best_readout.gap <= gap_goal * best_readout.scale:
             break
-        if left <= excess:
+        if gradient_gap <= smoothing_gap:
             now = now.stiffer(f)
             continue
-        weight = now.curvatures(f)
-        columns = np.stack([gradient, design.Z.T @ weight], axis=1)
+        curvature = now.curvatures(f)
+        right_sides = np.stack([gradient, design.Z.T @ curvature], axis=1)
         try:
-            solved = design.solve(weight, lam, columns)
+            newton = design.solve(curvature, lam, right_sides)
         except LinAlgError:  # no digits are left: the best point so far is what there is
             break
         step_b = 0.0
         if intercept:
             # the Schur complement of b, kept positive where no sample has curvature
-            rest = weight.sum() - weight @ (design.Z @ solved[:, 1])
-            step_b = -(gradient_b - weight @ (design.Z @ solved[:, 0])) / max(rest, 1e-9 * n)
-        step = -solved[:, 0] - step_b * solved[:, 1]
-        size = _step_size(now, lam, (a, step), (f, design.Z @ step + step_b))
-        if size == 0:  # the objective cannot tell any more, but the gradient can
-            size, refined = 1.0, refined + 1
-            if refined > 8:  # the objective is its minimum to rounding
+            schur = curvature.sum() - curvature @ (design.Z @ newton[:, 1])
+            step_b = -(gradient_b - curvature @ (design.Z @ newton[:, 0])) / max(schur, 1e-9 * n)
+        readout_step = -newton[:, 0] - step_b * newton[:, 1]
+        step_size = _step_size(now, lam, (a, readout_step), (f, design.Z @ readout_step + step_b))
+        if step_size == 0:  # the objective cannot tell any more, but the gradient can
+            step_size, refinements = 1.0, refinements + 1
+            if refinements > 8:  # the objective is its minimum to rounding
                 break
-        a, b = a + size * step, float(b + size * step_b)
+        a, b = a + step_size * readout_step, float(b + step_size * step_b)
         f = design.Z @ a + b
-    return best
+    return best_readout
 
 
 def has_two_slopes(loss: Loss) -> bool:
@@ -202,7 +202,7 @@ def has_two_slopes(loss: Loss) -> bool:
 
 
 def _step_size(
-    now: SmoothLoss, lam: float, readout: tuple[Array, Array], output: tuple[Array, Array]
+    smoothed: SmoothLoss, lam: float, readout: tuple[Array, Array], output: tuple[Array, Array]
 ) -> float:
     """The part of Newton's step to take, from 0 to 1, for (a, its step) and (f, its change).
 
@@ -211,16 +211,16 @@ def _step_size(
     """
     (a, step), (f, change) = readout, output
 
-    def along(size: float) -> float:
+    def slope_along_step(size: float) -> float:
         """Derivative of the objective in the size of the step."""
-        return float(now.slopes(f + size * change) @ change + lam * (a + size * step) @ step)
+        return float(smoothed.slopes(f + size * change) @ change + lam * (a + size * step) @ step)
 
-    start, end = along(0.0), along(1.0)
-    if not start < 0:
+    slope_at_start, slope_at_end = slope_along_step(0.0), slope_along_step(1.0)
+    if not slope_at_start < 0:
         return 0.0
-    if end <= 0.1 * abs(start):
+    if slope_at_end <= 0.1 * abs(slope_at_start):
         return 1.0
-    return float(brentq(along, 0.0, 1.0, xtol=1e-12, rtol=1e-3))
+    return float(brentq(slope_along_step, 0.0, 1.0, xtol=1e-12, rtol=1e-3))
 
 
 def _tolerance(scale: float, y: Array, loss: Loss) -> float:
@@ -271,20 +271,20 @@ def fit_convex_readout(
     """
     Phi, y = (np.concatenate(parts) for parts in zip(*blocks(), strict=True))
     Phi /= np.sqrt(Phi.shape[1])
-    shape = len(sizes), len(lam)
-    readouts, (intercepts, train) = np.empty((Phi.shape[1], *shape)), np.empty((2, *shape))
-    for a, n in enumerate(sizes):
+    fit_shape = len(sizes), len(lam)
+    readouts, (intercepts, train) = np.empty((Phi.shape[1], *fit_shape)), np.empty((2, *fit_shape))
+    for size_index, n in enumerate(sizes):
         design = Design(Phi[:n])
         for b, penalty in enumerate(lam):
             with np.errstate(all="ignore"):  # where no digits are left: the gap says so
-                found = minimum(design, y[:n], float(penalty), loss, intercept)
-            if not found.gap <= _tolerance(found.scale, y[:n], loss):
+                fitted = minimise_objective(design, y[:n], float(penalty), loss, intercept)
+            if not fitted.gap <= _tolerance(fitted.scale, y[:n], loss):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
-                    f"within {found.gap:.1e} of its minimum, where it is {found.objective:.1e}",
-                    found,
+                    f"within {fitted.gap:.1e} of its minimum, where it is {fitted.objective:.1e}",
+                    fitted,
                 )
-            readouts[:, a, b], intercepts[a, b] = found.readout, found.intercept
-            residual = y[:n] - design.Z @ found.readout - found.intercept
-            train[a, b] = (residual**2).mean()
-    return Fits(readouts, intercepts, np.zeros(shape), train)
+            readouts[:, size_index, b], intercepts[size_index, b] = fitted.readout, fitted.intercept
+            residual = y[:n] - design.Z @ fitted.readout - fitted.intercept
+            train[size_index, b] = (residual**2).mean()
+    return Fits(readouts, intercepts, np.zeros(fit_shape), train)

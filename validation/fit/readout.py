@@ -48,21 +48,21 @@ def cholesky(gram: Any, shift: float) -> Any:
     is singular in double precision."""
     xp = arrays.namespace(gram)
     if isinstance(gram, np.ndarray):
-        system = gram.copy()
-        system[np.diag_indices(len(system))] += shift
-        norm = float(np.linalg.norm(system))
+        shifted_gram = gram.copy()
+        shifted_gram[np.diag_indices(len(shifted_gram))] += shift
+        norm = float(np.linalg.norm(shifted_gram))
         # LAPACK has matrices by columns, of which the symmetric one is its own transpose
-        factor, failed = lapack.dpotrf(system.T, lower=1, clean=0, overwrite_a=1)
+        factor, lapack_info = lapack.dpotrf(shifted_gram.T, lower=1, clean=0, overwrite_a=1)
         # the test that scipy.linalg.solve makes
-        certain = not failed and lapack.dpocon(factor, norm, uplo="L")[0] > EPS
+        well_conditioned = not lapack_info and lapack.dpocon(factor, norm, uplo="L")[0] > EPS
     else:
         try:
             factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
             diagonal = arrays.to_host(xp.linalg.diagonal(factor))  # which bounds the condition
-            certain = diagonal.min() ** 2 > EPS * diagonal.max() ** 2
+            well_conditioned = diagonal.min() ** 2 > EPS * diagonal.max() ** 2
         except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
-            certain = False
-    if not certain:
+            well_conditioned = False
+    if not well_conditioned:
         allowed = "larger for these features, whose Gram matrix is singular in double precision"
         raise InvalidArgument("lam", float(shift), allowed)
     return factor
@@ -125,23 +125,23 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
     """
     order = np.argsort(sizes, kind="stable")
     Phi, y = next(iter(blocks()))
-    xp, single = arrays.namespace(Phi), y.ndim == 1
+    xp, single_output = arrays.namespace(Phi), y.ndim == 1
 
     def columns() -> Iterator[tuple[Any, Any]]:
         """The blocks with labels (b, C)."""
         return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
 
-    parts = []
-    ascending, few = sizes[order], int((sizes < Phi.shape[1]).sum())
-    if few:
-        parts.append(_fit_dual(columns, ascending[:few], lam, intercept))
-    if few < len(sizes):
-        parts.append(_fit_primal(columns, ascending[few:], lam, intercept))
-    place = np.argsort(order)
-    readouts, *others = zip(*parts, strict=True)
-    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(place, readouts[0]), axis=1)
-    fits = Fits(joined, *(np.concatenate(of)[place] for of in others))
-    if single:
+    fitted_parts = []
+    ascending_sizes, dual_count = sizes[order], int((sizes < Phi.shape[1]).sum())
+    if dual_count:
+        fitted_parts.append(_fit_dual(columns, ascending_sizes[:dual_count], lam, intercept))
+    if dual_count < len(sizes):
+        fitted_parts.append(_fit_primal(columns, ascending_sizes[dual_count:], lam, intercept))
+    original_order = np.argsort(order)
+    readouts, *others = zip(*fitted_parts, strict=True)
+    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(original_order, readouts[0]), axis=1)
+    fits = Fits(joined, *(np.concatenate(fit_field)[original_order] for fit_field in others))
+    if single_output:
         fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
     return fits
 
@@ -149,9 +149,9 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
 def predict(features: Any, fits: Fits) -> Any:
     """f = Phi a / sqrt(p) + intercept, (n, A, L), or (n, A, L, C) of C outputs."""
     xp, p = arrays.namespace(features), fits.readouts.shape[0]
-    values = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
-    values = xp.reshape(values, (-1, *fits.intercepts.shape))
-    return values + arrays.like(fits.intercepts, features)
+    outputs = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
+    outputs = xp.reshape(outputs, (-1, *fits.intercepts.shape))
+    return outputs + arrays.like(fits.intercepts, features)
 
 
 # n x n systems
@@ -172,18 +172,18 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
     within = np.arange(N)[:, None] < sizes
     for i, penalty in enumerate(lam):
         factor = cholesky(gram, float(penalty))
-        sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
-        half = arrays.to_host(solve_lower(factor, sides, transposed=False))
-        z, one = half[:, :-1], half[:, -1:]
+        right_sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
+        lower_solution = arrays.to_host(solve_lower(factor, right_sides, transposed=False))
+        z, o = lower_solution[:, :-1], lower_solution[:, -1:]
         if intercept:
-            intercepts[:, i] = within.T @ (one * z) / (within.T @ one**2)
-        rest = np.where(within[..., None], z[:, None] - one[:, None] * intercepts[:, i], 0.0)
-        flat = arrays.like(rest.reshape(N, -1), gram)
-        solved = solve_lower(factor, flat, transposed=True)
-        weights[:, :, i] = arrays.to_host(solved).reshape(rest.shape)
+            intercepts[:, i] = within.T @ (o * z) / (within.T @ o**2)
+        centred = np.where(within[..., None], z[:, None] - o[:, None] * intercepts[:, i], 0.0)
+        flat_columns = arrays.like(centred.reshape(N, -1), gram)
+        dual_weights = solve_lower(factor, flat_columns, transposed=True)
+        weights[:, :, i] = arrays.to_host(dual_weights).reshape(centred.shape)
         del factor  # before the next is made
-    flat = arrays.like(weights.reshape(N, -1), Phi)
-    readouts = arrays.namespace(Phi).reshape(Phi.T @ flat, (-1, A, L, C))
+    flat_columns = arrays.like(weights.reshape(N, -1), Phi)
+    readouts = arrays.namespace(Phi).reshape(Phi.T @ flat_columns, (-1, A, L, C))
     train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
     return Fits(readouts, intercepts, np.zeros(train.shape), train)
 
@@ -191,13 +191,13 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
 def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
     """The first ``count`` rows of the features, and their labels (count, C) on the host."""
     Phi: Any = None
-    for done, (part, y) in _cut(blocks, np.array([count])):
+    for rows_read, (features, y) in _blocks_cut_at(blocks, np.array([count])):
         if Phi is None:
-            xp, labels = arrays.namespace(part), np.empty((count, y.shape[1]))
-            Phi = xp.empty((count, part.shape[1]), dtype=part.dtype, device=part.device)
-        rows = slice(done - y.shape[0], done)
-        Phi[rows, :] = part
-        labels[rows] = arrays.to_host(y)
+            xp, labels = arrays.namespace(features), np.empty((count, y.shape[1]))
+            Phi = xp.empty((count, features.shape[1]), dtype=features.dtype, device=features.device)
+        block_rows = slice(rows_read - y.shape[0], rows_read)
+        Phi[block_rows, :] = features
+        labels[block_rows] = arrays.to_host(y)
     return Phi, labels
 
 
@@ -211,44 +211,44 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
     it is smaller than the labels'.)
     """
     readouts, intercepts = [], []
-    sums: list[Any] = []
-    for done, (Phi, y) in _cut(blocks, sizes):
+    gram_sums: list[Any] = []
+    for rows_summed, (Phi, y) in _blocks_cut_at(blocks, sizes):
         xp, Z = arrays.namespace(Phi), Phi / Phi.shape[1] ** 0.5
-        parts = [Z.T @ Z, Z.T @ y, xp.sum(Z, axis=0), xp.sum(y, axis=0)]
-        for total, part in zip(sums, parts, strict=True) if sums else ():
-            total += part
-        gram, moment, features, labels = sums = sums or parts
-        del parts  # of p^2 numbers
-        for _ in np.flatnonzero(sizes == done):
-            part = 1 / done if intercept else 0.0
-            centre, mean = part * features, part * labels
-            system = gram
+        block_sums = [Z.T @ Z, Z.T @ y, xp.sum(Z, axis=0), xp.sum(y, axis=0)]
+        for block_sum, mean_weight in zip(gram_sums, block_sums, strict=True) if gram_sums else ():
+            block_sum += mean_weight
+        gram, label_moment, features, labels = gram_sums = gram_sums or block_sums
+        del block_sums  # of p^2 numbers
+        for _ in np.flatnonzero(sizes == rows_summed):
+            mean_weight = 1 / rows_summed if intercept else 0.0
+            feature_mean, mean = mean_weight * features, mean_weight * labels
+            centred_gram = gram
             if intercept:
-                system = centre[:, None] * -features
-                system += gram
-            solved = _solve(system, moment - features[:, None] * mean, lam)
-            flat = xp.reshape(solved, (Z.shape[1], -1))
-            taken = arrays.to_host(centre @ flat).reshape(len(lam), -1)
-            intercepts.append(arrays.to_host(mean) - taken)
+                centred_gram = feature_mean[:, None] * -features
+                centred_gram += gram
+            solved = _solve_penalties(centred_gram, label_moment - features[:, None] * mean, lam)
+            flat_readouts = xp.reshape(solved, (Z.shape[1], -1))
+            fitted_means = arrays.to_host(feature_mean @ flat_readouts).reshape(len(lam), -1)
+            intercepts.append(arrays.to_host(mean) - fitted_means)
             readouts.append(solved)
-    nothing = np.zeros((len(sizes), len(lam)))
-    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), nothing, nothing)
-    train, _ = _sample_means(lambda bias: blocks, fits, sizes, _squares)
+    not_trained = np.zeros((len(sizes), len(lam)))
+    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, not_trained)
+    train, _ = _sample_means(lambda bias: blocks, fits, sizes, _squared_error)
     return fits._replace(train=train)
 
 
-def _solve(gram: Any, b: Any, lam: Array) -> Any:
+def _solve_penalties(gram: Any, b: Any, lam: Array) -> Any:
     """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C)."""
-    columns = []
+    penalty_readouts = []
     for penalty in lam:
         factor = cholesky(gram, float(penalty))
-        half = solve_lower(factor, b, transposed=False)
-        columns.append(solve_lower(factor, half, transposed=True))
+        lower_solution = solve_lower(factor, b, transposed=False)
+        penalty_readouts.append(solve_lower(factor, lower_solution, transposed=True))
         del factor  # before the next is made
-    return arrays.namespace(b).stack(columns, axis=1)
+    return arrays.namespace(b).stack(penalty_readouts, axis=1)
 
 
-def _cut(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
+def _blocks_cut_at(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
     """Blocks cut at every size, each with the number of rows up to its end."""
     start = 0
     for Phi, y in blocks():
@@ -304,37 +304,37 @@ def fit_readout(
     def objective(fits: Fits, sizes: Array, lam: Array) -> Array:
         """sum (y - f)^2 / 2 + lam |a|^2 / 2 and its slope in the bias, (2, A, L). At the readout,
         which makes it stationary, the slope is that of the loss."""
-        power = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
-        before, after = (
+        readout_norms = (arrays.to_host(fits.readouts) ** 2).sum(axis=0)
+        loss_below, loss_above = (
             mean_losses(
                 features, fits._replace(bias=fits.bias + shift), sizes, named_loss("square")
             )[0]
             for shift in (-DIFFERENCE, DIFFERENCE)
         )
-        value = sizes[:, None] * fits.train / 2 + lam * power / 2
-        return np.array([value, sizes[:, None] * (after - before) / (2 * DIFFERENCE)])
+        value = sizes[:, None] * fits.train / 2 + lam * readout_norms / 2
+        return np.array([value, sizes[:, None] * (loss_above - loss_below) / (2 * DIFFERENCE)])
 
     scan = np.array([objective(fits_at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
 
     def at_best(a: int, b: int) -> Fits:
         """The fit of one size and penalty at its best bias."""
-        one = sizes[a : a + 1], lam[b : b + 1]
-        fit = cache(lambda bias: fits_at(bias, *one))
-        scanned = scan[:, :, a, b].T
+        size_and_penalty = sizes[a : a + 1], lam[b : b + 1]
+        fit = cache(lambda bias: fits_at(bias, *size_and_penalty))
+        bias_scan = scan[:, :, a, b].T
         # to such a bias the objective is flat to 1e-12
         bias = lowest_minimum(
-            lambda t: objective(fit(t), *one).ravel(), BIAS_SCAN, *scanned, xtol=1e-6
+            lambda t: objective(fit(t), *size_and_penalty).ravel(), BIAS_SCAN, *bias_scan, xtol=1e-6
         )
-        found = fit(float(np.nan_to_num(bias)))
+        best_fit = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):
-            found = Fits(*(part * np.nan for part in found))._replace(bias=found.bias)
-        return found
+            best_fit = Fits(*(part * np.nan for part in best_fit))._replace(bias=best_fit.bias)
+        return best_fit
 
     fits = [at_best(a, b) for a in range(len(sizes)) for b in range(len(lam))]
     readouts, *others = zip(*fits, strict=True)
     xp, shape = arrays.namespace(readouts[0]), (len(sizes), len(lam))
-    joined = xp.reshape(xp.stack(readouts, axis=1), (-1, *shape))
-    return Fits(joined, *(np.reshape(of, shape) for of in others))
+    joined_readouts = xp.reshape(xp.stack(readouts, axis=1), (-1, *shape))
+    return Fits(joined_readouts, *(np.reshape(fit_field, shape) for fit_field in others))
 
 
 def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array:
@@ -344,7 +344,7 @@ def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array
     ``blocks``, of a bias, are as for :func:`fit_readout`; ``fits`` are at A
     sizes and L penalties.
     """
-    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misses(y, f)))
+    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misclassified(y, f)))
 
 
 def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, Array]:
@@ -353,7 +353,7 @@ def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, A
 
     ``blocks`` is as for :func:`mean_losses`.
     """
-    mean, squares = _sample_means(blocks, fits, np.full(len(fits.bias), samples), _squares)
+    mean, squares = _sample_means(blocks, fits, np.full(len(fits.bias), samples), _squared_error)
     return mean, np.maximum(squares - mean**2, 0.0) / samples
 
 
@@ -362,29 +362,29 @@ def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> 
     ``sizes[a]`` samples; sums of all outputs."""
     sums = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
-        at_bias, start = fits.bias == bias, 0
+        has_bias, samples_read = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
             labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
-            rows = np.arange(start, start + len(labels))
-            used = (rows[:, None] < sizes)[:, :, None] & at_bias
-            found = measured(labels, arrays.to_host(predict(Phi, fits)))
-            for total, each in zip(sums, found, strict=True):
-                total += np.where(used, each.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
-            start += len(labels)
+            sample_index = np.arange(samples_read, samples_read + len(labels))
+            used = (sample_index[:, None] < sizes)[:, :, None] & has_bias
+            block_losses = measured(labels, arrays.to_host(predict(Phi, fits)))
+            for loss_sum, each in zip(sums, block_losses, strict=True):
+                loss_sum += np.where(used, each.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
+            samples_read += len(labels)
     return sums / sizes[:, None]
 
 
-def _squares(labels: Array, prediction: Array) -> tuple[Array, Array]:
+def _squared_error(labels: Array, prediction: Array) -> tuple[Array, Array]:
     """Squared error, the sum of all outputs, and its square."""
     error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
     return error, error**2
 
 
-def _misses(labels: Array, prediction: Array) -> Array:
+def _misclassified(labels: Array, prediction: Array) -> Array:
     """Misclassification of each sample: 1 where the sign of a prediction is not the label, or the
     largest of several outputs is not that of the class, whose label is 1; a share where outputs are
     equal, or 0."""
     if labels.ndim == 3:  # an output of 0, where all neurons are silent: half of them are wrong
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
-    first = prediction == prediction.max(axis=3, keepdims=True)
-    return np.asarray(1 - (first * labels).sum(axis=3) / first.sum(axis=3))
+    largest_output = prediction == prediction.max(axis=3, keepdims=True)
+    return np.asarray(1 - (largest_output * labels).sum(axis=3) / largest_output.sum(axis=3))

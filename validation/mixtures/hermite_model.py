@@ -157,18 +157,18 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
         """Coefficients h_j / sqrt(j!) and (h_l*)^2 by one rule, and the sizes to which their errors
         are relative."""
         z, w = rule
-        f = sigma(b * z)
-        basis = hermite_e.hermevander(z, order - 1).T / norms[:, None]
-        unit = basis @ (w * f)
-        rest = f - unit @ basis
-        power = max(float(w @ f**2), 1e-300)
-        scale = np.append(np.full(order, np.sqrt(power)), power)
-        return np.append(unit, w @ rest**2), scale
+        activation_values = sigma(b * z)
+        hermite_basis = hermite_e.hermevander(z, order - 1).T / norms[:, None]
+        unit_coefficients = hermite_basis @ (w * activation_values)
+        polynomial_residual = activation_values - unit_coefficients @ hermite_basis
+        mean_square = max(float(w @ activation_values**2), 1e-300)
+        error_scale = np.append(np.full(order, np.sqrt(mean_square)), mean_square)
+        return np.append(unit_coefficients, w @ polynomial_residual**2), error_scale
 
     # of the rules for smooth functions, the first is exact for polynomials
     rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
-    breaks = np.asarray(sigma.kinks) / b
-    integral = expectation(compute, breaks, rule=rules, tol=1e-13)
+    kink_breaks = np.asarray(sigma.kinks) / b
+    integral = expectation(compute, kink_breaks, rule=rules, tol=1e-13)
     h = integral.value[:-1] * norms
     return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
 
@@ -185,9 +185,9 @@ def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
     beta = float(data_spread)
     if not 0 < beta < 1 - ON_BOUNDARY:
         return False
-    order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
-    nearest = round(order)
-    return order <= largest and abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
+    continuous_order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
+    nearest = round(continuous_order)
+    return continuous_order <= largest and abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
 
 
 def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
@@ -301,13 +301,13 @@ def models(
     k, m = whole_number("width", width, 1, "k"), whole_number("samples", samples, 1, "m")
     if not 0 <= rate < np.inf:
         raise InvalidArgument("rate", rate, "finite and 0 or more")
-    layer, data = seed_sequence(rng).spawn(2)
-    before, batch = initial(task, k, layer), task.draw(m, default_rng(data))
+    layer_seed, batch_seed = seed_sequence(rng).spawn(2)
+    initial_layers, batch = initial(task, k, layer_seed), task.draw(m, default_rng(batch_seed))
     for student in students:
         sigma = activation(student)
         expansions = [expand(sigma, order=order, b=bulk_scale(task)) for order in orders]
-        F = stepped(*before, batch, sigma, rate)
-        hermite = [Model(F, one.student, one.residual**2) for one in expansions]
+        F = stepped(*initial_layers, batch, sigma, rate)
+        hermite = [Model(F, expansion.student, expansion.residual**2) for expansion in expansions]
         yield [Model(F, sigma, 0.0), *hermite]
 
 
@@ -360,26 +360,26 @@ def side_by_side(
     penalty = float(positive("lam", lam).item())
     test_samples = 5 * samples if test_samples is None else test_samples  # as published
     test_samples = whole_number("test_samples", test_samples, 1, "of the generalisation error")
-    root, *streams = seed_sequence(rng).spawn(4)
-    sets = list(models(task, samples=samples, rng=root, **drawn))
-    train, test, fresh = map(default_rng, streams)
+    model_seed, *streams = seed_sequence(rng).spawn(4)
+    drawn_models = list(models(task, samples=samples, rng=model_seed, **drawn))
+    train, test, feature_noise_rng = map(default_rng, streams)
     X, y = task.draw(samples, train)
     X_test, y_test = task.draw(test_samples, test)
-    errors = np.empty((3, len(sets), len(sets[0])))
-    for i, j in np.ndindex(errors.shape[1:]):
-        model = sets[i][j]
-        hermite_features, width = model.features(X, fresh), len(model.weights)
+    paper_errors = np.empty((3, len(drawn_models), len(drawn_models[0])))
+    for i, j in np.ndindex(paper_errors.shape[1:]):
+        model = drawn_models[i][j]
+        hermite_features, width = model.features(X, feature_noise_rng), len(model.weights)
         readout = fit_readout(hermite_features, y, penalty * samples)
         residual = y - hermite_features @ readout / np.sqrt(width)
         mean_squared_residual = float((residual**2).mean())
         rows = max(1, TEST_BLOCK // width)
         blocks = (X_test[start : start + rows] for start in range(0, test_samples, rows))
-        output = np.concatenate([model.features(x, fresh) @ readout for x in blocks])
+        output = np.concatenate([model.features(x, feature_noise_rng) @ readout for x in blocks])
         output /= np.sqrt(width)
         wrong = (np.sign(output) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
         objective = (mean_squared_residual + penalty * float((readout**2).sum())) / 2
-        errors[:, i, j] = objective, ((y_test - output) ** 2).mean() / 2, wrong
-    return Errors(*errors)
+        paper_errors[:, i, j] = objective, ((y_test - output) ** 2).mean() / 2, wrong
+    return Errors(*paper_errors)
 
 
 def in_theory(
@@ -483,29 +483,29 @@ def closed_form(
             eta=rate / width,
             readout="gaussian",
         )
-        network = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
+        network_model = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
         expansions = [expand(step.student, order=order, b=bulk_scale(task)) for order in orders]
-        hermite = [
-            replace(network, student=one.student, feature_noise=one.residual**2)
-            for one in expansions
+        hermite_models = [
+            replace(network_model, student=expansion.student, feature_noise=expansion.residual**2)
+            for expansion in expansions
         ]
-        models.append([network, *hermite])
+        models.append([network_model, *hermite_models])
     return solved_errors(models, width, samples, lam, alpha=samples / n, quadrature_tol=tol)
 
 
 def along_target(task: MixtureTask) -> GaussianMixture:
     """The law of the inputs in coordinates of which the first is the target's, if it has one."""
-    law, K = task.inputs, task.inputs.dimension
+    input_law, K = task.inputs, task.inputs.dimension
     if not task.directions.shape[1]:
-        return law
+        return input_law
     known = task.directions[:K, 0]
-    remainder = 1 - float(known @ known)  # of the target's direction, rounding or not
-    first = np.append(known, np.sqrt(remainder)) if remainder > 1e-12 else known
-    axes = np.linalg.qr(np.column_stack([first, np.eye(len(first))]))[0]
-    axes *= np.where(axes.T @ first < 0, -1.0, 1.0)
-    wide = law.within(len(first))
+    target_remainder = 1 - float(known @ known)  # of the target's direction, rounding or not
+    target_axis = np.append(known, np.sqrt(target_remainder)) if target_remainder > 1e-12 else known
+    rotated_axes = np.linalg.qr(np.column_stack([target_axis, np.eye(len(target_axis))]))[0]
+    rotated_axes *= np.where(rotated_axes.T @ target_axis < 0, -1.0, 1.0)
+    extended_law = input_law.within(len(target_axis))
     return GaussianMixture(
-        means=wide.means @ axes,
-        covariances=axes.T @ wide.each_covariance @ axes,
-        fractions=wide.fractions,
+        means=extended_law.means @ rotated_axes,
+        covariances=rotated_axes.T @ extended_law.each_covariance @ rotated_axes,
+        fractions=extended_law.fractions,
     )

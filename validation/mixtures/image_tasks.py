@@ -90,34 +90,34 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     first, second = (int(label) for label in classes)
     if first == second:
         raise InvalidArgument("classes", classes, "two different labels")
-    where = Path(path)
-    if where.suffix == ".npz":
-        pairs = _npz(where)
-    elif where.is_dir():
+    path_ = Path(path)
+    if path_.suffix == ".npz":
+        pairs = _npz_pairs(path_)
+    elif path_.is_dir():
         try:
-            files = sorted(file for file in where.iterdir() if "images" in file.name)
+            idx_files = sorted(file for file in path_.iterdir() if "images" in file.name)
         except OSError as error:
-            raise _bad(where, f"a folder that can be read ({error.strerror})") from None
-        if not files:
-            raise _bad(where, "a folder with IDX files named …images… and …labels…")
-        pairs = [_pair(file) for file in files]
+            raise _bad(path_, f"a folder that can be read ({error.strerror})") from None
+        if not idx_files:
+            raise _bad(path_, "a folder with IDX files named …images… and …labels…")
+        pairs = [_idx_pair(file) for file in idx_files]
     else:
-        pairs = [_pair(where)]
+        pairs = [_idx_pair(path_)]
     shapes = {pixels.shape[1:] for pixels, _ in pairs}
     if len(shapes) > 1:
-        raise _bad(where, f"images of one shape, not of {sorted(shapes)}")
+        raise _bad(path_, f"images of one shape, not of {sorted(shapes)}")
     (shape,) = shapes
     labels = np.concatenate([labels for _, labels in pairs])
-    chosen = [
-        np.concatenate([_rows(where, pixels[known == label]) for pixels, known in pairs])
+    class_images = [
+        np.concatenate([_pixel_rows(path_, pixels[known == label]) for pixels, known in pairs])
         for label in (first, second)
     ]
-    for label, chosen_images in zip((first, second), chosen, strict=True):
+    for label, chosen_images in zip((first, second), class_images, strict=True):
         if len(chosen_images) < 2:
             known = ", ".join(map(str, np.unique(labels)[:12]))
-            allowed = f"labels with two images or more in {where} (it has {known}), not {label}"
+            allowed = f"labels with two images or more in {path_} (it has {known}), not {label}"
             raise InvalidArgument("classes", classes, allowed)
-    return ImageSet(chosen[0], chosen[1], (first, second), shape)
+    return ImageSet(class_images[0], class_images[1], (first, second), shape)
 
 
 def read_idx(path: Path) -> Array:
@@ -130,36 +130,36 @@ def read_idx(path: Path) -> Array:
     """
 
     def decode(stream: BinaryIO) -> Array:
-        packed = stream.read(2) == b"\x1f\x8b"
+        is_gzip = stream.read(2) == b"\x1f\x8b"
         stream.seek(0)
-        content: Readable = gzip.GzipFile(fileobj=stream) if packed else stream
-        start = content.read(4)
-        if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in IDX_TYPES:
-            raise _bad(path, f"an IDX file, which begins with 00 00, not {start.hex(' ')!r}")
-        axes = content.read(4 * start[3])
-        if len(axes) < 4 * start[3]:
+        idx_stream: Readable = gzip.GzipFile(fileobj=stream) if is_gzip else stream
+        idx_header = idx_stream.read(4)
+        if len(idx_header) < 4 or idx_header[:2] != b"\0\0" or idx_header[2] not in IDX_TYPES:
+            raise _bad(path, f"an IDX file, which begins with 00 00, not {idx_header.hex(' ')!r}")
+        axis_lengths = idx_stream.read(4 * idx_header[3])
+        if len(axis_lengths) < 4 * idx_header[3]:
             raise _bad(path, "a whole IDX file; this one ends inside its header")
-        shape = struct.unpack(f">{start[3]}I", axes)
-        kind = np.dtype(IDX_TYPES[start[2]])
-        return Source("images", path, PIXELS).rest_of(content, shape, kind)
+        shape = struct.unpack(f">{idx_header[3]}I", axis_lengths)
+        pixel_type = np.dtype(IDX_TYPES[idx_header[2]])
+        return Source("images", path, PIXELS).rest_of(idx_stream, shape, pixel_type)
 
     return decoded("images", path, "IDX file, plain or gzip", decode)
 
 
-def _pair(file: Path) -> tuple[Array, Array]:
+def _idx_pair(file: Path) -> tuple[Array, Array]:
     """Pixels and labels of an images file and the labels file beside it."""
     pixels = read_idx(file)
     if pixels.ndim < 2:
         raise _bad(file, f"a file of images: its array has {pixels.ndim} axis, as labels have")
     stem = file.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
-    candidates = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
-    labels_file = next((other for other in candidates if other.is_file()), None)
+    labels_files = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
+    labels_file = next((candidate for candidate in labels_files if candidate.is_file()), None)
     if labels_file is None:
         raise _bad(file, f"images with their labels beside them, in {stem} or {stem}.gz")
-    return _checked(labels_file, pixels, read_idx(labels_file))
+    return _checked_pair(labels_file, pixels, read_idx(labels_file))
 
 
-def _npz(path: Path) -> list[tuple[Array, Array]]:
+def _npz_pairs(path: Path) -> list[tuple[Array, Array]]:
     """Pixels and labels of every pair of arrays in an NPZ file."""
 
     def decode(stream: BinaryIO) -> list[tuple[Array, Array]]:
@@ -167,17 +167,17 @@ def _npz(path: Path) -> list[tuple[Array, Array]]:
             members = {name.removesuffix(".npy") for name in archive.namelist()}
             names = [pair for pair in NPZ_NAMES if members.issuperset(pair)]
             if not names:
-                wanted = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
-                there = str(sorted(members)[:12])
-                raise _bad(path, f"an NPZ file with arrays {wanted}, not {there:.200}")
+                wanted_names = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
+                member_names = str(sorted(members)[:12])
+                raise _bad(path, f"an NPZ file with arrays {wanted_names}, not {member_names:.200}")
             source = Source("images", path, PIXELS)
             pairs = [[source.npy(archive.open(f"{x}.npy")) for x in pair] for pair in names]
-        return [_checked(path, pixels, labels) for pixels, labels in pairs]
+        return [_checked_pair(path, pixels, labels) for pixels, labels in pairs]
 
     return decoded("images", path, "NPZ file of plain arrays", decode)
 
 
-def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
+def _checked_pair(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
     """Pixels and labels, checked: one integer for each image."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise _bad(path, f"a file of labels, one integer each, not an array {labels.shape}")
@@ -188,7 +188,7 @@ def _checked(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
     return pixels, labels
 
 
-def _rows(path: Path, pixels: Array) -> Array:
+def _pixel_rows(path: Path, pixels: Array) -> Array:
     """Images as rows of floats, in [0, 1] where they are integers."""
     images = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
     with np.errstate(over="ignore"):
@@ -203,7 +203,7 @@ def _bad(path: Path, allowed: str) -> InvalidArgument:
     return InvalidArgument("images", str(path), allowed)
 
 
-ROWS = 8  # a neuron, of a sample of features
+SAMPLES_PER_NEURON = 8  # a neuron, of a sample of features
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,17 +233,17 @@ class ImageTask:
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,), both classes in equal shares, noise N(0, I) added."""
-        counts = (samples - samples // 2, samples // 2)
+        class_sizes = (samples - samples // 2, samples // 2)
         X = rng.standard_normal((samples, self.dimension))
-        parts = zip((self.first, self.second), counts, strict=True)
-        drawn = [images[rng.integers(len(images), size=count)] for images, count in parts]
+        class_counts = zip((self.first, self.second), class_sizes, strict=True)
+        drawn = [images[rng.integers(len(images), size=count)] for images, count in class_counts]
         X += np.concatenate(drawn)
-        return X, np.repeat([1.0, -1.0], counts)
+        return X, np.repeat([1.0, -1.0], class_sizes)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FeatureSample:
         """A sample of the features that the first layer (k, n) has, of rows of the seed 0."""
         rng = default_rng(0)
-        X, y = self.draw(ROWS * len(weights) + 1000, rng)
+        X, y = self.draw(SAMPLES_PER_NEURON * len(weights) + 1000, rng)
         features = student(X @ weights.T)
         features += np.sqrt(feature_noise) * rng.standard_normal(features.shape)
         return FeatureSample(features=features, labels=y)
@@ -287,16 +287,16 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> L
         raise InvalidArgument("theta", theta, "a finite number above 0")
     if source not in ("gaussian", "images"):
         raise InvalidArgument("source", source, "gaussian or images")
-    classes = []
+    class_rows = []
     for label, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
         centred_images = images - images.mean(axis=0)
-        power = float((centred_images**2).sum(axis=1).mean())
-        if not power > 0:
+        mean_square_length = float((centred_images**2).sum(axis=1).mean())
+        if not mean_square_length > 0:
             raise InvalidArgument("classes", label, "a class whose images differ")
-        classes.append(centred_images * np.sqrt(theta / power))
+        class_rows.append(centred_images * np.sqrt(theta / mean_square_length))
     if source == "images":
-        return ImageTask(classes[0], classes[1], float(theta))
-    n = classes[0].shape[1]
-    covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in classes])
+        return ImageTask(class_rows[0], class_rows[1], float(theta))
+    n = class_rows[0].shape[1]
+    covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in class_rows])
     law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
     return MixtureTask(law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

@@ -56,8 +56,8 @@ def scaling(dimension: int, *, data_spread: float, split: float) -> Scaling:
         if not 0 <= value <= 1:
             raise InvalidArgument(name, value, "between 0 and 1")
     n = float(whole_number("dimension", dimension, 1, "the input dimension n"))
-    parts = n ** (data_spread * (1 - split)), n ** (data_spread * split)
-    return Scaling(*(float(f"{part:.15g}") for part in parts))
+    theta_and_eta = n ** (data_spread * (1 - split)), n ** (data_spread * split)
+    return Scaling(*(float(f"{scale:.15g}") for scale in theta_and_eta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,35 +149,35 @@ def mixture(
     (-0.4, 59.0)
     """
     J = whole_number("components", components, 1, "how many Gaussians")
-    counts = np.broadcast_to(np.atleast_1d(spikes), (J,))
-    r = max(whole_number("spikes", int(count), 0, "of a component") for count in counts) or 1
+    spike_counts = np.broadcast_to(np.atleast_1d(spikes), (J,))
+    r = max(whole_number("spikes", int(count), 0, "of a component") for count in spike_counts) or 1
     n = whole_number("dimension", dimension, J * r, "as many as there are spikes")
-    L = _root(alignment, J)
+    alignment_root = _alignment_root(alignment, J)
     # Axes e_{k,i}; gamma_{j,i} = sum_k L_{jk} e_{k,i} has Gram matrix L L^T.
-    axes = np.eye(J * r).reshape(J, r, J * r)
-    given = plain_array("eigenvalues", eigenvalues)
+    spike_axes = np.eye(J * r).reshape(J, r, J * r)
+    eigenvalue_array = plain_array("eigenvalues", eigenvalues)
     try:
-        theta = np.broadcast_to(given, (J, r)).copy()
+        theta = np.broadcast_to(eigenvalue_array, (J, r)).copy()
     except ValueError:
         raise InvalidArgument("eigenvalues", eigenvalues, f"one, or {J} x {r} of them") from None
     if not (theta >= 0).all():
         raise InvalidArgument("eigenvalues", eigenvalues, "0 or more")
     if drawn:
         theta *= default_rng(rng).random((J, r))
-    theta *= np.arange(r) < counts[:, None]
+    theta *= np.arange(r) < spike_counts[:, None]
     rho = np.full(J, 1.0) if proportions is None else plain_array("proportions", proportions)
     if rho.shape != (J,) or not (rho >= 0).all() or not rho.any():
         raise InvalidArgument("proportions", proportions, f"{J} numbers of 0 or more, not all 0")
-    sums = theta.sum(axis=1)
-    if sums.any():
-        if not sums.all():
+    eigenvalue_sums = theta.sum(axis=1)
+    if eigenvalue_sums.any():
+        if not eigenvalue_sums.all():
             allowed = "above 0 in every component or in none: their traces are to be equal"
             raise InvalidArgument("eigenvalues", theta.tolist(), allowed)
-        theta *= (sums[0] / sums)[:, None]
-    return Mixture(n, np.einsum("jk,kin->jin", L, axes), theta, rho / rho.sum())
+        theta *= (eigenvalue_sums[0] / eigenvalue_sums)[:, None]
+    return Mixture(n, np.einsum("jk,kin->jin", alignment_root, spike_axes), theta, rho / rho.sum())
 
 
-def _root(alignment: ArrayLike, J: int) -> Array:
+def _alignment_root(alignment: ArrayLike, J: int) -> Array:
     """L (J, J) with L L^T the matrix of ``alignment``, which may be one number for all pairs.
 
     Raises
@@ -188,11 +188,11 @@ def _root(alignment: ArrayLike, J: int) -> Array:
     gram = plain_array("alignment", alignment)
     if gram.ndim == 0:
         gram = np.where(np.eye(J, dtype=bool), 1.0, gram)
-    values, vectors = (
+    eigenvalues, gram_vectors = (
         np.linalg.eigh(gram) if gram.shape == (J, J) else (np.array([-1.0]), np.eye(1))
     )
     # 1e-12 for the rounding of a matrix on the edge of what is possible
-    good = values.min() >= -1e-12 and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
+    good = eigenvalues.min() >= -1e-12 and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
     if not good:
         raise InvalidArgument(
             "alignment",
@@ -200,8 +200,8 @@ def _root(alignment: ArrayLike, J: int) -> Array:
             f"possible between {J} unit vectors: at most 1, at least "
             f"{-1 / max(J - 1, 1):g} if all are equal, a positive matrix otherwise",
         )
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
+    gram_root = gram_vectors * np.sqrt(np.maximum(eigenvalues, 0))
+    return np.asarray(gram_root / np.linalg.norm(gram_root, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +235,8 @@ class MixtureTask:
         """Inputs (m, n) and labels (m,)."""
         component = self.inputs.components(samples, rng)
         X = self.inputs.at(rng.standard_normal((samples, self.dimension)), component)
-        arguments = (X @ self.directions).T if self.directions.size else component[None]
-        return X, LabelLaw(self.target, self.noise, None).draw(arguments, rng)
+        target_arguments = (X @ self.directions).T if self.directions.size else component[None]
+        return X, LabelLaw(self.target, self.noise, None).draw(target_arguments, rng)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FirstLayer:
         """The network with this first layer (k, n), as one that is given."""
@@ -281,20 +281,20 @@ def regression(
     sigma = activation(target)
     xi = default_rng(rng).standard_normal(mixed.dimension)
     if aligned:
-        spikes = mixed.directions.sum(axis=(0, 1))
-        xi = np.pad(spikes, (0, mixed.dimension - len(spikes)))
-    length, size = np.linalg.norm(xi), mixed.norm**-0.5
-    if length < 1e-6:
+        spike_sum = mixed.directions.sum(axis=(0, 1))
+        xi = np.pad(spike_sum, (0, mixed.dimension - len(spike_sum)))
+    xi_length, size = np.linalg.norm(xi), mixed.norm**-0.5
+    if xi_length < 1e-6:
         raise InvalidArgument("aligned", aligned, "False where the spikes cancel in their sum")
     kinks = tuple(kink / size for kink in sigma.kinks)
     scaled = Activation(lambda x: sigma(size * x), kinks=kinks, name=f"{sigma.name}({size:g}*z1)")
-    directions = (xi / length)[:, None]
+    directions = (xi / xi_length)[:, None]
     return MixtureTask(mixed.law, mixed.dimension, mixed.trace, scaled, directions, noise)
 
 
 def classification(mixed: Mixture) -> MixtureTask:
     """Labels +1 for the first component of a mixture, -1 for all others."""
-    count = len(mixed.proportions)
-    target = class_labels("classes:1" + ",-1" * (count - 1), count)
-    nowhere = np.empty((mixed.dimension, 0))
-    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, target, nowhere)
+    component_count = len(mixed.proportions)
+    target = class_labels("classes:1" + ",-1" * (component_count - 1), component_count)
+    no_direction = np.empty((mixed.dimension, 0))
+    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, target, no_direction)

@@ -57,23 +57,23 @@ class DrawnSamples:
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
         for X, y in self.drawn():
-            moved = arrays.to_device(X, self.device)
-            yield layer.features(moved, bias, rng), arrays.to_device(y, self.device)
+            device_inputs = arrays.to_device(X, self.device)
+            yield layer.features(device_inputs, bias, rng), arrays.to_device(y, self.device)
 
     def drawn(self) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) and labels (b,)."""
         noise = None if self.noise is None else default_rng(self.noise)
         pairs = (zip(*block, strict=True) for block in self.of_step.drawn()) if self.of_step else ()
-        reused, place = chain.from_iterable(pairs), 0
+        reused, samples_drawn = chain.from_iterable(pairs), 0
         for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
             if noise is None:
                 y = self.layer.targets(X, component)
             else:
                 y = self.layer.labels(X, noise, component=component)
-            before = reused_of(np.arange(place, place + len(X) + 1), self.reuse)
-            for row in np.flatnonzero(np.diff(before)):
-                X[row], y[row] = next(reused)
-            place += len(X)
+            before = reused_of(np.arange(samples_drawn, samples_drawn + len(X) + 1), self.reuse)
+            for sample in np.flatnonzero(np.diff(before)):
+                X[sample], y[sample] = next(reused)
+            samples_drawn += len(X)
             yield X, y
 
 
@@ -99,9 +99,9 @@ class GivenRows:
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
-        most = max(1, draws.INPUT_BLOCK // self.features.shape[1])
-        for start in range(0, self.count, most):
-            rows = self.rows[start : start + most]
+        block_rows = max(1, draws.INPUT_BLOCK // self.features.shape[1])
+        for start in range(0, self.count, block_rows):
+            rows = self.rows[start : start + block_rows]
             parts = self.features[rows], self.labels[rows]
             yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
 
@@ -174,10 +174,10 @@ class Experiment:
     def measures(self) -> tuple[str, ...]:
         """Names of the errors of a cell: losses unless they are half the squared errors, and
         classification errors where labels are +-1 or classes."""
-        losses = () if self.loss.is_square else ("loss_error", "train_loss")
-        classes = self.samples and getattr(self.problem, "classes", None) is not None
-        classification = ("classification_error",) if self.binary or classes else ()
-        return "test_error", "train_error", "test_variance", *losses, *classification
+        loss_names = () if self.loss.is_square else ("loss_error", "train_loss")
+        has_classes = self.samples and getattr(self.problem, "classes", None) is not None
+        class_error = ("classification_error",) if self.binary or has_classes else ()
+        return "test_error", "train_error", "test_variance", *loss_names, *class_error
 
     @property
     def binary(self) -> bool:
@@ -193,8 +193,8 @@ class Experiment:
     @property
     def trained(self) -> dict[str, bool]:
         """Parameters trained in addition to the readout's weights."""
-        of = self.problem if self.samples else self.model
-        return {"intercept": of.intercept, "train_bias": not self.samples and of.train_bias}
+        model = self.problem if self.samples else self.model
+        return {"intercept": model.intercept, "train_bias": not self.samples and model.train_bias}
 
     @property
     def sizes(self) -> Array:
@@ -217,8 +217,8 @@ class Experiment:
 
     def seed(self, index: int) -> SeedSequence:
         """The seed of one cell."""
-        key = (*self.spawn_key, self.dimension, index)
-        return SeedSequence(self.entropy, spawn_key=key, pool_size=self.pool_size)
+        seed_key = (*self.spawn_key, self.dimension, index)
+        return SeedSequence(self.entropy, spawn_key=seed_key, pool_size=self.pool_size)
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
@@ -227,55 +227,55 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     ``keep`` holds all training features in memory, for speed.
     """
     with one_thread():
-        train, test, fresh = draw_samples(experiment, index)
+        train, test, labelled_test = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
-        design, loss, trained = repeatable(train, keep), experiment.loss, experiment.trained
+        design, loss, trained_parts = repeatable(train, keep), experiment.loss, experiment.trained
         if loss.is_square:
-            fits = fit_readout(design, sizes, lam, **trained)
+            fits = fit_readout(design, sizes, lam, **trained_parts)
         else:
-            intercept = trained["intercept"]
+            intercept = trained_parts["intercept"]
             fits = fit_convex_readout(design(0.0), sizes, lam, loss, intercept=intercept)
-        mean, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
-        measured = {"test_error": mean, "train_error": fits.train, "test_variance": variance}
+        mean_error, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
+        measures = {"test_error": mean_error, "train_error": fits.train, "test_variance": variance}
         if not loss.is_square:
-            measured["train_loss"], _ = mean_losses(design, fits, sizes, loss)
-        if len(experiment.measures) > len(measured):
-            counts = np.full(len(sizes), test.count)
-            measured["loss_error"], measured["classification_error"] = mean_losses(
-                repeatable(fresh, keep=False), fits, counts, loss
+            measures["train_loss"], _ = mean_losses(design, fits, sizes, loss)
+        if len(experiment.measures) > len(measures):
+            test_counts = np.full(len(sizes), test.count)
+            measures["loss_error"], measures["classification_error"] = mean_losses(
+                repeatable(labelled_test, keep=False), fits, test_counts, loss
             )
-        return np.stack([measured[name] for name in experiment.measures])
+        return np.stack([measures[name] for name in experiment.measures])
 
 
 def draw_samples(
     experiment: Experiment, index: int
 ) -> tuple[DrawnSamples | GivenRows, DrawnSamples | GivenRows, DrawnSamples | GivenRows]:
     """Training samples of one seed, and test samples with noiseless targets, and with labels."""
-    device, count = experiment.device, int(experiment.sizes.max())
-    _, inputs, features, noise, *unseen = experiment.seed(index).spawn(7)
+    torch_device, count = experiment.device, int(experiment.sizes.max())
+    _, inputs, features, noise, *test_streams = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
         given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
         if isinstance(given, FeatureMoments):
-            both, stratum = given.law.draw(end, rng)
-            constant = given.label_variances[stratum] == 0  # and free of rounding
-            labels = np.where(constant, given.label_means[stratum], both[:, -1])
-            Phi, order = both[:, :-1], np.arange(end)
+            drawn_rows, stratum = given.law.draw(end, rng)
+            constant_labels = given.label_variances[stratum] == 0  # and free of rounding
+            labels = np.where(constant_labels, given.label_means[stratum], drawn_rows[:, -1])
+            Phi, row_order = drawn_rows[:, :-1], np.arange(end)
         else:
             Phi, labels = given.features, given.labels
-            order = rng.permutation(len(labels))
-        training = GivenRows(Phi, labels, order[:count], device)
-        rest = replace(training, rows=order[count:end])
-        return training, rest, rest
+            row_order = rng.permutation(len(labels))
+        training = GivenRows(Phi, labels, row_order[:count], torch_device)
+        test_rows = replace(training, rows=row_order[count:end])
+        return training, test_rows, test_rows
     layer = draw_layer(experiment, index)
-    train = DrawnSamples(layer, count, inputs, features, noise, device)
+    train = DrawnSamples(layer, count, inputs, features, noise, torch_device)
     if experiment.reuse:
         _, *step_streams = draws.streams(layer_seed(experiment, index))
         of_step = replace(
             train, count=experiment.step_samples, inputs=step_streams[0], noise=step_streams[1]
         )
         train = replace(train, of_step=of_step, reuse=experiment.reuse)
-    inputs, features, noise = unseen
-    test = DrawnSamples(layer, experiment.test_samples, inputs, features, None, device)
+    inputs, features, noise = test_streams
+    test = DrawnSamples(layer, experiment.test_samples, inputs, features, None, torch_device)
     return train, test, replace(test, noise=noise)
 
 
@@ -287,11 +287,11 @@ def layer_seed(experiment: Experiment, index: int) -> SeedSequence:
 def draw_layer(experiment: Experiment, index: int) -> draws.Instance:
     """The first layer of one seed, of the model that is simulated."""
     problem, d = experiment.problem, experiment.dimension
-    rng = layer_seed(experiment, index)
+    layer_stream = layer_seed(experiment, index)
     if experiment.simulated is Fixed.layer:
         return draws.instance_of(problem)
     if experiment.simulated is Simulated.gaussian:
-        return draws.draw_gaussian(experiment.model, dimension=d, rng=rng)
+        return draws.draw_gaussian(experiment.model, dimension=d, rng=layer_stream)
     if experiment.simulated is Simulated.srf:
-        return draws.draw(experiment.model, dimension=d, rng=rng)
-    return draws.draw(problem, dimension=d, rng=rng, beta=experiment.beta)
+        return draws.draw(experiment.model, dimension=d, rng=layer_stream)
+    return draws.draw(problem, dimension=d, rng=layer_stream, beta=experiment.beta)

@@ -48,29 +48,29 @@ def plan(
 ) -> Experiment:
     """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
     dimension and beta."""
-    root, of = draws.seed_sequence(rng), as_loss(loss)
+    root_seed, convex_loss = draws.seed_sequence(rng), as_loss(loss)
     fields_of = _fields_of_given if isinstance(problem, Given) else _fields_of_drawn
-    known = fields_of(problem, simulated, **sizes)
+    fields = fields_of(problem, simulated, **sizes)
     if test_samples is not None:
-        most = known["test_samples"] if isinstance(problem, FeatureSample) else draws.HUGE
+        most = fields["test_samples"] if isinstance(problem, FeatureSample) else draws.HUGE
         meaning = "inputs a test error is averaged over"
-        known["test_samples"] = draws.whole_number("test_samples", test_samples, 1, meaning, most)
+        fields["test_samples"] = draws.whole_number("test_samples", test_samples, 1, meaning, most)
     experiment = Experiment(
         lam=tuple(map(float, positive("lam", lam))),
-        entropy=root.entropy,
-        spawn_key=tuple(root.spawn_key),
-        pool_size=root.pool_size,
+        entropy=root_seed.entropy,
+        spawn_key=tuple(root_seed.spawn_key),
+        pool_size=root_seed.pool_size,
         device=check_device(device),
-        loss=of,
-        **known,
+        loss=convex_loss,
+        **fields,
     )
-    if getattr(problem, "outputs", 1) > 1 and not of.is_square:
-        raise InvalidArgument("loss", of.name, "the square for several classes or outputs")
-    if of.kind == "margin" and not experiment.binary:
-        raise InvalidArgument("loss", of.name, LABELS_NEEDED)
-    if experiment.trained["train_bias"] and not of.is_square:
-        raise InvalidArgument("loss", of.name, "square in a simulation that trains a bias")
-    if device != "cpu" and not of.is_square:
+    if getattr(problem, "outputs", 1) > 1 and not convex_loss.is_square:
+        raise InvalidArgument("loss", convex_loss.name, "the square for several classes or outputs")
+    if convex_loss.kind == "margin" and not experiment.binary:
+        raise InvalidArgument("loss", convex_loss.name, LABELS_NEEDED)
+    if experiment.trained["train_bias"] and not convex_loss.is_square:
+        raise InvalidArgument("loss", convex_loss.name, "square in a simulation that trains a bias")
+    if device != "cpu" and not convex_loss.is_square:
         raise InvalidArgument("device", device, "cpu for a loss other than the square")
     experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
     return experiment
@@ -102,19 +102,19 @@ def _fields_of_drawn(
         problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     draws.spiked_model(problem, beta)  # refuses what the theory does
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
-    ratios = positive("alpha", alpha)
-    test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(ratios.max()), d))
+    alphas = positive("alpha", alpha)
+    test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(alphas.max()), d))
     try:
-        kind = Simulated(simulated)
+        drawn_kind = Simulated(simulated)
     except ValueError:
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
-    if kind is Simulated.network and not problem.schedule:
-        kind = Simulated.srf
-    if reuse and reuse * ratios.max() > problem.schedule[0][0] * (1 + 1e-12):
+    if drawn_kind is Simulated.network and not problem.schedule:
+        drawn_kind = Simulated.srf
+    if reuse and reuse * alphas.max() > problem.schedule[0][0] * (1 + 1e-12):
         allowed = "at least reuse * alpha: the step has all samples that are reused"
         raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
-    sizes = {"alpha": tuple(map(float, ratios)), "dimension": d, "test_samples": test_samples}
-    return {"problem": problem, "simulated": kind, "beta": beta, "reuse": reuse, **sizes}
+    sizes = {"alpha": tuple(map(float, alphas)), "dimension": d, "test_samples": test_samples}
+    return {"problem": problem, "simulated": drawn_kind, "beta": beta, "reuse": reuse, **sizes}
 
 
 def _fields_of_given(
@@ -138,57 +138,57 @@ def _fields_of_given(
     if not readout_samples:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
-    kind, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
+    fixed_part, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
     test_samples = TEST_INPUTS * max(d, *readout_samples)
     if isinstance(problem, FeatureSample):
         test_samples = len(problem.labels) - max(readout_samples)
     sizes = {"samples": readout_samples, "dimension": d, "test_samples": test_samples}
-    return {"problem": problem, "simulated": kind, "alpha": (), "beta": None, **sizes}
+    return {"problem": problem, "simulated": fixed_part, "alpha": (), "beta": None, **sizes}
 
 
-def work(experiment: Experiment) -> float:
+def multiplications(experiment: Experiment) -> float:
     """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
     p, n = experiment.width, float(experiment.sizes.max())
-    fits = len(experiment.sizes)
+    fit_count = len(experiment.sizes)
     if not experiment.loss.is_square:
-        fits *= 20 * len(experiment.lam)  # about as many steps
-    samples = 2 * n + experiment.test_samples
-    return samples * experiment.dimension * p + fits * n * p * min(n, p)
+        fit_count *= 20 * len(experiment.lam)  # about as many steps
+    sample_count = 2 * n + experiment.test_samples
+    return sample_count * experiment.dimension * p + fit_count * n * p * min(n, p)
 
 
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
-    d, p, sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
-    n = float(sizes[sizes < p].max(initial=0))  # the largest of n x n systems
-    dual = n * p + 2 * n**2
-    primal = (2.0 + experiment.trained["intercept"]) * p**2 if sizes[-1] >= p else 0.0
+    d, p, sample_sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
+    n = float(sample_sizes[sample_sizes < p].max(initial=0))  # the largest of n x n systems
+    dual_system = n * p + 2 * n**2
+    primal_system = (2.0 + experiment.trained["intercept"]) * p**2 if sample_sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
-        n = float(sizes[-1])
-        dual, primal = 5 * n * p + 5 * min(n, p) ** 2, 0.0
-    block = draws.INPUT_BLOCK // max(d, p) + 1  # samples
-    fits = (3.0 * (p + n) + 4.0 * block) * len(sizes) * len(experiment.lam)
+        n = float(sample_sizes[-1])
+        dual_system, primal_system = 5 * n * p + 5 * min(n, p) ** 2, 0.0
+    block_samples = draws.INPUT_BLOCK // max(d, p) + 1  # samples
+    fit_arrays = (3.0 * (p + n) + 4.0 * block_samples) * len(sample_sizes) * len(experiment.lam)
     # a network's step sums gradients, block by block, beside its rows
-    step = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
+    step_arrays = (3.0 if experiment.simulated is Simulated.network else 1.0) * p * d
     layer = float(p * d)
     if isinstance(experiment.problem, FeatureMoments):  # rows, and the normal numbers they are of
-        layer = 3.0 * (sizes[-1] + experiment.test_samples) * (p + 1)
+        layer = 3.0 * (sample_sizes[-1] + experiment.test_samples) * (p + 1)
     elif experiment.simulated is Fixed.features:
         layer = float(experiment.problem.features.size)
-    kept = float(sizes[-1]) * (p + 1) if keep else 0.0
+    kept = float(sample_sizes[-1]) * (p + 1) if keep else 0.0
     # arrays of one block: inputs, fields, features, temporaries
     rows = 12 * max(draws.INPUT_BLOCK, d, p)
-    numbers = max(step, layer + max(dual, primal) + fits + kept) + rows
+    numbers = max(step_arrays, layer + max(dual_system, primal_system) + fit_arrays + kept) + rows
     return 200e6 + 8 * numbers  # the interpreter with what it imports, and LAPACK's buffers
 
 
 def check_memory(experiment: Experiment, memory: float) -> None:
     """Refuse an experiment of which no cell fits in ``memory`` bytes: InvalidArgument."""
-    need = bytes_needed(experiment, keep=False)
-    if need > memory:
-        features = experiment.simulated is Fixed.features
-        inputs = "" if features else f"d = {experiment.dimension}, "
-        cell = f"one cell of this size ({inputs}p = {experiment.width}, "
-        allowed = f"{need / 1e9:.3g}GB or more for {cell}n up to {experiment.sizes.max()})"
+    bytes_of_cell = bytes_needed(experiment, keep=False)
+    if bytes_of_cell > memory:
+        of_features = experiment.simulated is Fixed.features
+        input_text = "" if of_features else f"d = {experiment.dimension}, "
+        cell = f"one cell of this size ({input_text}p = {experiment.width}, "
+        allowed = f"{bytes_of_cell / 1e9:.3g}GB or more for {cell}n up to {experiment.sizes.max()})"
         raise InvalidArgument("memory", f"{memory / 1e9:.3g}GB", allowed)
 
 
@@ -331,7 +331,7 @@ def simulate(
     left = [int(index) for index in indices if index not in measured]
     if processes is None:
         # multiplications, some 8 s of a core: for fewer starting a pool does not pay
-        pays = device == "cpu" and len(left) * work(experiment) >= 8e10
+        pays = device == "cpu" and len(left) * multiplications(experiment) >= 8e10
         processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
     fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
     processes = 1 if executor is not None else min(processes, fitting)

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 def _mean(name: str) -> Any:
     """The property of a mean over the seeds."""
-    said = f"Mean {name} over the seeds, (N_a, N_l); NaN where it is not measured."
-    return property(lambda simulation: simulation._of_seeds(name).mean(axis=0), doc=said)
+    property_doc = f"Mean {name} over the seeds, (N_a, N_l); NaN where it is not measured."
+    return property(lambda simulation: simulation._of_seeds(name).mean(axis=0), doc=property_doc)
 
 
 def _stderr(name: str) -> Any:
     """The property of the standard error of a mean over the seeds."""
-    said = f"Standard error of ``{name}``, (N_a, N_l)."
-    return property(lambda simulation: standard_error(simulation._of_seeds(name)), doc=said)
+    property_doc = f"Standard error of ``{name}``, (N_a, N_l)."
+    return property(lambda simulation: standard_error(simulation._of_seeds(name)), doc=property_doc)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,8 +144,8 @@ class Simulation(Displayed):
     @property
     def columns(self) -> dict[str, Array]:
         """Means and standard errors at every point, by name: arrays (N_a, N_l)."""
-        at = np.meshgrid(*self.axes.values(), indexing="ij")
-        columns: dict[str, Array] = dict(zip(self.axes, at, strict=True))
+        mesh = np.meshgrid(*self.axes.values(), indexing="ij")
+        columns: dict[str, Array] = dict(zip(self.axes, mesh, strict=True))
         for name, values in self.errors.items():
             columns |= {name: values.mean(axis=0), f"{name}_stderr": standard_error(values)}
         return columns | {"test_noise": self.test_noise}
@@ -164,9 +164,9 @@ class Simulation(Displayed):
     @property
     def _described(self) -> dict[str, Any]:
         """The problem, with its width and, where it is not the square, its loss."""
-        named = {} if self.loss.is_square else {"loss": self.loss.name}
-        width = {} if self.experiment.samples else {"beta": self.beta}
-        return self.experiment.described | width | named
+        loss_field = {} if self.loss.is_square else {"loss": self.loss.name}
+        width_field = {} if self.experiment.samples else {"beta": self.beta}
+        return self.experiment.described | width_field | loss_field
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -182,12 +182,12 @@ class Simulation(Displayed):
     @property
     def origin(self) -> dict[str, Any]:
         """Values that, with the settings, it takes to run the simulation again."""
-        of = self.experiment
+        experiment = self.experiment
         return {
-            "simulated": str(of.simulated),
-            "test_samples": of.test_samples,
-            "rng": str(of.entropy),  # NetCDF has no integers so long
-            "spawn_key": list(of.spawn_key),
+            "simulated": str(experiment.simulated),
+            "test_samples": experiment.test_samples,
+            "rng": str(experiment.entropy),  # NetCDF has no integers so long
+            "spawn_key": list(experiment.spawn_key),
             "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
             f"scipy {scipy.__version__}",
         }
@@ -207,17 +207,17 @@ class Simulation(Displayed):
         """Errors as an xarray.Dataset over alpha (or samples) and lam; errors of every seed, over
         the dimension seed, too, have names that end in _by_seed."""
         by_seed = {f"{name}_by_seed": values for name, values in self.errors.items()}
-        dims, each = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
+        dims, seed_errors = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
         settings = self.settings | self.origin
-        also: dict[str, Any] = {name: (dims, values) for name, values in each.items()}
+        also: dict[str, Any] = {name: (dims, values) for name, values in seed_errors.items()}
         also["seed"] = "seed", self.seed
         return data_set(self.axes, self.columns, settings, self.single, also)
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
     """Columns as a row for each point."""
-    rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    point_rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, point_values, strict=True)) for point_values in point_rows]
 
 
 def standard_error(samples: Array) -> Array:

@@ -52,7 +52,7 @@ def describe_cells(
     several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
     each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
     values = {name: _hashes(name, of, key) for name, of in each.items() if isinstance(of, Part)}
-    shared = vars(experiment) | {
+    cell_content = vars(experiment) | {
         "version": __version__,
         "method": CELL_METHOD,
         "problem": experiment.described,
@@ -62,19 +62,19 @@ def describe_cells(
         "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
     if not experiment.reuse:
-        del shared["reuse"]  # so that cells stored before there was any are found
+        del cell_content["reuse"]  # so that cells stored before there was any are found
     if not experiment.samples:
-        del shared["samples"]  # likewise
+        del cell_content["samples"]  # likewise
     else:
-        law = getattr(problem, "inputs", None)
-        parts = [problem] if law is None else [problem, law]
+        input_law = getattr(problem, "inputs", None)
+        array_owners = [problem] if input_law is None else [problem, input_law]
         # fields alone: a model that has been solved also keeps what the theory made of them
-        given = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+        given = {f.name: getattr(part, f.name) for part in array_owners for f in fields(part)}
         given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
         given.pop("strata", None)  # unknown to simulations
-        hashes = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
-        shared["given"] = hashes
-    return {index: shared | {"seed": index} for index in indices}
+        digests = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
+        cell_content["given"] = digests
+    return {index: cell_content | {"seed": index} for index in indices}
 
 
 def _hashes(name: str, of: Part, key: str | None) -> list[str]:
@@ -91,7 +91,7 @@ def _hashes(name: str, of: Part, key: str | None) -> list[str]:
     return []
 
 
-def fingerprint(of: Part) -> str:
+def fingerprint(function: Part) -> str:
     """A hash of the values of a function or a law, to nine digits.
 
     Examples
@@ -102,11 +102,11 @@ def fingerprint(of: Part) -> str:
     """
     # nine digits: the last ones differ between mathematical libraries
     with np.errstate(all="ignore"):  # far out functions may overflow
-        text = [f"{value:.8e}" for part in _values(of) for value in part]
-    return hashlib.sha256(" ".join(text).encode()).hexdigest()[:16]
+        printed_values = [f"{value:.8e}" for part in _function_values(function) for value in part]
+    return hashlib.sha256(" ".join(printed_values).encode()).hexdigest()[:16]
 
 
-def _values(of: Part) -> list[Any]:
+def _function_values(of: Part) -> list[Any]:
     """Sequences of numbers that tell one function, or law, from another of its kind."""
     match of:
         case Activation():
@@ -121,9 +121,9 @@ def _values(of: Part) -> list[Any]:
         case Law(continuous=None):
             return [of.values, of.fractions]
         case Law():
-            tail = np.array([1e-9, 1e-6, 1e-3])
-            shares = np.concatenate([tail, np.linspace(0.01, 0.99, 99), 1 - tail])
-            return [of.distribution.ppf(shares)]
+            tails = np.array([1e-9, 1e-6, 1e-3])
+            quantiles = np.concatenate([tails, np.linspace(0.01, 0.99, 99), 1 - tails])
+            return [of.distribution.ppf(quantiles)]
         case LabelNoise():
             return [of.parameters]
         case Loss():
@@ -135,7 +135,7 @@ def _values(of: Part) -> list[Any]:
 logger = logging.getLogger(__name__)
 
 Description = Mapping[str, Any]
-Name = TypeVar("Name")  # by which a cell is asked for
+CellName = TypeVar("CellName")  # by which a cell is asked for
 
 
 class StoreError(OSError):
@@ -174,27 +174,27 @@ def file_of(folder: Path, cell: Description) -> Path:
 
 
 def read(
-    folder: Path, cells: Mapping[Name, Description], shape: tuple[int, ...]
-) -> dict[Name, Array]:
+    folder: Path, cells: Mapping[CellName, Description], shape: tuple[int, ...]
+) -> dict[CellName, Array]:
     """Numbers of those ``cells`` that are in the folder, each an array of this ``shape``, NaN where
     nothing was measured; files that are damaged or cannot be read are reported, and count as
     missing."""
-    found: dict[Name, Array] = {}
+    stored_errors: dict[CellName, Array] = {}
     faults: dict[str, list[Path]] = {}
     for name, cell in cells.items():
         file = file_of(folder, cell)
         try:
-            found[name] = _load(file, cell, shape)
+            stored_errors[name] = _load_cell(file, cell, shape)
         except FileNotFoundError:
             pass
         except OSError as error:
             faults.setdefault(f"cannot be read ({error.strerror})", []).append(file)
         except (ValueError, TypeError, KeyError, RecursionError):
             faults.setdefault("is damaged or not what its name says", []).append(file)
-    for fault, (first, *others) in faults.items():
-        more = f", as with {len(others)} others" if others else ""
-        logger.warning("%s %s%s: computed again", first, fault, more)
-    return found
+    for file_fault, (first_file, *other_files) in faults.items():
+        more_files = f", as with {len(other_files)} others" if other_files else ""
+        logger.warning("%s %s%s: computed again", first_file, file_fault, more_files)
+    return stored_errors
 
 
 def write(folder: Path, cell: Description, errors: Array) -> None:
@@ -225,24 +225,24 @@ def write(folder: Path, cell: Description, errors: Array) -> None:
         ) from error
 
 
-def _load(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
+def _load_cell(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
     """The numbers in a cell's file; one of many errors if it is not that cell's."""
     described = plain(cell)
     # at most: 24 characters for the digits of a float, a comma, brackets
-    most = len(json.dumps(described)) + 32 * (int(np.prod(shape)) + 8)
+    longest_text = len(json.dumps(described)) + 32 * (int(np.prod(shape)) + 8)
     with open_regular(file) as stream:
-        text = stream.read(most + 1)
+        text = stream.read(longest_text + 1)
     document = json.loads(text)
-    values = np.array(document["errors"], dtype=object)
+    stored_values = np.array(document["errors"], dtype=object)
     if (
-        len(text) > most
+        len(text) > longest_text
         or document["cell"] != described
         or document["sha256"] != _digest(document["errors"])
-        or values.shape != shape
-        or any(type(value) not in (float, type(None)) for value in values.flat)
+        or stored_values.shape != shape
+        or any(type(value) not in (float, type(None)) for value in stored_values.flat)
     ):
         raise ValueError
-    errors = values.astype(float)  # NaN of None
+    errors = stored_values.astype(float)  # NaN of None
     if np.isinf(errors).any():
         raise ValueError
     return errors
