@@ -22,7 +22,7 @@ SMALL = "--alpha .5,1 --lam .1 --dimension 40 --seeds 2 --rng 0"
 @pytest.mark.parametrize(
     ("command", "line", "left_out"),
     [
-        (validate, f"compare {STEP} --eta 3 {SMALL}", "train_error_stderr"),
+        (validate, f"compare {STEP} --eta 3 --simulated srf {SMALL}", "train_error_stderr"),
         (validate, f"simulate {SIGNS} {SMALL}", "train_error_stderr"),
     ],
 )

@@ -67,8 +67,8 @@ def test_an_srf_has_the_price_of_m_alone():
         dict(initialisation="gaussian"),
         dict(alpha0=np.inf),
         dict(eta=0.0),
-        dict(target="sin(z1) + z2*z3/3"),
         dict(student="tanh", target="sign"),
+        pytest.param(dict(target="sin(z1) + z2*z3/3"), marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -215,6 +215,7 @@ def test_functions_of_the_limit_say_so():
             function()
 
 
+@pytest.mark.slow
 def test_derivatives_of_other_losses_have_the_price_of_m():
     """As their errors have; differences of errors beside."""
     model, at = STEP.network(beta=1.0, dimension=300), dict(alpha=1.0, loss="huber:1")
