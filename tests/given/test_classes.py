@@ -76,7 +76,7 @@ def test_two_classes_have_a_confusion_matrix(loss):
         np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("samples", [885, 899])
+@pytest.mark.parametrize("samples", [pytest.param(885, marks=pytest.mark.slow), 899])
 def test_nearly_all_rows_are_nearly_leave_one_out(samples):
     """Of pixels that are on in two images one is drawn nearly surely."""
     pixels, digits = load_digits(return_X_y=True)
@@ -301,7 +301,7 @@ def test_how_much_the_error_depends_on_the_variance():
     assert np.isnan(solve(one, samples=40, lam=0.05).classification_sensitivity)
 
 
-@pytest.mark.parametrize("lam", [0.3, 3.0])
+@pytest.mark.parametrize("lam", [0.3, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
     """Errors near that of a guess hardly depend on the variance, but are as much too low."""
     features, of = classes_of(300, 30, 10)
@@ -313,6 +313,7 @@ def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
     assert "5 to 20 % too low, and far more where it is itself below some 5 %" in note
 
 
+@pytest.mark.slow
 def test_few_samples_of_a_class_are_said(caplog):
     """Digits on 150 random relus: fits of 120 and 240 have errors 6 and 8 % above the theory's (60
     draws, standard errors of 1.5 %), of 900 within 2 %."""

@@ -105,7 +105,13 @@ def assert_as_refitted(curve, fit, X, y, times=40):
         assert abs(error - mean) < max(2 * stderr, 0.05 * mean), (n, error, mean, stderr)
 
 
-@pytest.mark.parametrize(("loss", "intercept"), FITS)
+ORDINARY = ("square", True), ("logistic", True)
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [pytest.param(*of, marks=[pytest.mark.slow] * (of not in ORDINARY)) for of in FITS],
+)
 def test_curve_beside_fits(loss, intercept):
     """A mean of 40 fits is within two of its standard errors, or 5 %, which the theory is known to
     (docs/theory.md 22)."""
@@ -119,6 +125,7 @@ def test_curve_beside_fits(loss, intercept):
     assert_as_refitted(curve, FITS[loss, intercept](20.0), X, y)
 
 
+@pytest.mark.slow
 def test_curve_of_digits_beside_fits():
     """With fewer than 15 rows of each class the theory is 5 % too low, by 200 fits."""
     X, y = standardised(load_digits, 600)
