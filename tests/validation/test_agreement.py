@@ -153,6 +153,7 @@ def test_finite_size_bias_is_within_the_allowance(model):
         assert (bias <= ALLOWANCE / d * check.theory + 3 * check.stderr).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "points"),
     [

@@ -79,6 +79,7 @@ def test_errors_against_alpha():
     assert np.shape(drawn("cui/2", data).axes) == (4,)
 
 
+@pytest.mark.slow
 def test_reused_samples():
     """On the samples of the step a tanh student fits better than on fresh ones, and predicts worse;
     a relu student of noisy labels predicts better."""
@@ -97,6 +98,7 @@ def test_reused_samples():
     assert len(drawn("reuse", data).axes) == 6
 
 
+@pytest.mark.slow
 def test_the_use_of_samples():
     """All samples for both layers are better than any other use, and the more the better."""
     data = values("budget")

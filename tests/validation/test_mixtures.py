@@ -160,11 +160,12 @@ def test_a_polynomial_activation_is_its_own_hermite_model():
 @pytest.mark.parametrize(
     ("of", "split", "ratio"),
     [
-        ("random", 0.5, 0.5),
-        ("random", 0.5, 2),
-        ("aligned", 0, 1),
         ("aligned", 1, 1),
         ("classes", 0.5, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("random", 0.5, 0.5), ("random", 0.5, 2), ("aligned", 0, 1))
+        ),
     ],
 )
 def test_theory_given_the_first_layer(of, split, ratio, n, students):

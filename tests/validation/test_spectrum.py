@@ -52,7 +52,11 @@ def test_simulated_eigenvalues(step, size, beta, alpha):
 
 @pytest.mark.parametrize(
     ("eta", "dimension", "seeds"),
-    [(3.0, 200, 20), (0.5, 300, 20), pytest.param(0.2, 1200, 8, marks=pytest.mark.slow)],
+    [
+        (3.0, 200, 20),
+        pytest.param(0.5, 300, 20, marks=pytest.mark.slow),
+        pytest.param(0.2, 1200, 8, marks=pytest.mark.slow),
+    ],
 )
 def test_simulated_outliers(eta, dimension, seeds):
     """Far from the bulk and near it, where leading order, (9.2) at n -> inf, puts it within or a
