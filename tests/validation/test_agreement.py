@@ -161,10 +161,9 @@ def test_finite_size_bias_is_within_the_allowance(model):
             GradientStep(student="relu", target="tanh", alpha0=3, eta=1, bias=[-1, 1]),
             {"alpha": 2.0, "lam": [0.02, 0.2]},
         ),
-        pytest.param(
+        (
             GradientStep(student="tanh", target="he1+he3/2", alpha0=10, eta=3, readout="gaussian"),
             {"alpha": [0.5, 2.0], "lam": 0.1},
-            marks=pytest.mark.slow,
         ),
     ],
 )
