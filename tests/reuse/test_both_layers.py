@@ -71,9 +71,14 @@ def test_derivative_in_the_penalty():
         assert getattr(found, error)["lam"] == pytest.approx(slope, rel=1e-3)
 
 
-@pytest.mark.parametrize("row_norms", [True, False])
+@pytest.mark.parametrize("row_norms", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "changes", [{}, dict(student="relu", readout=[1.5, -0.5]), dict(student="relu", bias=[-0.5, 1])]
+    "changes",
+    [
+        dict(student="relu", readout=[1.5, -0.5]),
+        pytest.param({}, marks=pytest.mark.slow),
+        pytest.param(dict(student="relu", bias=[-0.5, 1]), marks=pytest.mark.slow),
+    ],
 )
 def test_learned_function(changes, row_norms):
     """Of hardly any reused samples that of fresh ones, to the accuracy of both, 1e-5; and of reused
