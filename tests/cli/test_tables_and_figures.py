@@ -143,15 +143,6 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     assert "as --lam with values there tells" in noted
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("more", ["--alpha 1", "--alpha 1 --eta 3", "--alpha 1,2 --lam .1"])
-def test_optima_are_drawn(more, tmp_path, capsys):
-    step = STEP.replace("tanh", "erf")  # of closed form: large rates take no time
-    assert theory(f"optimum {step} {more} --plot {tmp_path / 'a.svg'}") == 0
-    assert (tmp_path / "a.svg").stat().st_size > 5000
-    capsys.readouterr()
-
-
 def test_more_lines_than_can_be_told_apart_are_refused(tmp_path, capsys):
     """The numbers, which may have taken their time, are shown all the same."""
     line = f"curve {STEP} --eta 1,2,3 --beta 1,2,3 --alpha 1,2,3,4 --lam .1"

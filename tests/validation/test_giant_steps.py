@@ -2,7 +2,6 @@
 single-step experiment."""
 
 import json
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -273,16 +272,3 @@ def test_figures(name, tmp_path):
     assert validate(f"figure {name} --quick --plot {picture} --out {table}") == 0
     assert picture.stat().st_size > 10_000
     assert json.loads(table.read_text())
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_samples():
-    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=64, width=64, rng=0)
-    peaks = []
-    for samples in (40_000, 120_000):  # several whole blocks either way
-        tracemalloc.start()
-        single_step(layer, readout, samples=samples, test_samples=20_000, rng=0)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # 80 000 x 64 more features alone would hold 41 MB.
-    assert peaks[1] < peaks[0] + 2**20
