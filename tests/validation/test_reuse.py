@@ -81,7 +81,8 @@ def test_a_network_without_reuse_is_its_step(tmp_path):
     assert reused[0].settings["reuse"] == 1.0
 
 
-@pytest.mark.parametrize("reuse", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("reuse", [1.0, 0.5])
 def test_agrees_with_theory(reuse):
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1)
     at = dict(alpha=2.0, lam=0.05)

@@ -86,7 +86,7 @@ def test_decay_shortens_rows():
     assert still.srf(beta=1.0).c == pytest.approx(0.28**2, rel=1e-14)
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("steps", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_decay_is_the_same_in_all_equations(steps):
     """The pencil's bulk variance is the recursion's, and a last step's decay a change of scale: of
     relu networks, of their penalty."""
