@@ -232,13 +232,6 @@ def test_best_penalty_at_a_dimension():
     assert best.test_error == pytest.approx(around[1])
 
 
-def test_a_comparison_takes_the_theory_of_the_simulated_dimension():
-    at = dict(alpha=1.0, lam=0.1, dimension=60, seeds=4, rng=0, beta=1.0)
-    report = compare(STEP, **at)
-    expected = solve(STEP.network(beta=1.0, dimension=60), **AT)
-    assert report.checks["test_error"].theory.item() == pytest.approx(expected.test_error)
-
-
 def test_a_comparison_of_another_loss_says_that_m_alone_has_its_price():
     at = dict(alpha=1.0, lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
     price = "with the price of m alone"

@@ -269,23 +269,6 @@ def test_outputs_lost_to_rounding_are_flagged():
     assert np.isnan(point.test_error)
 
 
-@pytest.mark.slow
-def test_of_very_many_rows_some_are_taken():
-    """5 000, of which up to as many samples are drawn."""
-    features, of = classes_of(12_000, 40, 4)
-    sample = FeatureSample(features=features, labels=of, intercept=True)
-    point = solve(sample, samples=300, lam=0.1)
-    assert point.strata == 5000
-    found = validation.simulate(sample, samples=[300], lam=0.1, seeds=30, rng=0, workers=1)
-    # standard errors of 5 000 rows, and of the fits
-    for name, each in found.errors.items():
-        mean, stderr = each.mean(), each.std(ddof=1) / np.sqrt(30)
-        told = getattr(point, f"{name}_stderr", 0.0)  # train errors have none
-        assert abs(getattr(point, name) - mean) < 3 * np.hypot(stderr, told) + 0.01 * mean, name
-    with pytest.raises(InvalidArgument, match="samples must be at most 5000"):
-        solve(sample, samples=5001, lam=0.1)
-
-
 def test_how_much_the_error_depends_on_the_variance():
     """Of two outputs P is the mean of Phi(-x), x = y m / sqrt v, and d log P / d log v that of
     x phi(x) / 2, over P."""
