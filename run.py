@@ -1,7 +1,7 @@
 """Commands for a fresh clone, with nothing but Python 3.11 or newer:
 
     python3 run.py demo     compute the published learning curve, check it by simulation
-    python3 run.py test     style, types and the ordinary tests: some ten minutes on two cores
+    python3 run.py test     style, types and the ordinary tests: some four minutes on two cores
     python3 run.py rest     what test leaves out: slow tests, doctests and the documentation
     python3 run.py all      test, then rest
     python3 run.py style    the first part of test alone: style and types

@@ -47,7 +47,7 @@ def both(line, file, weight=":fc1.weight", bias=":fc1.bias"):
 
 
 @pytest.mark.parametrize("file", WRITERS)
-@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
 def test_the_arrays_of_a_network(file, kind, capsys):
     """Those of NPY files of the same numbers; without a name the only one with their axes.  Numbers
     of bfloat16 have eight digits in base two, which single precision holds."""
@@ -110,10 +110,10 @@ def test_a_header_is_not_believed(capsys):
     assert "at most 1 GiB of them, not one of shape (20000, 30000)" in message
 
 
-@pytest.mark.parametrize("file", WRITERS)
-def test_the_size_of_an_array_is_of_its_own_numbers(file):
+def test_the_size_of_an_array_is_of_its_own_numbers():
     """As in NPY files: 2^27 and some of one byte each are 128 MiB, of eight above a gigabyte."""
-    WRITERS[file](file, {"a": np.zeros(2**27 + 8, np.int8)})
+    file = "net.safetensors"
+    save_safetensors(file, {"a": np.zeros(2**27 + 8, np.int8)})
     try:
         array = read_array("labels", file, Wanted((1, 1)))
         assert (array.dtype, array.nbytes) == (np.int8, 2**27 + 8)
@@ -167,8 +167,8 @@ def write_table(name, header, *columns, separator=","):
 @pytest.mark.parametrize(
     ("header", "separator", "column"),
     [
-        ("a,b,c,kind", ",", "kind"), ("a\tb\tc\tkind", "\t", "3"), ("a;b;c;kind", ";", "-1"),
-        ("", ",", "3"), ("0,1,2,3", ",", "3"), ("0,1,2,kind", ",", "kind"),
+        ("a\tb\tc\tkind", "\t", "3"), ("a;b;c;kind", ";", "-1"), ("", ",", "3"),
+        ("0,1,2,3", ",", "3"),
     ],
 )  # fmt: skip
 def test_labels_are_a_column_of_the_table_of_features(header, separator, column, capsys):

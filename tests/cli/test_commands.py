@@ -47,8 +47,9 @@ def test_files(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("more", "grids"),
-    [("", {}), ("--noise 0,.1", {"noise": [0, 0.1]}), ("--beta .5,2", {"beta": [0.5, 2]}),
-     ("--readout equal,rademacher", {"readout": ["equal", "rademacher"]})],
+    [("", {}), ("--readout equal,rademacher", {"readout": ["equal", "rademacher"]}),
+     pytest.param("--noise 0,.1", {"noise": [0, 0.1]}, marks=pytest.mark.slow),
+     pytest.param("--beta .5,2", {"beta": [0.5, 2]}, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_data_set_is_that_of_python(more, grids, tmp_path, capsys):
     """Its dimensions, numbers and attributes; a single width is no dimension."""

@@ -30,15 +30,13 @@ def test_a_comparison_over_any_parameter(capsys):
 
 
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
-    picture = tmp_path / "a.png"
-    line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL} --plot {picture}"
+    line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL}"
     file = tmp_path / "a.nc"
     points = document(capsys, f"{line} --out {file}", validate)["points"]
     with xarray.open_dataset(file, engine="h5netcdf") as data:
         own = data.sel(readout="rademacher", source="simulation").test_error
         assert own.values.ravel().tolist() == [point["test_error"] for point in points[5::2]]
     assert [point["readout"] for point in points] == ["equal"] * 4 + ["rademacher"] * 4
-    assert picture.stat().st_size > 10_000
 
 
 def test_a_rate_that_follows_the_width_is_simulated(capsys):
@@ -52,15 +50,15 @@ def test_a_rate_that_follows_the_width_is_simulated(capsys):
 
 def test_the_data_set_of_a_grid():
     step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-    of = dict(alpha=[0.5, 2], lam=[0.1, 1], dimension=40, seeds=3, rng=0, beta=1.0)
-    found = compare_grid(step, grids={"eta": [1, 3], "noise": [0, 0.1]}, **of)
+    of = dict(alpha=[0.5, 2], lam=1.0, dimension=40, seeds=3, rng=0, beta=1.0)
+    found = compare_grid(step, grids={"eta": [1, 3]}, **of)
     data = found.dataset()
-    assert dict(data.sizes) == {"eta": 2, "noise": 2, "alpha": 2, "lam": 2, "source": 2}
-    assert {"eta", "noise"}.isdisjoint(data.attrs)
-    assert " of 4 settings" in found.verdict
+    assert dict(data.sizes) == {"eta": 2, "alpha": 2, "source": 2}
+    assert "eta" not in data.attrs
+    assert " of 2 settings" in found.verdict
     ax = found.plot(Figure().subplots())
     assert {"theory of the sRF", r"limit $d \to \infty$"} <= {*labels(ax)}
-    limit = replica.learning_curve(step.network(beta=1.0), eta=3.0, noise=0.1, alpha=2.0, lam=1.0)
+    limit = replica.learning_curve(step.network(beta=1.0), eta=3.0, alpha=2.0, lam=1.0)
     pale = [line for line in ax.get_lines() if line.get_linewidth() == 4]
     assert limit.test_error.item() in [
         pytest.approx(line.get_ydata()[-1], rel=1e-9) for line in pale if len(line.get_ydata())

@@ -50,6 +50,7 @@ def test_a_best_penalty_that_is_far_from_a_network_is_noted(capsys):
     assert which.startswith("note: theory of the sRF")
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_not_known_is_said(capsys, monkeypatch):
     """The network's averages over a batch take longer than they may."""
     monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.0005)
@@ -76,14 +77,14 @@ def test_optimum(capsys, tmp_path):
 
 def test_optima_over_any_grid(capsys):
     """Numbers and documents are those of a curve with the best."""
-    line = "--student erf --target sin --alpha0 3,20 --noise 0,.1 --alpha 1"
+    line = "--student erf --target sin --alpha0 3,20 --alpha 1"
     found = document(capsys, f"optimum {line}")
     assert found == document(capsys, f"curve {line} --lam best --eta best")
-    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=1.0, noise=0.1)
+    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=1.0)
     best = replica.optimal_eta(step, alpha=1, beta=1)
     last = found["points"][-1]
-    assert [last[name] for name in ("alpha0", "noise", "lam", "eta", "test_error")] == [
-        20, 0.1, best.lam, best.eta, best.test_error
+    assert [last[name] for name in ("alpha0", "lam", "eta", "test_error")] == [
+        20, best.lam, best.eta, best.test_error
     ]  # fmt: skip
 
 
@@ -140,6 +141,7 @@ def test_spectrum(capsys, tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_simulated_spectrum(capsys, tmp_path):
     line = f"spectrum {STEP} --eta 3 --alpha 2 --dimension 100 --rng 1 --plot {tmp_path / 'a.png'}"
     found = document(capsys, line, validate)

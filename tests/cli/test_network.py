@@ -168,15 +168,3 @@ def test_figure_of_students(tmp_path):
     expected = {("relu", 0.3): -0.12, ("relu", 3.0): -0.062, ("sin", 0.3): -0.088}
     for case, share in (expected | {("sin", 3.0): 0.04}).items():
         assert off[case] == pytest.approx(share, abs=0.02)
-
-
-@pytest.mark.slow
-def test_figure_of_steps(tmp_path):
-    picture, values = tmp_path / "a.png", tmp_path / "a.json"
-    assert validate(f"figure network-steps --quick --plot {picture} --out {values}") == 0
-    panels = json.loads(values.read_text())["panels"]
-    curves = [curve["test_error"] for (curve,) in panels]
-    # docs/theory.md 18, after one step and two: cases A, C and B
-    assert curves[0]["theory"] == pytest.approx([0.1802013, 0.1111642], rel=1e-6)
-    assert curves[1]["theory"] == pytest.approx([0.2991887, 0.2532067], rel=1e-6)
-    assert curves[2]["srf"][1] == pytest.approx(0.27229, abs=1e-5)

@@ -328,7 +328,7 @@ def test_what_is_not_known_well_enough_is_said(capsys):
 
 @pytest.mark.parametrize("given", [LAYER, FEATURES])
 def test_the_same_is_simulated(given, capsys):
-    line = f"{given} {POINTS} --seeds 40 --rng 1"
+    line = f"{given} {POINTS} --seeds 3 --rng 1"
     compared = document(capsys, f"compare {line}", validate)["points"]
     assert [p["test_error"] for p in compared[::2]] == pytest.approx(
         printed(document(capsys, f"readout {given} {POINTS}"))[0], rel=1e-6

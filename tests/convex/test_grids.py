@@ -9,6 +9,7 @@ from replica.equivalence import target_jumps
 from solvers.results import ConvergenceError, Status
 from tests.convex.problems import LOG_COSH, MODELS, SIGN, WAVE
 
+SLOW = pytest.mark.slow
 ERRORS = ("test_error", "train_error", "loss_error", "train_loss")
 
 
@@ -16,14 +17,15 @@ ERRORS = ("test_error", "train_error", "loss_error", "train_loss")
     ("model", "loss", "alpha", "lam"),
     [
         # the thinnest layers that shared nodes serve, and others
-        (SIGN, "logistic", [0.5, 2.0, 10.0], np.geomspace(1e-4, 1e3, 5)),
+        pytest.param(SIGN, "logistic", [0.5, 2.0, 10.0], np.geomspace(1e-4, 1e3, 5), marks=SLOW),
         (MODELS["flipped"], "logistic", [0.5, 2.0, 10.0], [1.0, 10.0, 1e3]),
-        (MODELS["logistic teacher"], "logistic", [0.5, 2.0, 10.0], [1.0, 10.0, 1e3]),
-        (MODELS["outliers"], LOG_COSH, [0.5, 2.0], [1e-3, 0.1, 10.0]),
+        pytest.param(MODELS["logistic teacher"], "logistic", [0.5, 2.0, 10.0], [1.0, 10.0, 1e3],
+                     marks=SLOW),
+        pytest.param(MODELS["outliers"], LOG_COSH, [0.5, 2.0], [1e-3, 0.1, 10.0], marks=SLOW),
         # on panels of their own
         (SIGN, "hinge", [0.5, 2.0], [0.01, 10.0]),
-        (WAVE, "absolute", [0.5, 2.0], [0.1, 10.0]),
-        pytest.param(WAVE, LOG_COSH, [0.5, 2.0], [1e-3, 10.0], marks=pytest.mark.slow),
+        pytest.param(WAVE, "absolute", [0.5, 2.0], [0.1, 10.0], marks=SLOW),
+        pytest.param(WAVE, LOG_COSH, [0.5, 2.0], [1e-3, 10.0], marks=SLOW),
     ],
 )  # fmt: skip
 def test_a_point_depends_neither_on_its_grid_nor_on_its_direction(model, loss, alpha, lam):

@@ -50,7 +50,7 @@ def test_steps_are_summed_exactly(model, loss):
     assert by_steps == pytest.approx(wrong @ given.table.weights, abs=2e-4)
 
 
-@pytest.mark.parametrize("alpha", [2.0, 20.0])
+@pytest.mark.parametrize("alpha", [2.0, pytest.param(20.0, marks=pytest.mark.slow)])
 def test_labels_of_a_steep_teacher_are_resolved(alpha):
     """P(y = 1) = 1 / (1 + exp(-6 z)), nearly all of z beside the spike: to the 1e-6 promised, on
     200 nodes over kappa, 200 over tau."""

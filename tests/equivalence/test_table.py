@@ -65,7 +65,9 @@ MODELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "three spikes")) for n in MODELS]
+)
 def test_weights_of_every_rule_and_every_table_sum_to_1(name):
     """At every level, to rounding of the sums of up to 2^18 weights."""
     model = MODELS[name]

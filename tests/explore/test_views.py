@@ -69,7 +69,10 @@ ENTRIES = [
     *({"loss": name} for name in ("absolute", "quantile:0.9")),
     *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
 ]
-CASES = [pytest.param(state, id=name) for name, state in STATES.items()]
+CASES = [  # a loss takes seconds
+    pytest.param(state, id=name, marks=[SLOW] * (name in ("loss", "readout")))
+    for name, state in STATES.items()
+]
 CASES += [  # half a second each
     pytest.param(DEFAULTS | {"alpha": "1,2"} | entry, id="-".join(entry.values()), marks=SLOW)
     for entry in ENTRIES
@@ -88,7 +91,7 @@ def test_python_and_command_give_the_curve(state, capsys):
     assert [one[error] for one in printed(view, capsys)["points"]] == list(drawn)
 
 
-@pytest.mark.parametrize("model", ["srf", "network"])
+@pytest.mark.parametrize("model", ["srf", pytest.param("network", marks=SLOW)])
 def test_texts_of_the_bounds(model, capsys):
     view = VIEWS["bounds"](DEFAULTS | {"theory": model})
     found = run_python(view, capsys)["found"]
@@ -167,6 +170,7 @@ def test_a_kept_curve_of_another_error_is_not_drawn():
     assert not [x for x in view.figure.axes[0].get_lines() if x.get_label().startswith("kept")]
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_saved_as_csv():
     view = curve_view(FEW)
     assert table(view).test_error.tolist() == pytest.approx(

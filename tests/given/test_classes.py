@@ -76,7 +76,7 @@ def test_two_classes_have_a_confusion_matrix(loss):
         np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("samples", [885, 899])
+@pytest.mark.parametrize("samples", [pytest.param(885, marks=pytest.mark.slow), 899])
 def test_nearly_all_rows_are_nearly_leave_one_out(samples):
     """Of pixels that are on in two images one is drawn nearly surely."""
     pixels, digits = load_digits(return_X_y=True)
@@ -269,23 +269,6 @@ def test_outputs_lost_to_rounding_are_flagged():
     assert np.isnan(point.test_error)
 
 
-@pytest.mark.slow
-def test_of_very_many_rows_some_are_taken():
-    """5 000, of which up to as many samples are drawn."""
-    features, of = classes_of(12_000, 40, 4)
-    sample = FeatureSample(features=features, labels=of, intercept=True)
-    point = solve(sample, samples=300, lam=0.1)
-    assert point.strata == 5000
-    found = validation.simulate(sample, samples=[300], lam=0.1, seeds=30, rng=0, workers=1)
-    # standard errors of 5 000 rows, and of the fits
-    for name, each in found.errors.items():
-        mean, stderr = each.mean(), each.std(ddof=1) / np.sqrt(30)
-        told = getattr(point, f"{name}_stderr", 0.0)  # train errors have none
-        assert abs(getattr(point, name) - mean) < 3 * np.hypot(stderr, told) + 0.01 * mean, name
-    with pytest.raises(InvalidArgument, match="samples must be at most 5000"):
-        solve(sample, samples=5001, lam=0.1)
-
-
 def test_how_much_the_error_depends_on_the_variance():
     """Of two outputs P is the mean of Phi(-x), x = y m / sqrt v, and d log P / d log v that of
     x phi(x) / 2, over P."""
@@ -301,7 +284,7 @@ def test_how_much_the_error_depends_on_the_variance():
     assert np.isnan(solve(one, samples=40, lam=0.05).classification_sensitivity)
 
 
-@pytest.mark.parametrize("lam", [0.3, 3.0])
+@pytest.mark.parametrize("lam", [0.3, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
     """Errors near that of a guess hardly depend on the variance, but are as much too low."""
     features, of = classes_of(300, 30, 10)
@@ -313,6 +296,7 @@ def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
     assert "5 to 20 % too low, and far more where it is itself below some 5 %" in note
 
 
+@pytest.mark.slow
 def test_few_samples_of_a_class_are_said(caplog):
     """Digits on 150 random relus: fits of 120 and 240 have errors 6 and 8 % above the theory's (60
     draws, standard errors of 1.5 %), of 900 within 2 %."""

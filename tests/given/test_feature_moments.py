@@ -56,6 +56,7 @@ def test_classes_are_those_of_a_linear_layer(loss, intercept):
         assert getattr(same, name) == pytest.approx(getattr(given, name), rel=1e-8), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", [False, True])
 def test_moments_are_those_of_a_sample_of_many_rows(intercept):
     p, rng = 20, np.random.default_rng(1)

@@ -22,7 +22,7 @@ def mixture(d=60):
     return GaussianMixture(means=means, covariances=covariances, fractions=[2, 3])
 
 
-@pytest.mark.parametrize("d", [60, 120])
+@pytest.mark.parametrize("d", [60, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "of", [{}, {"target": "classes:1,-1", "directions": None, "noise": 0.0}], ids=["sin", "classes"]
 )

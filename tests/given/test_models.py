@@ -53,8 +53,11 @@ LOGISTIC = (
 @pytest.mark.parametrize(
     ("samples", "draws", "of"),
     [
-        *((80, 120, SQUARE), (300, 60, SQUARE), (1500, 12, SQUARE)),
-        pytest.param(400, 25, LOGISTIC, marks=pytest.mark.slow),
+        (300, 60, SQUARE),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((80, 120, SQUARE), (1500, 12, SQUARE), (400, 25, LOGISTIC))
+        ),
     ],
 )
 def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws, of):
@@ -209,6 +212,7 @@ def test_features_that_vanish_predict_nothing():
     assert point.test_error == pytest.approx((1 - np.exp(-2)) / 2, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_special_directions_are_added_until_the_next_is_worth_little():
     """A direction that rows share, found unless it is left out, and then told."""
     rng = np.random.default_rng(2)

@@ -16,7 +16,10 @@ def sample(rows, seed):
     return FeatureSample(features=Z + 0.2 * labels[:, None], labels=labels, strata=labels)
 
 
-@pytest.mark.parametrize("loss", ["square", "huber:0.3", "logistic"])
+@pytest.mark.parametrize(
+    "loss",
+    ["square", *(pytest.param(of, marks=pytest.mark.slow) for of in ("huber:0.3", "logistic"))],
+)
 @pytest.mark.parametrize("samples", [30, 150])
 def test_a_sample_has_the_errors_of_its_population(loss, samples):
     def errors(rows, seed):

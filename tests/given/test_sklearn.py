@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import cross_val_score
@@ -105,7 +105,13 @@ def assert_as_refitted(curve, fit, X, y, times=40):
         assert abs(error - mean) < max(2 * stderr, 0.05 * mean), (n, error, mean, stderr)
 
 
-@pytest.mark.parametrize(("loss", "intercept"), FITS)
+ORDINARY = ("square", True), ("logistic", True)
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [pytest.param(*of, marks=[pytest.mark.slow] * (of not in ORDINARY)) for of in FITS],
+)
 def test_curve_beside_fits(loss, intercept):
     """A mean of 40 fits is within two of its standard errors, or 5 %, which the theory is known to
     (docs/theory.md 22)."""
@@ -117,13 +123,6 @@ def test_curve_beside_fits(loss, intercept):
         curve = ProbeCurve(alphas=20.0, **options).fit(X, y).learning_curve_
     assert curve.alpha.values.tolist() == [20.0] * 3
     assert_as_refitted(curve, FITS[loss, intercept](20.0), X, y)
-
-
-def test_curve_of_digits_beside_fits():
-    """With fewer than 15 rows of each class the theory is 5 % too low, by 200 fits."""
-    X, y = standardised(load_digits, 600)
-    curve = ProbeCurve(alphas=100.0, train_sizes=[150, 300, 500]).fit(X, y).learning_curve_
-    assert_as_refitted(curve, RidgeClassifier(alpha=100.0), X, y)
 
 
 def test_in_a_pipeline_and_rows_needed():

@@ -17,6 +17,13 @@ def sample():
     return FeatureSample(features=features, labels=y, intercept=True)
 
 
+@pytest.fixture(scope="module")
+def at_120(sample):
+    """The test error of 120 samples, and what it is said to need."""
+    error = solve(sample, samples=120, lam=0.1).test_error
+    return error, samples_needed(sample, lam=0.1, test_error=error)
+
+
 @pytest.mark.parametrize("error", ["test_error", "classification_error"])
 def test_the_error_is_reached_there(sample, error):
     middle = getattr(solve(sample, samples=120, lam=0.1), error)
@@ -213,15 +220,14 @@ def corrupted(monkeypatch, name, samples):
     ],
 )
 def test_unsolved_points_are_told_and_leave_the_answer(
-    sample, monkeypatch, unsolved, noted, between
+    sample, at_120, monkeypatch, unsolved, noted, between
 ):
-    at = dict(lam=0.1, test_error=solve(sample, samples=120, lam=0.1).test_error)
-    whole = samples_needed(sample, **at)
+    error, whole = at_120
     n = whole.curve.samples.values
     assert set(unsolved) <= set(n)
     assert n[n < whole.samples].max() == 97
     corrupted(monkeypatch, "layer_curve", unsolved)
-    needed = samples_needed(sample, **at)
+    needed = samples_needed(sample, lam=0.1, test_error=error)
     # straight over more than a factor of two where points beside the answer are missing
     assert needed.samples == pytest.approx(120, rel=0.15 if between else 0.03)
     assert needed.lam == pytest.approx(0.1)

@@ -124,31 +124,14 @@ def keys(document):
     return {"": plain} | more if more else plain
 
 
-def run(programs, line, *more):
+def run(line, *more):
     """What a command prints on standard output; 1 is the status of a failed comparison."""
     program, *words = [*line.split(), *more]
-    application, runner = programs[program]
+    application, runner = programs()[program]
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         status = runner(application, words)
     assert status in (0, 1), err.getvalue()
     return out.getvalue()
-
-
-def columns(programs, line, folder, netcdf):
-    """Of a CSV file its columns, of a NetCDF file its dimensions and variables."""
-    import xarray
-
-    table = Path(folder) / "a.csv"
-    run(programs, line, "--out", str(table))
-    found = {"csv": " ".join(next(csv.reader(table.read_text().splitlines())))}
-    if netcdf:
-        file = Path(folder) / "a.nc"
-        run(programs, line, "--out", str(file))
-        with xarray.open_dataset(file, engine="h5netcdf") as data:
-            variables = sorted(data.variables.items())
-            found["nc"] = " ".join(f"{name}({','.join(one.dims)})" for name, one in variables)
-            found["nc attributes"] = " ".join(sorted(map(str, data.attrs)))
-    return found
 
 
 def packages():
@@ -178,15 +161,25 @@ def programs():
     return {"replica": (theory, runner), "validate": (experiments, runner)}
 
 
-def document(name):
-    """The keys of what a command prints."""
-    return keys(json.loads(run(programs(), LINES[name], "--json")))
-
-
-def table(name):
-    """The columns of what a command writes."""
+def told(name):
+    """The keys of the document that a command prints; and of the files that it writes the columns,
+    of NetCDF the dimensions and variables."""
+    files = {}
     with tempfile.TemporaryDirectory() as folder:
-        return columns(programs(), LINES[name], folder, TABLES[name])
+        table = Path(folder) / "a.csv"
+        printed = run(LINES[name], "--json", *(["--out", str(table)] if name in TABLES else []))
+        if name in TABLES:
+            files["csv"] = " ".join(next(csv.reader(table.read_text().splitlines())))
+        if TABLES.get(name):
+            import xarray
+
+            file = Path(folder) / "a.nc"
+            run(LINES[name], "--out", str(file))
+            with xarray.open_dataset(file, engine="h5netcdf") as data:
+                variables = sorted(data.variables.items())
+                files["nc"] = " ".join(f"{name}({','.join(one.dims)})" for name, one in variables)
+                files["nc attributes"] = " ".join(sorted(map(str, data.attrs)))
+    return keys(json.loads(printed)), files
 
 
 def today():
@@ -194,12 +187,13 @@ def today():
     import replica
     import validation
 
+    found = {name: told(name) for name in LINES}
     return {
         "packages": packages(),
         "results": results(replica, validation),
         "options": {name: options(application) for name, (application, _) in programs().items()},
-        "documents": {name: document(name) for name in LINES},
-        "files": {name: table(name) for name in TABLES},
+        "documents": {name: document for name, (document, _) in found.items()},
+        "files": {name: found[name][1] for name in TABLES},
     }
 
 

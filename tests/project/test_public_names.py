@@ -34,10 +34,7 @@ def test_options():
 
 
 @pytest.mark.parametrize("name", public_names.LINES)
-def test_keys_of_documents(name):
-    assert public_names.document(name) == KNOWN["documents"][name]
-
-
-@pytest.mark.parametrize("name", public_names.TABLES)
-def test_columns_of_files(name):
-    assert public_names.table(name) == KNOWN["files"][name]
+def test_keys_of_documents_and_columns_of_files(name):
+    document, files = public_names.told(name)
+    assert document == KNOWN["documents"][name]
+    assert files == KNOWN["files"].get(name, {})

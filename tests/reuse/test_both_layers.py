@@ -80,9 +80,14 @@ def test_derivative_in_the_penalty():
         assert getattr(found, error)["lam"] == pytest.approx(slope, rel=1e-3)
 
 
-@pytest.mark.parametrize("row_norms", [True, False])
+@pytest.mark.parametrize("row_norms", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "changes", [{}, dict(student="relu", readout=[1.5, -0.5]), dict(student="relu", bias=[-0.5, 1])]
+    "changes",
+    [
+        dict(student="relu", readout=[1.5, -0.5]),
+        pytest.param({}, marks=pytest.mark.slow),
+        pytest.param(dict(student="relu", bias=[-0.5, 1]), marks=pytest.mark.slow),
+    ],
 )
 def test_learned_function(changes, row_norms):
     """Of hardly any reused samples that of fresh ones, to the accuracy of both, 1e-5; and of reused
@@ -215,12 +220,12 @@ def test_what_is_asked_in_vain_is_refused_in_a_sentence(call, said):
     "changes",
     [
         {"target": "sign", "label_noise": "flip:0.2"},
-        {"target": "sin", "label_noise": "flip:0.1"},
-        {"target": "sign", "label_noise": "logistic"},
         {"noise": 0.3, "initialisation": "gaussian"},
+        pytest.param({"target": "sin", "label_noise": "flip:0.1"}, marks=pytest.mark.slow),
+        pytest.param({"target": "sign", "label_noise": "logistic"}, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("row_norms", [True, False])
+@pytest.mark.parametrize("row_norms", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_hardly_any_reused_samples_give_the_errors_of_fresh_ones(changes, row_norms):
     """Labels +-1 at random, whose test error is that of their mean, and laws of the rows."""
     step = GradientStep(**STEP | changes)

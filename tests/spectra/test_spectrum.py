@@ -237,19 +237,3 @@ def test_what_is_refused():
     found = replica.spectrum(ONE.srf(beta=1), 2.0, quadrature_tol=1e-30)
     assert not found.converged
     assert found.quadrature_error < DENSITY_TOLERANCE
-
-
-@pytest.mark.slow
-def test_blocks_of_many_groups_are_solved_alike(monkeypatch):
-    """Of 48 groups the matrices of one place are some 20 MB: of few, they are as of all at once."""
-    resolvent = _resolvent(
-        GradientStep(
-            student="tanh", target="sin", alpha0=20, eta=3.0, readout=[-1.0, 0.5, 2.0]
-        ).srf(beta=1.0),
-        0.7,
-    )
-    z = np.linspace(0.05, 2, 40).astype(complex)
-    whole = resolvent.solutions(z)
-    monkeypatch.setattr("replica.spectra.resolvent.BLOCK_NUMBERS", 200)
-    assert resolvent.solutions(z) == pytest.approx(whole, rel=1e-9, nan_ok=True)
-    assert np.isfinite(whole).all()

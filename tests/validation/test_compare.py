@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -58,6 +59,7 @@ def test_tolerance():
     np.testing.assert_allclose(check.z, [4.5, 5.5, -9, -30, np.nan, np.nan])
 
 
+@pytest.mark.slow
 def test_the_theory_given_drawn_layers_leaves_out_their_noise():
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=2.0, noise=0.05)
     at = dict(beta=0.5, alpha=1.5, lam=0.1, dimension=160, seeds=6, rng=0)
@@ -143,16 +145,21 @@ def test_the_theories_of_a_grid_are_told_apart():
     assert grid.document()["theory"] == grid.dataset().attrs["theory"] == grid.note
 
 
+@cache
+def base():
+    """A comparison at two penalties, whose checks are replaced."""
+    return compare(MODEL, alpha=1, lam=[0.1, 1], dimension=60, seeds=10, rng=0)
+
+
 def judged(z, off=0.0, allowance=0.0, train=None):
     """A comparison at two penalties whose test errors are ``z`` standard errors below a theory of
     1, by ``off``, and its training errors likewise."""
-    comparison = compare(MODEL, alpha=1, lam=[0.1, 1], dimension=60, seeds=10, rng=0)
     checks = {}
     for name, scores in (("test_error", z), ("train_error", z if train is None else train)):
         scores = np.array([scores], dtype=float)
         stderr = np.full((1, 2), 0.1) if not off else np.abs(off / scores)
         checks[name] = Check(np.ones((1, 2)), 1 - scores * stderr, stderr, np.zeros((1, 2)))
-    return replace(comparison, checks=checks, allowance=allowance)
+    return replace(base(), checks=checks, allowance=allowance)
 
 
 AGREE, CLOSE, APART = "agree: ", "are close but not equal: ", "are not equal: "

@@ -60,9 +60,7 @@ def test_panels_of_many_lines_keep_one_width():
     np.testing.assert_array_equal(drawn, [alpha] * 18)
 
 
-@pytest.mark.parametrize(
-    ("far", "scale"), [(19.0, "linear"), (25.0, "symlog"), (150.0, "symlog"), (-400.0, "symlog")]
-)
+@pytest.mark.parametrize(("far", "scale"), [(19.0, "linear"), (25.0, "symlog"), (-400.0, "symlog")])
 def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, scale):
     names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
     at = {"source": ["theory", "simulation"], "alpha": [1.0, 2.0, 4.0]}
@@ -84,6 +82,7 @@ def test_points_without_lines_have_labels():
     assert labels(found)[:2] == [r"$\lambda = 0.1$", r"$\lambda = 1$"]
 
 
+@pytest.mark.slow
 def test_points_over_any_parameters_lie_on_their_lines():
     """Two rates and two numbers of samples: a colour for each, and the abscissa the longest."""
     alpha0, eta, alpha = [1.0, 4.0], [1.0, 3.0], [0.5, 1.0, 2.0]

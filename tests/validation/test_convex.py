@@ -7,12 +7,10 @@ from scipy.optimize import linprog, minimize
 from replica import loss
 from solvers.results import ConvergenceError
 from tests.problems import FLIPPED, OUTLIERS
-from tests.validation.test_agreement import SIGN
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
 from validation.fit.convex_readout import Design, minimise_objective
 from validation.run.cells import draw_layer
-from validation.run.monte_carlo import bytes_needed
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
 
@@ -143,22 +141,6 @@ def test_measured_values():
     dataset = found.dataset()
     assert dataset.loss == "logistic"
     assert dataset.classification_error_by_seed.dims[0] == "seed"
-
-
-@pytest.mark.slow
-def test_workers_store_and_memory_change_nothing(tmp_path):
-    options = OPTIONS | dict(loss="logistic")
-    expected = simulate(SIGN, **options)
-    simulate(SIGN, **options, store=tmp_path, shard="2/2")
-    # no room for features that are kept
-    memory = bytes_needed(expected.experiment, keep=False) * (1 + 1e-9)
-    for way in (dict(store=tmp_path), dict(workers=2), dict(memory=memory)):
-        found = simulate(SIGN, **options, **way)
-        np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
-        for name, values in expected.errors.items():
-            np.testing.assert_array_equal(found.errors[name], values)
-    ridge = simulate(SIGN, **OPTIONS, store=tmp_path)  # no cell of another loss is taken
-    assert not np.isclose(ridge.test_error, expected.errors["test_error"]).any()
 
 
 def test_ladder_of_a_loss():

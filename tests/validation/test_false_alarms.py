@@ -48,7 +48,7 @@ def shares(errors, theory):
     return [found[one] / len(errors) for one in SHOWN]
 
 
-@pytest.mark.parametrize("spread", [0.5, 1.0, 1.5, 1.8])
+@pytest.mark.parametrize("spread", [1.0, 1.8])
 @pytest.mark.parametrize("seeds", [4, 8, 32])
 def test_rare_large_errors_are_no_disagreement(seeds, spread):
     """Log-normal errors of a known mean, as training errors are at small penalties (their logarithm

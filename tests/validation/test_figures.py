@@ -2,14 +2,14 @@
 say what the papers say, and that the command keeps what it has simulated."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 import replica
 from replica import GradientStep, solve
-from tests.cli.commands import validate
-from tests.processes import python
+from tests.cli.commands import refusal, validate
 from validation.figures import Run, figure
 from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
 
@@ -79,6 +79,7 @@ def test_errors_against_alpha():
     assert np.shape(drawn("cui/2", data).axes) == (4,)
 
 
+@pytest.mark.slow
 def test_reused_samples():
     """On the samples of the step a tanh student fits better than on fresh ones, and predicts worse;
     a relu student of noisy labels predicts better."""
@@ -97,6 +98,7 @@ def test_reused_samples():
     assert len(drawn("reuse", data).axes) == 6
 
 
+@pytest.mark.slow
 def test_the_use_of_samples():
     """All samples for both layers are better than any other use, and the more the better."""
     data = values("budget")
@@ -180,7 +182,10 @@ def test_readout_laws():
     drawn("cui/6", data)
 
 
-@pytest.mark.parametrize(("target", "share"), [("sin", 0.10), ("he1+he3/2", 0.28)])
+@pytest.mark.parametrize(
+    ("target", "share"),
+    [("sin", 0.10), pytest.param("he1+he3/2", 0.28, marks=pytest.mark.slow)],
+)
 def test_readout_laws_in_the_limit(target, share):
     """Four values lower the sRF's error by a tenth on the sine and by a quarter on the hard target;
     a Gaussian law by more."""
@@ -240,6 +245,7 @@ def test_the_ladder():
     assert drawn("ladder", data).legends[0].get_texts()[2].get_text() == "fit, linear in $1/d$"
 
 
+@pytest.mark.slow
 def test_staircase():
     """[D]: the rows lie along C_1 after the first step and leave it in the second of the target
     that has a second stair; where the connection is weak they stay."""
@@ -270,11 +276,10 @@ def test_networks_on_the_way_to_their_limit():
     drawn("dimension", data)
 
 
-def test_digits_ask_for_scikit_learn():
-    code = "import sys; sys.modules['sklearn'] = None\nfrom validation.cli.main import app\n"
-    code += "from replica.cli import run\nrun(app, ['figure', 'digits', '--plot', 'never.png'])"
-    found = python("-c", code, check=True)
-    (sentence,) = found.stderr.splitlines()
+def test_digits_ask_for_scikit_learn(capsys, monkeypatch):
+    for module in ("sklearn", "sklearn.datasets"):
+        monkeypatch.setitem(sys.modules, module, None)
+    sentence = refusal(capsys, "figure digits --plot never.png", validate)
     assert "the figure must be made with scikit-learn: python3 -m pip install " in sentence
     assert "'.[sklearn]' in the clone" in sentence
 

@@ -2,14 +2,13 @@
 single-step experiment."""
 
 import json
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.single_step import TEACHERS
-from replica import GradientStep, MultiIndex, after_each_step, solve
+from replica import GradientStep, after_each_step, solve
 from replica.problem import target
 from tests.cli.commands import document, refusal, validate
 from tests.problems import THREE
@@ -73,7 +72,10 @@ def test_first_direction_of_two_teachers():
     np.testing.assert_allclose(first_step(step).direction, np.array([4, 1]) / np.sqrt(17))
 
 
-@pytest.mark.parametrize("readout", ["rademacher", "gaussian", "box"])
+@pytest.mark.parametrize(
+    "readout",
+    ["gaussian", *(pytest.param(x, marks=pytest.mark.slow) for x in ("rademacher", "box"))],
+)
 def test_alignment_after_the_first_step(readout):
     """Any law of the readout: every gradient along C_1, to the side of its neuron's readout, with
     the predicted cosine; two target directions, noise, a student with all Hermite coefficients."""
@@ -91,26 +93,7 @@ def test_alignment_after_the_first_step(readout):
     assert (found.weights[0] ** 2).sum(axis=1).mean() == pytest.approx(2 / 600, rel=0.3)
 
 
-def test_spike_after_each_step_of_a_target_of_two_directions():
-    """r, c and gamma of the real network, relu and noise, within the scatter of a few draws."""
-    step = GradientStep(
-        student="relu",
-        target=MultiIndex(lambda a, b: (a + a**2 + b - b**2) / 2, 2),
-        steps=[(4, 1)] * 3,
-        noise=0.1,
-    )
-    draws = [
-        [
-            np.hstack(spike(layer))
-            for layer in list(trajectory(step, dimension=500, beta=1, rng=s))[1:]
-        ]
-        for s in range(4)
-    ]
-    expected = np.array([(after.r, after.c, *after.gamma) for after in after_each_step(step)])
-    # A draw scatters by 3 to 5 % of 1 at d = 500: three standard deviations of the mean of four.
-    np.testing.assert_allclose(np.mean(draws, axis=0), expected, atol=0.06)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "of"), [("flip:0.1", "tanh"), ("outliers:0.1:9", "sin"), ("logistic", "3*he1")]
 )
@@ -175,7 +158,7 @@ def literal_experiment(samples, lam, preprocess):
     return test, ((y_test - Phi_test @ w) ** 2).mean(), train
 
 
-@pytest.mark.parametrize("preprocess", [True, False])
+@pytest.mark.parametrize("preprocess", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_streamed_experiment_is_the_literal_one(preprocess):
     samples = 60_000
     assert 40 * samples > 2 * INPUT_BLOCK  # three blocks
@@ -215,7 +198,9 @@ def test_published_single_step_errors(samples, draws):
 # Commands
 
 
-@pytest.mark.parametrize("readout", ["1", "gaussian", "-1,1"])
+@pytest.mark.parametrize(
+    "readout", ["1", *(pytest.param(x, marks=pytest.mark.slow) for x in ("gaussian", "-1,1"))]
+)
 def test_alignment_command(capsys, readout):
     line = (
         "alignment --student relu --target (z1+z1**2+z2-z2**2)/2 --steps 4:1,4:1 --dimension 500 "
@@ -266,15 +251,3 @@ def test_figures(name, tmp_path):
     assert validate(f"figure {name} --quick --plot {picture} --out {table}") == 0
     assert picture.stat().st_size > 10_000
     assert json.loads(table.read_text())
-
-
-def test_memory_does_not_grow_with_the_samples():
-    layer, readout = initial_layer(student="relu", target=TEACHERS, dimension=64, width=64, rng=0)
-    peaks = []
-    for samples in (40_000, 120_000):  # several whole blocks either way
-        tracemalloc.start()
-        single_step(layer, readout, samples=samples, test_samples=20_000, rng=0)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # 80 000 x 64 more features alone would hold 41 MB.
-    assert peaks[1] < peaks[0] + 2**20

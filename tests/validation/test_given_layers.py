@@ -12,6 +12,7 @@ TINY = Scale(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page_is_written_and_goes_on_from_its_store(tmp_path):
     text = page(TINY, tmp_path, ["trained", "drawn"])
     assert text.count("Within 2 standard errors") == 2

@@ -127,7 +127,7 @@ def test_fitted_gaussian_has_the_covariance_of_the_images(tmp_path, size):
     np.testing.assert_allclose(fitted.inputs.covariances, of_images, atol=1e-12)
 
 
-@pytest.mark.parametrize("source", ["gaussian", "images"])
+@pytest.mark.parametrize("source", [pytest.param("gaussian", marks=pytest.mark.slow), "images"])
 def test_images_have_a_theory(tmp_path, source):
     """Of images of unequal spread, from the covariances of the classes and from features."""
     x = np.random.default_rng(1).random((200, 6, 6))

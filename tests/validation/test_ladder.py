@@ -89,6 +89,7 @@ LINE = (
 )
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys):
     line = f"{LINE} --plot {tmp_path / 'a.png'} --out {tmp_path / 'a.csv'} --store {tmp_path / 's'}"
     assert validate(line) == 0

@@ -85,7 +85,7 @@ def test_labels():
 # The network and its Hermite models
 
 
-@pytest.mark.parametrize("test_samples", [125, 400_000])
+@pytest.mark.parametrize("test_samples", [125, pytest.param(400_000, marks=pytest.mark.slow)])
 def test_errors_are_the_papers(test_samples):
     """Every formula typed once, from the documented streams; many test samples are in blocks."""
     assert test_samples == 125 or 15 * test_samples > TEST_BLOCK
@@ -160,11 +160,16 @@ def test_a_polynomial_activation_is_its_own_hermite_model():
 @pytest.mark.parametrize(
     ("of", "split", "ratio"),
     [
-        ("random", 0.5, 0.5),
-        ("random", 0.5, 2),
-        ("aligned", 0, 1),
-        ("aligned", 1, 1),
         ("classes", 0.5, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("random", 0.5, 0.5),
+                ("random", 0.5, 2),
+                ("aligned", 0, 1),
+                ("aligned", 1, 1),
+            )
+        ),
     ],
 )
 def test_theory_given_the_first_layer(of, split, ratio, n, students):

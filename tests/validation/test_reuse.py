@@ -81,6 +81,7 @@ def test_a_network_without_reuse_is_its_step(tmp_path):
     assert reused[0].settings["reuse"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reuse", [1.0, 0.5])
 def test_agrees_with_theory(reuse):
     step = GradientStep(student="tanh", target="sin", alpha0=2, eta=1)
@@ -101,6 +102,7 @@ def test_agrees_with_theory(reuse):
             assert change.mean() < -10 * stderr  # the layers' noise would hide it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reuse", "of"),
     [

@@ -50,9 +50,10 @@ def test_simulated_eigenvalues(step, size, beta, alpha):
     assert np.mean(values < 1e-9) == pytest.approx(found.atom, abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("eta", "dimension", "seeds"),
-    [(3.0, 200, 20), (0.5, 300, 20), pytest.param(0.2, 1200, 8, marks=pytest.mark.slow)],
+    [(3.0, 200, 20), (0.5, 300, 20), (0.2, 1200, 8)],
 )
 def test_simulated_outliers(eta, dimension, seeds):
     """Far from the bulk and near it, where leading order, (9.2) at n -> inf, puts it within or a
@@ -69,6 +70,7 @@ def test_simulated_outliers(eta, dimension, seeds):
         assert abs(drawn.mean() / (found.outliers[0] * dimension) - 1) > 0.2
 
 
+@pytest.mark.slow
 def test_no_outlier_where_there_is_none():
     """Without a step there is a bulk alone, and of few samples an outlier is within it."""
     still = replace(ONE, eta=0.0)

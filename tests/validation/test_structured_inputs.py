@@ -30,11 +30,20 @@ def test_classes(simulated):
 @pytest.mark.parametrize(
     "of",
     [
-        dict(student="softplus", target="tanh(z1 + z2)", step_target="z1", alpha0=1, eta=3),
+        pytest.param(
+            dict(student="softplus", target="tanh(z1 + z2)", step_target="z1", alpha0=1, eta=3),
+            marks=pytest.mark.slow,
+        ),
         dict(student="relu", target="sin(z1)", step_target="classes:1,-1", step_noise=0.1,
              alpha0=1, eta=2, inputs=LAW),
-        dict(student="tanh", target="sin", alpha0=1, eta=2, decay=0.5),
-        dict(student="relu", target="z1 - z2", alpha0=1, eta=2, readout=[-0.5, 1.5], inputs=LAW),
+        pytest.param(
+            dict(student="tanh", target="sin", alpha0=1, eta=2, decay=0.5), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            dict(student="relu", target="z1 - z2", alpha0=1, eta=2, readout=[-0.5, 1.5],
+                 inputs=LAW),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["another target", "classes first", "decay", "two readouts"],
 )  # fmt: skip
@@ -77,7 +86,7 @@ def test_decay_shortens_rows():
     assert still.srf(beta=1.0).c == pytest.approx(0.28**2, rel=1e-14)
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("steps", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_decay_is_the_same_in_all_equations(steps):
     """The pencil's bulk variance is the recursion's, and a last step's decay a change of scale: of
     relu networks, of their penalty."""
