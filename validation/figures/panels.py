@@ -42,8 +42,7 @@ def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
     axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
     for below in axes[1]:
-        below.axhline(0, **plotting.REFERENCE)
-    axes[1, 0].set_ylabel("off by (%)")
+        below.axhline(0, color="0.3", linewidth=KINDS["theory"]["linewidth"], zorder=1.5)
     return axes
 
 
@@ -72,7 +71,7 @@ def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
 # The theory of what is simulated, what it is compared with, and how each is drawn.
 KINDS: dict[str, dict[str, Any]] = {
     "theory": {"linewidth": 1.8},
-    "equal": {"label": "equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
+    "equal": {"label": "theory of equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
     "srf": {"label": "theory of the sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
     "limit": {
         "label": r"theory of the sRF, $d\to\infty$",
@@ -101,7 +100,8 @@ def draw_theories(
         if kind == kinds[0]:
             shown = KINDS["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)
-        column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
+        if kind != kinds[0]:  # which is 0, of every colour
+            column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
     at = np.array(data["simulated_at"], dtype=float)
     unit, style = np.interp(at, x, first) / 100, {"color": color, "markerfacecolor": "white"}
@@ -120,7 +120,7 @@ def theory_legend(
 ) -> None:
     """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels a
     legend of the ``kinds`` of lines and points, if all points are of ``simulated``."""
-    axes[1, 0].set_ylabel("off the theory (%)")
+    axes[1, 0].set_ylabel("off the theory (%)", fontsize="small")
     handles = []
     for kind in kinds:
         line = KINDS[kind]
