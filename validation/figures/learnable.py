@@ -46,6 +46,7 @@ LARGE_PENALTY: dict[str, Any] = {"alpha": 4.0, "lam": 10.0}  # where the upper b
 ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 PLACES = np.linspace(-2.5, 2.5, 11)
+DOTS = {"color": plotting.COLOURS[1], "markerfacecolor": "white"}  # on a line of another colour
 
 
 def learned_values(
@@ -113,14 +114,12 @@ def draw_learned(data: dict[str, Any]) -> Figure:
     """A panel before the step and one after it."""
     picture = Figure(figsize=(10, 4), layout="constrained")
     panels = picture.subplots(1, len(LEARNED), sharey=True)
-    label = f"networks, $d = {data['dimension']}$, ± one s.d."
+    label = f"{data['seeds']} networks, $d = {data['dimension']}$, ± one s.d."
     for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(model_of("srf", problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
         bars = np.array(values["spread"]) / plotting.BARS
-        plotting.draw_points(
-            ax, data["kappa"], values["mean"], bars, color=plotting.COLOURS[1], label=label
-        )
+        plotting.draw_points(ax, data["kappa"], values["mean"], bars, label=label, **DOTS)
         plotting.add_legend(ax)
         stated = {"student": "tanh", "target": "sin"}
         stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
@@ -156,9 +155,9 @@ def draw_functions(data: dict[str, Any]) -> Figure:
     plotting.plot_functions(replica.bounds(STEP), first, reach=2.6)
     (values,) = data["learners"]
     fit = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
-    label = f"networks (±{plotting.BARS} s.e.),\n{fit}"
+    label = f"{data['seeds']} networks (±{plotting.BARS} s.e.),\n{fit}"
     points = (data["kappa"], values["mean"], values["stderr"])
-    plotting.draw_points(first, *points, color=plotting.COLOURS[1], label=label)
+    plotting.draw_points(first, *points, label=label, **DOTS)
     shown = SETTING | {"eta": 3.0, "beta": 1.0}
     first.set_title(", ".join(plotting.settings(shown)))
     family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
