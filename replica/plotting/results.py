@@ -123,12 +123,13 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    marks: dict[str, Any] = {"theory": ("|", hue(0), 10), "simulated": ("o", "black", 4)}
+    marks: dict[str, Any] = {"theory": ("|", hue(0), 12), "simulated": ("o", "black", 4)}
     for source, beyond in outliers.items():
         if beyond:
             marker, colour, size = marks[source]
-            style: dict[str, Any] = {"color": colour, "markersize": size, "markerfacecolor": "none"}
-            style |= {"linestyle": "none", "label": f"outlier, {source}", "clip_on": False}
+            style: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
+            style |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
+            style["label"] = f"outlier, {source}"
             above = [0.04] * len(beyond)  # the axis
             ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
     if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p

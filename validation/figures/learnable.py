@@ -32,7 +32,14 @@ from solvers.results import Array
 from ..measure import eigenvalues, measured_function
 from ..run import standard_error
 from . import Run, Values
-from .panels import draw_theories, model_of, panels_with_differences, sized, theory_legend
+from .panels import (
+    draw_theories,
+    legend_below,
+    model_of,
+    panels_with_differences,
+    sized,
+    theory_legend,
+)
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
@@ -206,16 +213,17 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
                 for model in models[: 1 + (title == "network")]]  # fmt: skip
         plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(values))
         if title == "network":
-            ax.lines[0].set_label("theory of the network")
             x = each[0].grid(0, 600)
             dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
-            ax.plot(x, x * each[0].density(x), **dashes, label="theory of the sRF")
-        place = plotting.settings(describe(step) | {"beta": beta, "alpha": alpha})
+            ax.plot(x, x * each[0].density(x), **dashes, label="theory of its sRF")
+        shown = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
+        place = plotting.settings(shown)  # the title has the readout
         half = (len(place) + 1) // 2
         lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
         ax.set_title("\n".join(lines))
-        plotting.add_legend(ax)
+        ax.get_legend().remove()
     plotting.letter_panels(panels)
+    legend_below(picture, panels[-1].get_legend_handles_labels()[0])  # the last has all
     picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
     for ax in panels[1:]:
         ax.set_ylabel("")
