@@ -149,9 +149,11 @@ def draw_ladder(data: dict[str, Any]) -> Figure:
             limit, slope = one["limit"][j], one["slope"][j]
             ends = np.array([0, 1.05 * x.max()])
             ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
-            points = (np.append(limit, mean), np.append(one["limit_stderr"][j], stderr))
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
-            plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
+            at = side * nudge, limit, one["limit_stderr"][j]
+            plotting.draw_points(ax, *at, **style, markerfacecolor=colour)
+            style |= {"markerfacecolor": "white", "label": label}
+            plotting.draw_points(ax, x + side * nudge, mean, stderr, **style)
         for (model, label), colour in zip(
             theories.items(), plotting.colours([*theories]), strict=True
         ):
@@ -161,7 +163,8 @@ def draw_ladder(data: dict[str, Any]) -> Figure:
         ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
     shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
     stated = ", ".join(plotting.settings(shared))
-    figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
+    bars = f"bars: ±{plotting.BARS} s.e., filled: the limit of a fit"
+    figure.suptitle(f"{stated} at the largest size, {bars}", fontsize="small")
     plotting.letter_panels(panels)
     legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
     return figure

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 import replica
 from replica import GradientStep, plotting
@@ -250,6 +250,10 @@ def draw_panels(
         if panel is panels[0] or len(panel.errors) > 1:
             column[0].set_ylabel(ERROR_LABELS[error])
         column[0].set(**panel.scales)
+        if "yscale" in panel.scales:  # powers of ten would label it too rarely
+            column[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            column[0].yaxis.set_major_formatter("{x:g}")
+            column[0].yaxis.set_minor_formatter(NullFormatter())
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
