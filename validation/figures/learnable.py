@@ -145,10 +145,12 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     plotting.plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
-    for curve, color in zip(data["curves"], plotting.colours(ACHIEVED_ALPHAS), strict=True):
+    shades = plotting.colours(ACHIEVED_ALPHAS)
+    for curve, color, places in zip(data["curves"], shades, (-0.5, 0.5), strict=True):
         label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
-        draw_theories(axes[:, 0], data, curve, color=color, label=label)
-    theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
+        draw_theories(axes[:, 0], data, curve, color=color, label=label, places=places)
+    kinds, own = ("theory", "srf", "limit"), "the network at this $d$"
+    theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
     ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
     below.set_xlabel(plotting.LABELS["eta"])
     ax.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
