@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
+THIN = {"elinewidth": 0.8, "capthick": 0.8}  # bars of one line over those of another
 PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
@@ -96,10 +97,12 @@ def plot_comparison(
                 mark = {"marker": "_", "markersize": 14} if few_points else {}
                 draw_line(ax, theory, abscissa, line, kind, 0, label=legend_label, **mark, **style)
             at = points.sel(line.at)
-            x, mean, stderr = at[abscissa], at[kind], at[f"{kind}_stderr"]
-            legend_label = line.label if kind == name and not theories else ""  # else of a line
-            style = {"color": line.colour, "label": legend_label} | MARKERS.get(kind, {})
-            parts.draw_points(ax, x, mean, stderr, **style)
+            mean, stderr = at[kind], at[f"{kind}_stderr"]
+            # bars of test and training error side by side: long ones would cross
+            x = parts.nudged(at[abscissa].values, kinds.index(kind) - (len(kinds) - 1) / 2)
+            label_shown = line.label if kind == name and not theories else ""  # else of a line
+            style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
+            parts.draw_points(ax, x, mean, stderr, **(style | THIN))
     parts.set_scale(ax, points[abscissa].values)
     parts.from_zero(ax)
     for panel in difference_panels:

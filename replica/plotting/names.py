@@ -82,10 +82,14 @@ def setting(name: str, value: Any) -> str:
     ('$\\alpha_0 = \\infty$', 'readout gaussian', '$\\lambda = 10^{-5}$')
     >>> setting("classes", "cat -1, dog +1")
     'classes cat → $-1$, dog → $+1$'
+    >>> setting("alpha0", "alpha")  # of a step on the samples of the readout
+    '$\\alpha_0 = \\alpha$'
     """
     if isinstance(value, str):
         if name == "theory" and value in THEORIES:
             return THEORIES[value]
+        if value in LABELS:
+            return f"${symbol(name).strip('$')} = {symbol(value).strip('$')}$"
         text = f"{name.replace('_', ' ')} {plain(value)}"
         return re.sub(r"^(classes .+) -1, (.+) \+1$", r"\1 → $-1$, \2 → $+1$", text)
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))

@@ -123,15 +123,16 @@ def plot_spectrum(
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    outlier_marks: dict[str, Any] = {"theory": ("|", hue(0), 10), "simulated": ("o", "black", 4)}
-    for outlier_source, outlier_x in outliers.items():
-        if outlier_x:
-            marker, colour, size = outlier_marks[outlier_source]
-            style: dict[str, Any] = {"color": colour, "markersize": size, "markerfacecolor": "none"}
-            style |= {"linestyle": "none", "label": f"outlier, {outlier_source}", "clip_on": False}
-            mark_height = [0.04] * len(outlier_x)  # the axis
-            ax.plot(outlier_x, mark_height, marker, transform=ax.get_xaxis_transform(), **style)
-    if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
+    marks: dict[str, Any] = {"theory": ("|", hue(0), 12), "simulated": ("o", "black", 4)}
+    for source, beyond in outliers.items():
+        if beyond:
+            marker, colour, size = marks[source]
+            style: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
+            style |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
+            style["label"] = f"outlier, {source}"
+            above = [0.04] * len(beyond)  # the axis
+            ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
+    if spectrum.outliers.size and not outliers["theory"] and p is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         label = f"outlier, theory: {positions}"

@@ -445,7 +445,8 @@ def draw_spikes(picture: Any, data: Fields) -> None:
     count = np.arange(1, predicted.shape[1] + 1)
     for i, (name, ax) in enumerate(zip(("r", "c", "gamma"), panels, strict=True)):
         ax.plot(count, predicted[i], color=COLOURS[0])
-        plotting.draw_points(ax, count, measured[i], stderr[i], color=COLOURS[0])
+        style = {"color": COLOURS[0], "markerfacecolor": "white"}
+        plotting.draw_points(ax, count, measured[i], stderr[i], **style)
         ax.set_ylabel(" ".join(LABELS[name].split()[-2:]))  # length r, variance c, cosine gamma
     panels[-1].set_xlabel("giant step")
     panels[-1].set_xticks(count)

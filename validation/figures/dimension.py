@@ -143,15 +143,17 @@ def draw_ladder(data: dict[str, Any]) -> Figure:
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     theories = {"srf": "theory of the sRF", "network": "theory of the network"}
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
-        for colour, (model, drawn) in zip(model_colours, DRAWN_MODELS.items(), strict=True):
-            (label, marker, side), model_values = drawn, data["models"][model]
-            mean, stderr = (np.array(model_values[name])[:, j] for name in ("mean", "stderr"))
-            limit, slope = model_values["limit"][j], model_values["slope"][j]
-            line_ends = np.array([0, 1.05 * x.max()])
-            ax.plot(line_ends, limit + slope * line_ends, color=colour, linewidth=1)
-            points = (np.append(limit, mean), np.append(model_values["limit_stderr"][j], stderr))
+        for colour, (model, drawn) in zip(shades, DRAWN_MODELS.items(), strict=True):
+            (label, marker, side), one = drawn, data["models"][model]
+            mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
+            limit, slope = one["limit"][j], one["slope"][j]
+            ends = np.array([0, 1.05 * x.max()])
+            ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
             style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
-            plotting.draw_points(ax, np.append(0, x) + side * nudge, *points, label=label, **style)
+            at = side * nudge, limit, one["limit_stderr"][j]
+            plotting.draw_points(ax, *at, **style, markerfacecolor=colour)
+            style |= {"markerfacecolor": "white", "label": label}
+            plotting.draw_points(ax, x + side * nudge, mean, stderr, **style)
         for (model, label), colour in zip(
             theories.items(), plotting.colours([*theories]), strict=True
         ):
@@ -159,9 +161,10 @@ def draw_ladder(data: dict[str, Any]) -> Figure:
             ax.axhline(theory_error, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
         ax.plot([], [], color="0.3", linewidth=1, label="fit, linear in $1/d$")
         ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
-    title_settings = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
-    stated = ", ".join(plotting.settings(title_settings))
-    figure.suptitle(f"{stated} at the largest size, bars: ±{plotting.BARS} s.e.", fontsize="small")
+    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    stated = ", ".join(plotting.settings(shared))
+    bars = f"bars: ±{plotting.BARS} s.e., filled: the limit of a fit"
+    figure.suptitle(f"{stated} at the largest size, {bars}", fontsize="small")
     plotting.letter_panels(panels)
     legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
     return figure

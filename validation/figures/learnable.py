@@ -32,7 +32,14 @@ from solvers.results import Array
 from ..measure import eigenvalues, measured_function
 from ..run import standard_error
 from . import Run, Values
-from .panels import draw_theories, model_of, panels_with_differences, sized, theory_legend
+from .panels import (
+    draw_theories,
+    legend_below,
+    model_of,
+    panels_with_differences,
+    sized,
+    theory_legend,
+)
 
 SETTING: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20}
 STEP = GradientStep(eta=3.0, **SETTING)  # of the functions and of what is learned
@@ -46,6 +53,7 @@ LARGE_PENALTY: dict[str, Any] = {"alpha": 4.0, "lam": 10.0}  # where the upper b
 ACHIEVED_ALPHAS = (1.0, 10.0)  # where the best error is shown
 FAMILY_ETAS = (0.3, 1.0, 3.0, 10.0, 30.0)
 PLACES = np.linspace(-2.5, 2.5, 11)
+DOTS = {"color": plotting.COLOURS[1], "markerfacecolor": "white"}  # on a line of another colour
 
 
 def learned_values(
@@ -113,14 +121,12 @@ def draw_learned(data: dict[str, Any]) -> Figure:
     """A panel before the step and one after it."""
     picture = Figure(figsize=(10, 4), layout="constrained")
     panels = picture.subplots(1, len(LEARNED), sharey=True)
-    label = f"networks, $d = {data['dimension']}$, ± one s.d."
-    for ax, (name, problem), learner in zip(panels, LEARNED.items(), data["learners"], strict=True):
+    label = f"{data['seeds']} networks, $d = {data['dimension']}$, ± one s.d."
+    for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(model_of("srf", problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
-        error_bars = np.array(learner["spread"]) / plotting.BARS
-        plotting.draw_points(
-            ax, data["kappa"], learner["mean"], error_bars, color=plotting.COLOURS[1], label=label
-        )
+        bars = np.array(values["spread"]) / plotting.BARS
+        plotting.draw_points(ax, data["kappa"], values["mean"], bars, label=label, **DOTS)
         plotting.add_legend(ax)
         stated = {"student": "tanh", "target": "sin"}
         stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
@@ -139,10 +145,12 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     plotting.plot_bounds(data["bounds"], data["linear"], ax=ax)
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
-    for curve, color in zip(data["curves"], plotting.colours(ACHIEVED_ALPHAS), strict=True):
+    shades = plotting.colours(ACHIEVED_ALPHAS)
+    for curve, color, places in zip(data["curves"], shades, (-0.5, 0.5), strict=True):
         label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
-        draw_theories(axes[:, 0], data, curve, color=color, label=label)
-    theory_legend(axes, data["dimension"], ("theory", "srf", "limit"), "the network at this $d$")
+        draw_theories(axes[:, 0], data, curve, color=color, label=label, places=places)
+    kinds, own = ("theory", "srf", "limit"), "the network at this $d$"
+    theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
     ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
     difference_axis.set_xlabel(plotting.LABELS["eta"])
     ax.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
@@ -152,21 +160,21 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
 def draw_functions(data: dict[str, Any]) -> Figure:
     """The functions that attain the bounds, and those within reach as the rate varies."""
     picture = Figure(figsize=(10, 4), layout="constrained")
-    bound_axis, family_axis = picture.subplots(1, 2, sharey=True)
-    plotting.plot_functions(replica.bounds(STEP), bound_axis, reach=2.6)
-    (network_values,) = data["learners"]
-    fit_text = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
-    label = f"networks (±{plotting.BARS} s.e.),\n{fit_text}"
-    network_points = (data["kappa"], network_values["mean"], network_values["stderr"])
-    plotting.draw_points(bound_axis, *network_points, color=plotting.COLOURS[1], label=label)
-    title_settings = SETTING | {"eta": 3.0, "beta": 1.0}
-    bound_axis.set_title(", ".join(plotting.settings(title_settings)))
-    function_family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
-    plotting.plot_family(function_family, np.array(FAMILY_ETAS), family_axis, reach=2.6)
-    family_axis.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
-    family_axis.set_ylabel("")
-    plotting.add_legend(bound_axis)  # makes room above what both panels show, if it needs any
-    plotting.letter_panels([bound_axis, family_axis])
+    first, second = picture.subplots(1, 2, sharey=True)
+    plotting.plot_functions(replica.bounds(STEP), first, reach=2.6)
+    (values,) = data["learners"]
+    fit = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    label = f"{data['seeds']} networks (±{plotting.BARS} s.e.),\n{fit}"
+    points = (data["kappa"], values["mean"], values["stderr"])
+    plotting.draw_points(first, *points, label=label, **DOTS)
+    shown = SETTING | {"eta": 3.0, "beta": 1.0}
+    first.set_title(", ".join(plotting.settings(shown)))
+    family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
+    plotting.plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
+    second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
+    second.set_ylabel("")
+    plotting.add_legend(first)  # makes room above what both panels show, if it needs any
+    plotting.letter_panels([first, second])
     return picture
 
 
@@ -207,16 +215,17 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
                 for model in models[: 1 + (title == "network")]]  # fmt: skip
         plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(drawn_eigenvalues))
         if title == "network":
-            ax.lines[0].set_label("theory of the network")
             x = each[0].grid(0, 600)
             dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
-            ax.plot(x, x * each[0].density(x), **dashes, label="theory of the sRF")
-        place = plotting.settings(describe(step) | {"beta": beta, "alpha": alpha})
+            ax.plot(x, x * each[0].density(x), **dashes, label="theory of its sRF")
+        shown = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
+        place = plotting.settings(shown)  # the title has the readout
         half = (len(place) + 1) // 2
-        title_lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
-        ax.set_title("\n".join(title_lines))
-        plotting.add_legend(ax)
+        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
+        ax.set_title("\n".join(lines))
+        ax.get_legend().remove()
     plotting.letter_panels(panels)
+    legend_below(picture, panels[-1].get_legend_handles_labels()[0])  # the last has all
     picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
     for ax in panels[1:]:
         ax.set_ylabel("")

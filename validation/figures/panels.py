@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 import replica
 from replica import GradientStep, plotting
@@ -41,9 +41,8 @@ def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.i
 def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
     axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
-    for difference_axis in axes[1]:
-        difference_axis.axhline(0, **plotting.REFERENCE)
-    axes[1, 0].set_ylabel("off by (%)")
+    for below in axes[1]:
+        below.axhline(0, color="0.3", linewidth=KINDS["theory"]["linewidth"], zorder=1.5)
     return axes
 
 
@@ -72,7 +71,7 @@ def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
 # The theory of what is simulated, what it is compared with, and how each is drawn.
 KINDS: dict[str, dict[str, Any]] = {
     "theory": {"linewidth": 1.8},
-    "equal": {"label": "equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
+    "equal": {"label": "theory of equal row norms", "linewidth": 1.2, "linestyle": (0, (1, 1.5))},
     "srf": {"label": "theory of the sRF", "linewidth": 1.0, "linestyle": (0, (5, 2))},
     "limit": {
         "label": r"theory of the sRF, $d\to\infty$",
@@ -99,9 +98,10 @@ def draw_theories(
     for kind in kinds:
         line_style = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
-            line_style = KINDS["theory"] | {"color": color, "label": label}
-        column[0].plot(x, curve[kind], **line_style)
-        column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **line_style)
+            shown = KINDS["theory"] | {"color": color, "label": label}
+        column[0].plot(x, curve[kind], **shown)
+        if kind != kinds[0]:  # which is 0, of every colour
+            column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
     mean, stderr = np.array(curve["simulated"]).T
     xs = np.array(data["simulated_at"], dtype=float)
     unit, style = np.interp(xs, x, first) / 100, {"color": color, "markerfacecolor": "white"}
@@ -120,7 +120,7 @@ def theory_legend(
 ) -> None:
     """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels a
     legend of the ``kinds`` of lines and points, if all points are of ``simulated``."""
-    axes[1, 0].set_ylabel("off the theory (%)")
+    axes[1, 0].set_ylabel("off the theory (%)", fontsize="small")
     handles = []
     for kind in kinds:
         line_style = KINDS[kind]
@@ -250,6 +250,10 @@ def draw_panels(
         if panel is panels[0] or len(panel.errors) > 1:
             column[0].set_ylabel(ERROR_LABELS[error])
         column[0].set(**panel.scales)
+        if "yscale" in panel.scales:  # powers of ten would label it too rarely
+            column[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            column[0].yaxis.set_major_formatter("{x:g}")
+            column[0].yaxis.set_minor_formatter(NullFormatter())
         column[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
             column[1].xaxis.set_major_locator(MaxNLocator(integer=True))

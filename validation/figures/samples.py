@@ -130,7 +130,8 @@ def draw_digits(data: dict[str, Any]) -> Figure:
     ax.plot(dense_samples, along(data["law"], dense_samples), "--", color=COLOURS[1], label=law)
     mean_error, stderr = np.array(data["fits"]).T
     fitted = f"{data['seeds']} fits on random parts of all rows (±{BARS} s.e.)"
-    draw_points(ax, data["n"], mean_error, stderr, color="0.15", label=fitted)
+    # filled: what is open may be off
+    draw_points(ax, data["n"], mean, stderr, color="0.15", markerfacecolor="0.15", label=fitted)
     ax.axvline(IN_HAND, color="0.6", linestyle=":", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="labels $n$", ylabel="classification error")
     ax.set_xticks([10, 30, 100, 300, 1000])
