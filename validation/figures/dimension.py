@@ -143,7 +143,7 @@ def draw_ladder(data: dict[str, Any]) -> Figure:
     nudge = 0.012 * x.max()  # keeps error bars of different models apart
     theories = {"srf": "theory of the sRF", "network": "theory of the network"}
     for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
-        for colour, (model, drawn) in zip(shades, DRAWN_MODELS.items(), strict=True):
+        for colour, (model, drawn) in zip(model_colours, DRAWN_MODELS.items(), strict=True):
             (label, marker, side), one = drawn, data["models"][model]
             mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
             limit, slope = one["limit"][j], one["slope"][j]

@@ -146,9 +146,9 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
     shades = plotting.colours(ACHIEVED_ALPHAS)
-    for curve, color, places in zip(data["curves"], shades, (-0.5, 0.5), strict=True):
+    for curve, color, nudge in zip(data["curves"], shades, (-0.5, 0.5), strict=True):
         label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
-        draw_theories(axes[:, 0], data, curve, color=color, label=label, places=places)
+        draw_theories(axes[:, 0], data, curve, color=color, label=label, marker_nudge=nudge)
     kinds, own = ("theory", "srf", "limit"), "the network at this $d$"
     theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
     ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])

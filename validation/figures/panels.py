@@ -92,11 +92,11 @@ def draw_theories(
 ) -> None:
     """Draw theories of one curve and its simulated points: errors in the upper of two Axes, in the
     lower their differences from the first theory in per cent, the points ``nudged`` by
-    ``places``."""
+    ``marker_nudge``."""
     x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
     first = np.array(curve[kinds[0]], float)  # NaN where not known
     for kind in kinds:
-        line_style = KINDS[kind] | {"color": color, "label": ""}
+        shown = KINDS[kind] | {"color": color, "label": ""}
         if kind == kinds[0]:
             shown = KINDS["theory"] | {"color": color, "label": label}
         column[0].plot(x, curve[kind], **shown)

@@ -128,7 +128,7 @@ def draw_digits(data: dict[str, Any]) -> Figure:
     dense_samples = np.geomspace(data["n"][0], data["rows"], 100)
     law = f"power law through learning_curve\nof the first {IN_HAND} rows"
     ax.plot(dense_samples, along(data["law"], dense_samples), "--", color=COLOURS[1], label=law)
-    mean_error, stderr = np.array(data["fits"]).T
+    mean, stderr = np.array(data["fits"]).T
     fitted = f"{data['seeds']} fits on random parts of all rows (±{BARS} s.e.)"
     # filled: what is open may be off
     draw_points(ax, data["n"], mean, stderr, color="0.15", markerfacecolor="0.15", label=fitted)
