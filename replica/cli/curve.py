@@ -130,11 +130,11 @@ def answer_curve(
 
 def _theory_name(model: SpikedRandomFeatures) -> str:
     """Which theory of a step that of a model is."""
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
     if model.rows is None:
         has_network_theory = model.step is not None and not reason_not_covered(model.step)
         network_hint = " (--theory network: of the network itself)"
-        return "sRF, the published equivalent" + network_hint * has_network_theory
-    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+        return f"sRF, the published equivalent{dimension_text}{network_hint * has_network_theory}"
     reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
     return f"network itself{dimension_text}{reuse_text}"
 

@@ -21,7 +21,7 @@ from solvers.results import Array
 from .. import documents
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT, SEARCHED_RANGES
+from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem
 
@@ -259,17 +259,17 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
-    """Write a note where the test error exceeds E sigma_*^2, the error of an output of zero."""
+    """Write a note where the test error is not below E sigma_*^2, that of predicting 0."""
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
-        worse = sum(error > zero for error in known)
+        worse = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
         other = "" if problem.intercept else "--intercept or "
         if worse:
             say(
-                f"note: at {worse} of {len(known)} points the test error is above {zero:.4g}, that "
-                f"of predicting 0: {other}a larger --lam may help, unless the student cannot see "
-                "the target (replica staircase --student)"
+                f"note: at {worse} of {len(known)} points the test error is not below {zero:.4g}, "
+                f"that of predicting 0: {other}a larger --lam may help, unless the student cannot "
+                "see the target (replica staircase --student)"
             )
 
 

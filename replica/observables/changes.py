@@ -17,6 +17,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
+NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
 def headline_error(model: SpikedRandomFeatures) -> str:

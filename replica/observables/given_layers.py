@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from solvers.resources import TIME_LIMIT
-from solvers.results import Array
+from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..display import Progress
@@ -79,8 +79,12 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     fewest_degrees = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * by_rows
     # with few samples of a class errors are near those of a guess, whatever the variance
     sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
-    fewest_samples = FEWEST_OF_CLASS * model.outputs
-    few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
+    if model.binary:
+        rarer = min(np.mean(model.labels > 0), np.mean(model.labels < 0))
+        few = by_rows & (samples * rarer < FEWEST_OF_CLASS)
+    else:
+        fewest_samples = FEWEST_OF_CLASS * model.outputs
+        few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(_notes_of_sample(model), residual_degrees > -np.inf)
@@ -148,8 +152,12 @@ def meet_rows(
     model: Given, samples: Array, lam: Array, points: ReadoutPoints, *accuracy: Any
 ) -> dict[str, Array]:
     """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
-    rows are scaled to meet those row by row, where both are known.  Eq. (22.14)"""
-    columns, past = dict(points.columns), beyond(model, samples)
+    rows are scaled to meet those row by row, where both are known.  Eq. (22.14)
+
+    A point whose scale is not known in time is given up.
+    """
+    columns = {name: column.copy() for name, column in points.columns.items()}
+    past = beyond(model, samples)
     if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
         return columns
     penalties, of = np.unique(lam[past], return_inverse=True)
@@ -163,6 +171,11 @@ def meet_rows(
         stderr = f"{name}_stderr"
         if stderr in columns:
             columns[stderr][past] = ratio * row_errors[stderr][of]
+    late = ((row_errors["status"] == Status.TIME) | (classes["status"] == Status.TIME))[of]
+    late_points = np.flatnonzero(past)[late]
+    columns["status"][late_points], columns["converged"][late_points] = Status.TIME, False
+    for name in [name for name in columns if name.startswith(ERRORS)]:
+        columns[name][late_points] = np.nan
     return columns
 
 

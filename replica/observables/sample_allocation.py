@@ -21,7 +21,8 @@ from ..display import Displayed, Progress, progress_callback
 from ..documents import plain
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
-from ..problem import FINITE, axis, check_step, describe, limits, number, one_positive
+from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number, one_positive
+from .changes import NOTHING_LEARNED
 from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
@@ -84,11 +85,14 @@ class SampleAllocation(Displayed):
         those that could not be solved are last.
     described : dict
         The step and the width, in plain values.
+    zero_error : float
+        Test error of predicting 0, E sigma_*^2.
     """
 
     budget: float
     plans: tuple[Plan, ...]
     described: dict[str, Any]
+    zero_error: float
 
     @property
     def best(self) -> Plan:
@@ -97,8 +101,14 @@ class SampleAllocation(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the best use: few samples of a layer, and other uses that are as good."""
+        """Notes on the best use: nothing learned, few samples of a layer, and other uses that are
+        as good."""
         best_plan, notes = self.best, []
+        if best_plan.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
+            return [
+                f"no use is better than predicting 0, of error {self.zero_error:.4g}: the student "
+                "cannot learn this target in a step (replica staircase), or the budget is too small"
+            ]
         fewest = min(best_plan.alpha0, best_plan.alpha)
         if fewest < FEW_SAMPLES:
             notes.append(
@@ -249,4 +259,5 @@ def sample_allocation(
     planned_step = {"alpha0"} if eta is None else {"alpha0", "eta"}
     described = {name: value for name, value in describe(step).items() if name not in planned_step}
     plans.sort(key=lambda one: one.ranked)
-    return SampleAllocation(samples, tuple(plans), described | {"beta": beta})
+    zero_error = LabelLaw(step.target).averages().power
+    return SampleAllocation(samples, tuple(plans), described | {"beta": beta}, zero_error)

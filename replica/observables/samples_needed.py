@@ -111,7 +111,8 @@ class SamplesNeeded(Displayed):
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
             least = values[is_solved].min()
-            many = f"more than {n[-1]:g}, the largest {tried_or} (at best {least:.4g} of those)"
+            name = self.error.replace("_", " ")
+            many = f"more than {n[-1]:g}, the largest {tried_or} (smallest {name}: {least:.4g})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends} within a standard error of the sample's rows"

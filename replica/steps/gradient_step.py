@@ -149,25 +149,22 @@ class GradientStep(Step):
         reuse: float = 0.0,
         **values: Any,
     ) -> SpikedRandomFeatures:
-        """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields.
-
-        With ``theory="network"``, the model of :meth:`network` instead, at an input ``dimension``.
+        """The sRF of width ``beta`` after the step, with other ``values`` of ``varying`` fields, at
+        an input ``dimension``; with ``theory="network"``, the model of :meth:`network` instead.
 
         Raises
         ------
         InvalidArgument
-            If beta is missing, or an sRF is asked for at a dimension.
+            If beta is missing.
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
         theory = choice("theory", values.pop("theory", "srf"), THEORIES)
         step = self.with_values(beta, values)
+        size = np.inf if dimension is None else dimension
         if theory == "network":
-            size = np.inf if dimension is None else dimension
             return step.network(beta=beta, dimension=size, row_norms=row_norms, reuse=reuse)
-        if dimension is not None:
-            raise InvalidArgument("dimension", dimension, 'given with theory="network"')
-        return step.srf(beta=beta)
+        return replace(step.srf(beta=beta), dimension=size)
 
 
 def model_of(

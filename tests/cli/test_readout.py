@@ -199,7 +199,7 @@ def test_how_many_samples_an_error_needs(capsys):
     assert theory(f"{line} --reach .01") == 1
     out, err = capsys.readouterr()
     assert "nan" not in out
-    assert "samples more than 2000, the largest tried (at best" in out.replace("\n", " ")
+    assert "samples more than 2000, the largest tried (smallest" in out.replace("\n", " ")
     assert "the error levels off near 0.158 at 200000 samples, of features" in err
     assert theory(f"{line} --reach .2 --most 10") == 1
     assert "a larger --most (the error is" in capsys.readouterr().err

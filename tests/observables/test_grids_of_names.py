@@ -55,14 +55,14 @@ def test_one_of_each_may_be_named():
     assert (network.theory.item(), network.student.item()) == ("network", "relu")
 
 
-def test_a_step_is_at_a_dimension_in_the_theory_of_the_network_alone():
-    at = dict(alpha=2.0, lam=0.1, beta=1.0, dimension=[300, np.inf])
-    expected = learning_curve(PUBLISHED.network(beta=1.0), **at)
-    found = learning_curve(PUBLISHED, theory="network", **at)
-    assert found.test_error.values.tolist() == expected.test_error.values.tolist()
-    for theory in ({}, {"theory": ["srf", "network"]}):
-        with pytest.raises(InvalidArgument, match='dimension must be given with theory="network"'):
-            learning_curve(PUBLISHED, **theory, **at)
+def test_a_step_is_at_a_dimension_in_both_theories():
+    at = dict(alpha=2.0, lam=0.1, dimension=[300, np.inf])
+    both = learning_curve(PUBLISHED, theory=["srf", "network"], beta=1.0, **at)
+    for theory in ("srf", "network"):
+        model = getattr(PUBLISHED, theory)(beta=1.0)
+        expected = learning_curve(model, **at)
+        found = both.test_error.sel(theory=theory)
+        assert found.values.tolist() == expected.test_error.values.tolist()
     with pytest.raises(InvalidArgument, match=r"mean step\.network\(beta=1, reuse=1\)"):
         learning_curve(PUBLISHED, beta=1.0, alpha=2.0, lam=0.1, reuse=1)
 

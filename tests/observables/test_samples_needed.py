@@ -243,7 +243,7 @@ def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
     corrupted(monkeypatch, "layer_curve", [340, 360, 380, 400])
     needed = samples_needed(sample, lam=0.1, test_error=1e-3)
     assert np.isnan(needed.samples)
-    assert "samples  more than 281, the largest solved (at best" in repr(needed)
+    assert "samples  more than 281, the largest solved (smallest test error:" in repr(needed)
     assert "the error at 340, 360, 380, 400 samples is not known" in needed.note
     easy = samples_needed(sample, lam=0.1, test_error=10.0)
     assert easy.samples == 4

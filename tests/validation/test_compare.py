@@ -191,7 +191,7 @@ def test_verdict(z, train, off, kind, parts):
     assert all(part in found.verdict for part in parts), found.verdict
 
 
-TOO_SMALL = "Too few draws, or too small a size, for a verdict: take --seeds {}, or a larger size."
+TOO_SMALL = "whether they disagree is open: take --seeds {}, or a larger size."
 
 
 @pytest.mark.parametrize(

@@ -244,9 +244,9 @@ def verdict(
         )
     if far_apart.any():
         return False, (
-            f"Too few draws, or too small a size, for a verdict: {more}, or a larger size. "
-            f"Theory and simulation differ in {far_apart.sum()} of {far_apart.size} errors by more "
-            f"than {MAX_DIFFERENCE:.0%}, though within {allowed}, most in {largest}."
+            f"Theory and simulation differ by more than {MAX_DIFFERENCE:.0%} of the latter in "
+            f"{far_apart.sum()} of {far_apart.size} errors, most in {largest}. As this is within "
+            f"{allowed}, whether they disagree is open: {more}, or a larger size."
         )
     scales = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in kinds)
     relative = [
