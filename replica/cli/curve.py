@@ -129,7 +129,7 @@ def answer_curve(
 
 
 def _theory_name(model: SpikedRandomFeatures) -> str:
-    """Which theory of a step that of a model is."""
+    """Name of the theory of a step that a model has."""
     if model.rows is None:
         has_network_theory = model.step is not None and not reason_not_covered(model.step)
         network_hint = " (--theory network: of the network itself)"

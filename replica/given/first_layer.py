@@ -141,7 +141,7 @@ class FirstLayer(Described):
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.law.binary
 
     @property

@@ -166,12 +166,12 @@ class FeatureMoments(Described):
 
     @property
     def vary(self) -> bool:
-        """Whether labels vary within a stratum of any share."""
+        """True if labels vary within a stratum of any share."""
         return bool(self.label_variances[self.fractions > 0].any())
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return not self.vary and bool((np.abs(self.label_means[self.fractions > 0]) == 1).all())
 
     @property

@@ -107,7 +107,7 @@ class FeatureSample(Described):
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.outputs == 1 and bool((np.abs(self.labels) == 1).all())
 
     @property
@@ -152,7 +152,7 @@ class FeatureSample(Described):
         return row_count if self.outputs == 1 else min(row_count, MOST_ROWS)
 
     def by_rows(self, samples: Any) -> Any:
-        """Whether every row is its own stratum for so many ``samples``, a number or an array."""
+        """True if every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
 
     def taken(self, samples: Any) -> Any:

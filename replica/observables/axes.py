@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def is_list(values: Any) -> bool:
-    """Whether several values are given, not one."""
+    """True if several values are given, not one."""
     return not isinstance(values, str) and np.ndim(values) > 0
 
 

@@ -204,7 +204,7 @@ def layer_curve(
 
 
 def has_classes(model: Given) -> bool:
-    """Whether outputs name a class: labels are +-1, or one of several."""
+    """True if outputs name a class: labels are +-1, or one of several."""
     return model.binary or bool(getattr(model, "classes", None))
 
 

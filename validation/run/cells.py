@@ -181,7 +181,7 @@ class Experiment:
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.problem.binary if self.samples else self.model.labels.binary
 
     @property
