@@ -242,7 +242,7 @@ class Source(NamedTuple):
 
 
 def is_number(entry: Any) -> bool:
-    """Whether ``entry`` is a number, or text of one.
+    """True if ``entry`` is a number, or text of one.
 
     >>> is_number("1e-3"), is_number("a"), is_number(None)
     (True, False, False)
@@ -255,7 +255,7 @@ def is_number(entry: Any) -> bool:
 
 
 def has_header(columns: Sequence[Sequence[str]]) -> bool:
-    """Whether the first cells of ``columns`` are their names: some are text that is not in the
+    """True if the first cells of ``columns`` are their names: some are text that is not in the
     same column again, or they are numbers that count from 0.
 
     >>> has_header([("x", "1"), ("y", "cat")]), has_header([("1", "2"), ("cat", "cat")])

@@ -107,7 +107,7 @@ def command(
     ``tabular``.
     """
     own_options = {parameter.name for parameter in also}
-    names = [name for name in offered if name not in {*without, *own_options}]
+    offers = [name for name in offered if name not in {*without, *own_options}]
     output_options = [
         option("config", Path | None, None, "TOML file of these options: replica init writes one."),
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
@@ -119,12 +119,12 @@ def command(
         option("wide", bool, False, "Show the whole table, all its columns and rows."),
     ]
     lacks = {"plot": not drawn, "size": not drawn, "style": not drawn, "wide": not tabular}
-    last_options = [one for one in output_options if not lacks.get(one.name)]
+    last_options = [entry for entry in output_options if not lacks.get(entry.name)]
 
     def decorate(function: Command) -> Callable[..., None]:
         @wraps(function)
         def flat(*, config: Path | None, allow_import: bool, **given: Any) -> None:
-            typed = {name: given.pop(name) for name in names}
+            typed = {name: given.pop(name) for name in offers}
             options = as_typed({name: value for name, value in typed.items() if value is not None})
             output_names = "out", "plot", "json", "wide", "size", "style"
             output = Output(*(given.pop(name, None) for name in output_names))
@@ -136,7 +136,7 @@ def command(
                     read = [file_and_name(typed_file)[0] for typed_file in file_options]
                     output.check(files, [*read, *([config] if config else [])])
                     answer_known = function(options, output, **given)
-                    if unused := [name for name in in_file if name in HELP and name not in names]:
+                    if unused := [name for name in in_file if name in HELP and name not in offers]:
                         say(f"note: {', '.join(unused)} of {config} play no part in this command")
             except SystemExit:
                 raise RuntimeError("code that was named to be imported ended the program") from None
@@ -146,7 +146,7 @@ def command(
         _, _, *parameters = signature(function).parameters.values()
         left_out = {"settings", *own_options}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
-        flat.__signature__ = Signature([*map(_described, names), *also, *others, *last_options])  # type: ignore[attr-defined]
+        flat.__signature__ = Signature([*map(_described, offers), *also, *others, *last_options])  # type: ignore[attr-defined]
         return flat
 
     return decorate
@@ -183,9 +183,9 @@ class OnceEach(TyperCommand):
             flags = {
                 name for one in self.params if getattr(one, "is_flag", False) for name in one.opts
             }
-            for before, after in itertools.pairwise(args):
-                if extra_arguments and after == extra_arguments[0] and before in flags:
-                    raise InvalidArgument("an argument", after, f"left out: {before} stands alone")
+            for typed, after in itertools.pairwise(args):
+                if extra_arguments and after == extra_arguments[0] and typed in flags:
+                    raise InvalidArgument("an argument", after, f"left out: {typed} stands alone")
             if extra_arguments and any(option.name == "features" for option in self.params):
                 allowed = f"given by its name, such as --features {extra_arguments[0]}"
                 raise InvalidArgument("an argument", extra_arguments[0], allowed)

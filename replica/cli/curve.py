@@ -92,12 +92,12 @@ def answer_curve(
     noted = [*printing.NOTED] if notes else ["finite_size_shift"] * bool(searched)
     with printing.progress("points") as advance:
         if searched:
-            known: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = observables.at_best(problem, searched, point_axes, on_axes, **known, **limits)
+            search: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
+            grid = observables.at_best(problem, searched, point_axes, on_axes, **search, **limits)
             assert isinstance(grid, observables.Grid)
         else:
-            known = {"loss": request.loss, "progress": advance}
-            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **known, **limits)
+            search = {"loss": request.loss, "progress": advance}
+            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search, **limits)
             grid = grid.with_changes(**limits) if notes else grid
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
 
@@ -109,8 +109,8 @@ def answer_curve(
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
         shift = shifts[printing.farthest(shifts)]
-        far = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
-        return grid.dataset().assign_attrs(far if abs(shift) > observables.NOTED_SHIFT else {})
+        attrs = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
+        return grid.dataset().assign_attrs(attrs if abs(shift) > observables.NOTED_SHIFT else {})
 
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
@@ -129,8 +129,7 @@ def answer_curve(
 
 
 def _theory_name(model: SpikedRandomFeatures) -> str:
-    """Which theory of a step that of a model is."""
-    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    """Name of the theory of a step that a model has."""
     if model.rows is None:
         has_network_theory = model.step is not None and not reason_not_covered(model.step)
         network_hint = " (--theory network: of the network itself)"
@@ -161,7 +160,7 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
     elif len(grid.models) > 1:
         points_per_model = len(grid.columns["status"]) // len(grid.models)
         columns |= {
-            name: [one for one in srf[name] for _ in range(points_per_model)] for name in srf
+            name: [value for value in srf[name] for _ in range(points_per_model)] for name in srf
         }
     problem = grid.constants | {
         name: axis[0] if axis.size == 1 else axis

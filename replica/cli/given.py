@@ -37,17 +37,17 @@ OF_LAYERS = (
     "alpha",
 )  # fmt: skip
 OF_FEATURES = ("features", "labels", "strata", "classes")
-OF_BOTH = ("samples", "lam", "loss", "intercept")
+READOUT_OPTIONS = ("samples", "lam", "loss", "intercept")
 NEEDED = {
     "student": "an activation, such as relu", "target": "a function, such as z1*z2",
     "directions": "a file, such as D.npy", "labels": "a file, such as y.npy, with one for each row",
     "lam": "a penalty, such as 0.1",
 }  # fmt: skip
 # Of every file what its array may be, once read as float64.
-EITHER = MATRIX._replace(axes=(1, 2))
+COLUMN_OR_MATRIX = MATRIX._replace(axes=(1, 2))
 WANTED = {
-    "weights": MATRIX, "bias": EITHER, "directions": EITHER,
-    "labels": EITHER._replace(kinds="biufSU"), "strata": NUMBERS._replace(kinds="biufSU"),
+    "weights": MATRIX, "bias": COLUMN_OR_MATRIX, "directions": COLUMN_OR_MATRIX,
+    "labels": COLUMN_OR_MATRIX._replace(kinds="biufSU"), "strata": NUMBERS._replace(kinds="biufSU"),
     "features": MATRIX,
 }  # fmt: skip
 
@@ -72,20 +72,20 @@ def parse_given(
     layer = "features" not in options
     if "labels" in options and not {"weights", "features"} & {*options}:
         raise InvalidArgument("features", None, "given with --labels")
-    way, own = ("weights", OF_LAYERS) if layer else ("features", OF_FEATURES)
+    given_option, layer_options = ("weights", OF_LAYERS) if layer else ("features", OF_FEATURES)
     for name, value in options.items():
-        if name not in (*own, *OF_BOTH):
+        if name not in (*layer_options, *READOUT_OPTIONS):
             hint = ": the penalty is --lam, alpha/p" if name == "alpha" and not layer else ""
-            raise InvalidArgument(name, value, f"left out with --{way}{hint}")
-    needed = ["student", "target"] if layer else ["labels"]
+            raise InvalidArgument(name, value, f"left out with --{given_option}{hint}")
+    needed_options = ["student", "target"] if layer else ["labels"]
     if layer and not str(options.get("target")).startswith("classes"):
-        needed.append("directions")
-    for name in (*needed, "lam"):
+        needed_options.append("directions")
+    for name in (*needed_options, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, f"given: {NEEDED[name]}")
     refuse_lists(options)
-    points, minimised = _points(options, reach, best), loss(options.get("loss"))
-    values = {name: options[name] for name in own if name in options and name != "alpha"}
+    points, minimised = _typed_points(options, reach, best), loss(options.get("loss"))
+    values = {name: options[name] for name in layer_options if name in options and name != "alpha"}
     if "noise" in values:
         values["noise"] = single_number("noise", parse_grid("noise", values["noise"]))
     if "kinks" in values:
@@ -94,11 +94,11 @@ def parse_given(
     readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()}
     if not layer:  # columns of the same table are no features
         table, *others = (file_and_name(values[one]) for one in OF_FEATURES[:3] if one in values)
-        same = [column for file, column in others if realpath(file) == realpath(table[0])]
-        readers["features"] = partial(readers["features"], without=same)
+        table_columns = [column for file, column in others if realpath(file) == realpath(table[0])]
+        readers["features"] = partial(readers["features"], without=table_columns)
     bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
-    also: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
-    for name, read in (readers | also).items():
+    other_readers: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
+    for name, read in (readers | other_readers).items():
         if name in values:
             try:
                 values[name] = read(values[name])
@@ -112,19 +112,19 @@ def parse_given(
     if not layer and values["labels"].dtype.kind == "S":  # text of bytes
         values["labels"] = np.char.decode(values["labels"], "utf-8", "replace")
     if "classes" in values:
-        values |= _named(values["labels"], values["classes"])
+        values |= _named_labels(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
         allowed, column = error.allowed, file_and_name(options.get(error.name, ""))[1]
-        if not layer and column in same:  # the features' table
-            part = "" if is_number(column) else f"subset={json.dumps(column, ensure_ascii=False)}"
-            whole = f"in Python pandas.read_csv({table[0]!r}).dropna({part})"
-            told = (
+        if not layer and column in table_columns:  # the features' table
+            subset = "" if is_number(column) else f"subset={json.dumps(column, ensure_ascii=False)}"
+            whole = f"in Python pandas.read_csv({table[0]!r}).dropna({subset})"
+            drop_hint = (
                 f"{whole}.to_csv({table[0]!r}, index=False) leaves out lines without {error.name}"
             )
-            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: told, allowed)
+            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: drop_hint, allowed)
         raise InvalidArgument(error.name, error.value, _as_options(allowed)) from None
     return model, points, minimised
 
@@ -139,7 +139,7 @@ def _as_options(allowed: str) -> str:
     return re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
 
 
-def _named(labels: Array, classes: Any) -> dict[str, Any]:
+def _named_labels(labels: Array, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
     they can be; "all" of the labels as they are found, "none" of numbers."""
     labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
@@ -155,26 +155,26 @@ def _named(labels: Array, classes: Any) -> dict[str, Any]:
         return {"labels": labels, "classes": np.unique(labels)}
     names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
-        text = [str(name) for name in names]
-        names = text if labels.dtype.kind == "U" else [int(name) for name in text]
+        name_texts = [str(name) for name in names]
+        names = name_texts if labels.dtype.kind == "U" else [int(name) for name in name_texts]
     return {"labels": labels, "classes": names}
 
 
-def _points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
+def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     """The values of samples, rounded, or of alpha, and of lam, "best" where that may be asked for;
     none of the first two to ``reach`` an error."""
-    given = [name for name in ("alpha", "samples") if name in options]
-    if reach and given:
-        raise InvalidArgument(given[0], options[given[0]], "left out with --reach")
-    if len(given) == 2:
+    typed_options = [name for name in ("alpha", "samples") if name in options]
+    if reach and typed_options:
+        raise InvalidArgument(typed_options[0], options[typed_options[0]], "left out with --reach")
+    if len(typed_options) == 2:
         raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
-    if not (reach or given):
+    if not (reach or typed_options):
         raise InvalidArgument("samples", None, "given: the readout's samples n, such as 100")
     searched = best and options["lam"] == BEST
-    on_axes = given if searched else [*given, "lam"]
+    on_axes = typed_options if searched else [*typed_options, "lam"]
     points: dict[str, Any] = {one: positive(one, parse_grid(one, options[one])) for one in on_axes}
-    sizes = (axis.size for axis in points.values())
-    check_points("all options together", sizes, LARGEST_DOCUMENT)
+    axis_sizes = (axis.size for axis in points.values())
+    check_points("all options together", axis_sizes, LARGEST_DOCUMENT)
     if "samples" in points:
         points["samples"] = np.unique(np.rint(points["samples"]))
     return points | ({"lam": BEST} if searched else {})
@@ -186,10 +186,10 @@ def _bias(weights: str, value: Any) -> Any:
     value = parse_law(value)
     if isinstance(value, str):
         if not Path(value).exists() and Path(weights).suffix in NAMING:
-            file, name = file_and_name(value)
-            if not name and Path(file).suffix not in (*NAMING, ".npy"):
+            bias_file, name = file_and_name(value)
+            if not name and Path(bias_file).suffix not in (*NAMING, ".npy"):
                 allowed = f"FILE or FILE:NAME, such as {weights}:{value}"
                 raise InvalidArgument("bias", value, allowed)
         return read_array("bias", value, WANTED["bias"])
-    numbers = read_numbers("bias", value)
-    return numbers.item() if numbers.size == 1 else numbers
+    bias_numbers = read_numbers("bias", value)
+    return bias_numbers.item() if bias_numbers.size == 1 else bias_numbers

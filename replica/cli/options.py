@@ -116,41 +116,41 @@ def parse_request(
     if "bias" in groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
-    numbers = {
+    typed_numbers = {
         name: np.ones(1) if name in searched else parse_grid(name, options[name])
         for name in GRIDS
         if name in options and (name, options[name]) != FOLLOWING
     }
-    alpha, lam = (numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
-    grids = {name: grid for name, grid in numbers.items() if grid.size > 1 or name == "rate"}
-    sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
-    check_points("all options together", sizes, LARGEST_DOCUMENT)
-    values = {name: options[name] for name in FIELDS if name in options} | groups
-    values |= {name: float(grid[0]) for name, grid in numbers.items()}
+    alpha, lam = (typed_numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
+    grids = {name: grid for name, grid in typed_numbers.items() if grid.size > 1 or name == "rate"}
+    grid_sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
+    check_points("all options together", grid_sizes, LARGEST_DOCUMENT)
+    field_values = {name: options[name] for name in FIELDS if name in options} | groups
+    field_values |= {name: float(grid[0]) for name, grid in typed_numbers.items()}
     for name in ("readout", "bias"):
-        if name in values:
-            values[name] = parse_law(values[name])
+        if name in field_values:
+            field_values[name] = parse_law(field_values[name])
     if "inputs" in options:
-        values["inputs"] = read_mixture(options["inputs"])
-    if "separation" in numbers:
-        factor = values.pop("separation")
-        if "separation" not in grids or "inputs" not in values:  # of a grid each has its own
-            values["inputs"] = separated(values.get("inputs"), factor)
-    laws = values.get("readout")
+        field_values["inputs"] = read_mixture(options["inputs"])
+    if "separation" in typed_numbers:
+        mean_factor = field_values.pop("separation")
+        if "separation" not in grids or "inputs" not in field_values:  # of a grid each has its own
+            field_values["inputs"] = separated(field_values.get("inputs"), mean_factor)
+    laws = field_values.get("readout")
     if isinstance(laws, list) and laws and isinstance(laws[0], str):
-        grids["readout"], values["readout"] = laws_by_name("readout", laws), laws[0]
+        grids["readout"], field_values["readout"] = laws_by_name("readout", laws), laws[0]
     if "kinks" in options:
-        values |= with_kinks(options)
-    if "steps" in values:
-        values["steps"] = parse_steps(values["steps"])
+        field_values |= with_kinks(options)
+    if "steps" in field_values:
+        field_values["steps"] = parse_steps(field_values["steps"])
 
     problem: Problem
     if is_step:
-        beta = values.pop("beta", SpikedRandomFeatures.beta)
-        if "rate" in values:
-            values["eta"] = values.pop("rate") / beta
-        size = {name: values.pop(name) for name in ("dimension",) if name in values}
-        problem = GradientStep(**values)
+        beta = field_values.pop("beta", SpikedRandomFeatures.beta)
+        if "rate" in field_values:
+            field_values["eta"] = field_values.pop("rate") / beta
+        size = {name: field_values.pop(name) for name in ("dimension",) if name in field_values}
+        problem = GradientStep(**field_values)
         if theory == "network":
             problem = problem.network(beta=beta, reuse=reuse, **size)
         elif size:
@@ -158,7 +158,7 @@ def parse_request(
         else:
             grids.setdefault("beta", np.array([beta]))
     else:
-        problem = SpikedRandomFeatures(**values)
+        problem = SpikedRandomFeatures(**field_values)
     grids = grid_axes(problem, grids)
     return Request(problem, alpha, lam, grids, theory, loss(options.get("loss")))
 

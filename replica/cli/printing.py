@@ -157,15 +157,15 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
     The last axis varies fastest.
     """
     point_axes = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    known: dict[str, Any] = {**dict(zip(axes, point_axes, strict=True)), **columns}
-    return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
+    filled: dict[str, Any] = {**dict(zip(axes, point_axes, strict=True)), **columns}
+    return [dict(zip(filled, row, strict=True)) for row in zip(*filled.values(), strict=True)]
 
 
 def errors_first(table_columns: Container[Any]) -> list[str]:
     """Columns of a table in their order, errors first, as far as they are ``known``."""
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
-    return [one for one in (*errors, "converged", *other_columns) if one in table_columns]
+    return [name for name in (*errors, "converged", *other_columns) if name in table_columns]
 
 
 def save(path: Path, file_content: bytes) -> None:
@@ -214,14 +214,14 @@ def note_farthest(
     points = [point for point in points if point["converged"]]  # others have a warning
     for name, note in NOTED.items():
         changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
-        farthest_point, share = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
+        farthest_point, shift = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
         if unknown_count := int(np.isnan(changes).sum()):
             where = f" at {unknown_count} of {len(points)} points" * (unknown_count < len(points))
             change_text = f"{name.replace('_', ' ')} is not known{where}"
             say(f"note: the {change_text}: no answer, or none in time")
-        if abs(share) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
+        if abs(shift) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
             point_text = ", ".join(f"{axis} = {text(farthest_point[axis])}" for axis in axes)
-            change = f"{share:+.0%}" if abs(share) > NOTED_SHIFT else f"{share:+.1%}"
+            change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
             sentence = note.format(error=error.replace("_", " "), place=point_text, change=change)
             eta_hint = "; the best eta may be another, too: --dimension 1000 searches it there"
             say(f"note: {sentence}{eta_hint * ('eta' in searched and name == 'finite_size_shift')}")
@@ -263,13 +263,13 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
-        worse = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
-        other = "" if problem.intercept else "--intercept or "
+        worse = sum(error > zero for error in known)
+        advice = "" if problem.intercept else "--intercept or "
         if worse:
             say(
-                f"note: at {worse} of {len(known)} points the test error is not below {zero:.4g}, "
-                f"that of predicting 0: {other}a larger --lam may help, unless the student cannot "
-                "see the target (replica staircase --student)"
+                f"note: at {worse} of {len(known)} points the test error is above {zero:.4g}, that "
+                f"of predicting 0: {advice}a larger --lam may help, unless the student cannot see "
+                "the target (replica staircase --student)"
             )
 
 

@@ -14,7 +14,7 @@ from ..given import TOLERANCE, FeatureSample
 from ..plotting import class_names, plot_curve
 from . import printing
 from .common import DATASETS, TimeLimit, command
-from .given import OF_BOTH, OF_FEATURES, OF_LAYERS, parse_given
+from .given import OF_FEATURES, OF_LAYERS, READOUT_OPTIONS, parse_given
 from .option_table import BEST, Options
 from .printing import Output, progress
 
@@ -59,7 +59,7 @@ Confusion = Annotated[
 ]
 
 
-@command(offered=(*OF_LAYERS, *OF_FEATURES, *OF_BOTH), files=DATASETS)
+@command(offered=(*OF_LAYERS, *OF_FEATURES, *READOUT_OPTIONS), files=DATASETS)
 def readout(
     options: Options,
     output: Output,
@@ -149,7 +149,7 @@ def answer_readout(
             columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
         output.table(document["points"], [*points, *columns], tested_on(model))
         confusion_rows = [
-            {"of class": name} | {one: f"{100 * share:.0f}" for one, share in row.items()}
+            {"of class": name} | {answer: f"{100 * share:.0f}" for answer, share in row.items()}
             for name, row in document.get("confusion", {}).items()
         ]
         if confusion_rows:
@@ -197,15 +197,15 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     of_classes = observables.has_classes(model)
     error = "classification_error" if of_classes else "test_error"
     observables.wanted_error("reach", reach, model if of_classes else None)
-    at: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
+    penalty: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
     with progress("numbers of samples") as advance:
-        how: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
-        needed = observables.samples_needed(model, loss=loss, most=most, **at, **how)
+        settings: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
+        needed = observables.samples_needed(model, loss=loss, most=most, **penalty, **settings)
     # a first layer, and strata, have no standard errors
     band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
-    names = ["samples", *band, "beyond_rows"]
+    columns = ["samples", *band, "beyond_rows"]
     row = {error: reach, "lam": needed.lam}
-    row |= {name: getattr(needed, name) for name in names}
+    row |= {name: getattr(needed, name) for name in columns}
     document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
     said = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
     said += f"samples {needed._facts()['samples']}"

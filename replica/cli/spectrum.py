@@ -169,7 +169,7 @@ def staircase_document(result: Staircase) -> dict[str, Any]:
 
 def summary(result: Staircase) -> str:
     """Meaning of the stages, in a sentence or two."""
-    r, linear = result.dimension, len(result.learned)
+    r, learned_linearly = result.dimension, len(result.learned)
     if result.leap is None:
         if result.inputs is not None:
             return "no steps on n ~ d samples learn any direction on these inputs"
@@ -177,21 +177,21 @@ def summary(result: Staircase) -> str:
             f"no tensor of degree 1 to {result.degree} differs from zero "
             f"(above {result.resolution:.1g} of the variance): try a higher --degree"
         )
-    first = "information exponent" if r == 1 else "leap index"
-    text = f"{first} {result.leap}; batches of n ~ d samples learn "
+    exponent_name = "information exponent" if r == 1 else "leap index"
+    text = f"{exponent_name} {result.leap}; batches of n ~ d samples learn "
     steps = _counted(result.linear_stages, "step")
-    text += f"{linear} of {r} directions, in {steps}" if linear else "nothing"
-    several = any(len(stage.directions) > 1 for stage in result.stages[: result.linear_stages])
-    if several or result.inputs is not None:
+    text += f"{learned_linearly} of {r} directions, in {steps}" if learned_linearly else "nothing"
+    at_once = any(len(stage.directions) > 1 for stage in result.stages[: result.linear_stages])
+    if at_once or result.inputs is not None:
         text += " or more"  # one network may take more than all do
     if later := [_samples_text(stage.leap) for stage in result.stages[result.linear_stages :]]:
         text += f"; then steps of n ~ {', '.join(later)}"
-    if missing := r - len(result.directions):
-        reasons = "or of a higher degree"
+    if unmet := r - len(result.directions):
+        why_missing = "or of a higher degree"
         if result.student is not None:
-            reasons = "of a higher degree, or not seen by this student"
-        directions = _counted(missing, "direction")
-        text += f"; {directions} not met up to degree {result.degree}: irrelevant, {reasons}"
+            why_missing = "of a higher degree, or not seen by this student"
+        directions = _counted(unmet, "direction")
+        text += f"; {directions} not met up to degree {result.degree}: irrelevant, {why_missing}"
     kind = ", a student that sees every degree" if result.student is None else ""
     return text + f" (fresh batches{kind}; strengths above {result.resolution:.1g} of the variance)"
 

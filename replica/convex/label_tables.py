@@ -84,13 +84,13 @@ class LabelTable(NamedTuple):
 
 
 def has_steps(model: Model) -> bool:
-    """Whether E[y | x] is piecewise constant, and tau has one component."""
+    """True if E[y | x] is piecewise constant, and tau has one component."""
     nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _label_steps(model, nowhere) is not None
 
 
 def has_panels(model: Model) -> bool:
-    """Whether panels can be fitted: for one spike, and at most one other target direction."""
+    """True if panels can be fitted: for one spike, and at most one other target direction."""
     return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
 
 

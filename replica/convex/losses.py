@@ -237,12 +237,12 @@ class Loss:
 
     @cached_property
     def is_square(self) -> bool:
-        """Whether this is the square loss of ridge regression."""
+        """True if this is the square loss of ridge regression."""
         return self.kind == "residual" and self.pieces == SQUARE_PIECES
 
     @property
     def jumps(self) -> bool:
-        """Whether rho' jumps at a kink, so that the proximal map stays there."""
+        """True if rho' jumps at a kink, so that the proximal map stays there."""
         return any(last - first > 1e-9 for _, first, last in self.flats(np.ones(())))
 
     @cached_property

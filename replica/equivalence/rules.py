@@ -108,7 +108,7 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
 
 
 def target_jumps(model: Model) -> bool:
-    """Whether h(z) has the target's kinks: the target is a function of z alone there."""
+    """True if h(z) has the target's kinks: the target is a function of z alone there."""
     return any(width == 0 for _, width in target_layers(model))
 
 

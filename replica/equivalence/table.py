@@ -148,7 +148,7 @@ class Table:
 
     @cached_property
     def isotropic(self) -> bool:
-        """Whether the other special directions are N(0, 1) at every node."""
+        """True if the other special directions are N(0, 1) at every node."""
         identity = np.eye(len(self.g))[..., None]
         return not self.mean.any() and bool((self.root == identity).all())
 

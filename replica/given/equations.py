@@ -134,9 +134,9 @@ class StrataEquations:
         """
 
         def varied(mean: Array, square: Array, part: Array) -> Varied:
-            each = [self.covariance(G, one) for one in square]
-            new = self.strata.positive(np.array([self.strata.trace(T) for T in each]))
-            return lambda: each[0], new, new @ self.strata.shares
+            covariances = [self.covariance(G, label_square) for label_square in square]
+            new = self.strata.positive(np.array([self.strata.trace(T) for T in covariances]))
+            return lambda: covariances[0], new, new @ self.strata.shares
 
         return varied
 
@@ -210,9 +210,9 @@ class SampledEquations(StrataEquations):
 
         return varied
 
-    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
-        slope = at[1]
-        fit_degrees = (self.strata.shares * slope) @ self._coupling(*at) @ slope
+    def _second(self, first: float, second: float, *slope_and_V: Any) -> tuple[float, float]:
+        slope = slope_and_V[1]
+        fit_degrees = (self.strata.shares * slope) @ self._coupling(*slope_and_V) @ slope
         return self.samples * float(fit_degrees), second
 
     def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
@@ -287,17 +287,17 @@ class RowEquations(StrataEquations):
     strata: RowStrata
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        f, left, strata = self.drawn, self.left(slope, V), self.strata
-        R_diagonal = V / left  # R_ii
+        f, kept, strata = self.drawn, self.left(slope, V), self.strata
+        R_diagonal = V / kept  # R_ii
         once = f * (1 - f)
         g, R_squares, N = once * slope**2, None, len(V)
         if self.labels.outputs > 1 or min(FEW_ROWS * strata.width, 5000) >= N:  # 400 MB
-            scaled_rows = strata.features / left[:, None]
+            scaled_rows = strata.features / kept[:, None]
             R_squares = scaled_rows @ (G / strata.width) @ scaled_rows.T  # R
             R_squares *= R_squares
             R_fourth = np.einsum("ij,ij,j->i", R_squares, R_squares, g) - R_diagonal**4 * g
         else:
-            R_fourth = self._fourth_powers(G, left, g, R_diagonal)
+            R_fourth = self._fourth_powers(G, kept, g, R_diagonal)
 
         def varied(mean: Array, square: Array, part: Array) -> Varied:
             def averaged(x: Array) -> Array:
@@ -305,13 +305,13 @@ class RowEquations(StrataEquations):
 
             # Eq. (22.3): a row has nothing of itself
             z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            covariance = cache(partial(self.covariance, G, z[0] / (f * left**2)))
-            total = strata.trace(covariance()) / left**2 if R_squares is None else z @ R_squares
+            covariance = cache(partial(self.covariance, G, z[0] / (f * kept**2)))
+            spread = strata.trace(covariance()) / kept**2 if R_squares is None else z @ R_squares
             # Eq. (22.5), for n rows and not n on average
-            asked = strata.mix_vectors(mean / left, mean) @ G
-            u = averaged((strata.along(asked)[0] / (strata.width * left) - R_diagonal * mean) ** 2)
+            asked = strata.mix_vectors(mean / kept, mean) @ G
+            u = averaged((strata.along(asked)[0] / (strata.width * kept) - R_diagonal * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
-            rest = total - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
+            rest = spread - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
             new = strata.positive(rest / (1 + R_fourth * g))
             # of several labels it is not asked for
             T = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)

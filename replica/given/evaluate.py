@@ -158,16 +158,16 @@ class _Point:
             self.account["quadrature_error"] = _largest(error_change)
             if _largest(error_change) <= self.tol:
                 return _without_columns(solution, error_change > LOOSER * self.tol)
-            coarse = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
-            worth, finer = _error_changes(beyond, coarse), _error_changes(coarse, solution)
+            rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
+            worth, finer = _error_changes(beyond, rough), _error_changes(rough, solution)
             if _largest(worth) <= max(enough, _largest(finer)):
                 break
         for level in itertools.count(2):
             self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
             if _largest(finer) <= self.tol:
                 break
-            coarse, solution = solution, self._solved(model.stratified(level, directions))
-            finer = _error_changes(coarse, solution)
+            rough, solution = solution, self._solved(model.stratified(level, directions))
+            finer = _error_changes(rough, solution)
         if _largest(worth) > enough:
             raise GivenUp(Status.QUADRATURE)
         return _without_columns(solution, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
@@ -231,23 +231,23 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
     class_error, norm, sensitive = np.array(np.nan), np.nan, np.nan
-    confusion, rows = None, isinstance(stratified.strata, RowStrata)
+    confusion, by_row = None, isinstance(stratified.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if labels.binary:
         class_error = error_at_nodes(labels, field)[0].sum(axis=-1)
         confusion = answers_of_two(labels, field, moments.weights)
     elif stratified.classes:
         class_error, confusion = wrong_outputs(moments, field.centre, field.variance)
-    wrong = (class_error * moments.weights).sum()
-    if rows and stratified.classes:
+    missed = (class_error * moments.weights).sum()
+    if by_row and stratified.classes:
         # d log P / d log v of the share P of wrong answers in a common factor v of all variances
-        more = wrong_outputs(moments, field.centre, WIDER * field.variance)[0] @ moments.weights
-        sensitive = np.log(more / wrong) / np.log(WIDER)
-    if C == 1 and (stratified.rows is None or rows):  # moments of a sample have another readout
+        wider = wrong_outputs(moments, field.centre, WIDER * field.variance)[0] @ moments.weights
+        sensitive = np.log(wider / missed) / np.log(WIDER)
+    if C == 1 and (stratified.rows is None or by_row):  # moments of a sample have another readout
         _, T, a = solved.posterior
         T_diagonal = to_host(namespace(T).linalg.diagonal(T))
         readout_squares = to_host(a)[0] ** 2 + T_diagonal / len(T_diagonal)
         norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
     # other rows would have other errors
-    scatter = [np.std(x) / np.sqrt(s.slope.size) if rows else np.nan for x in (each, class_error)]
-    return np.array([test, *of_loss, wrong, solved.variance, norm, *scatter, sensitive]), confusion
+    spreads = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]
+    return np.array([test, *of_loss, missed, solved.variance, norm, *spreads, sensitive]), confusion

@@ -101,19 +101,19 @@ class FirstLayer(Described):
         weights = finite_array("weights", self.weights, 2)
         p, d = weights.shape
         student = activation(self.student, "student")
-        of, inputs = parse_target(self.target, self.inputs, outputs=True)
+        g, inputs = parse_target(self.target, self.inputs, outputs=True)
         target_axes = np.empty((d, 0)) if self.directions is None else self.directions
         directions = plain_array("directions", target_axes)
         directions = directions[:, None] if directions.ndim == 1 else directions
-        if directions.shape == (p, of.dimension) != (d, of.dimension):
+        if directions.shape == (p, g.dimension) != (d, g.dimension):
             allowed = "of shape (p, d), d that of directions: they look transposed, give weights.T"
             raise InvalidArgument("weights", f"shape {weights.shape}", allowed)
-        if directions.shape != (d, of.dimension):
+        if directions.shape != (d, g.dimension):
             typed_shape = None if self.directions is None else f"shape {directions.shape}"
-            allowed = f"of shape {(d, of.dimension)}: the unit vectors that {of.name} depends on"
+            allowed = f"of shape {(d, g.dimension)}: the unit vectors that {g.name} depends on"
             raise InvalidArgument("directions", typed_shape, allowed)
         axis_overlap = directions.T @ directions
-        if np.abs(axis_overlap - np.eye(of.dimension)).max(initial=0.0) > 1e-6:
+        if np.abs(axis_overlap - np.eye(g.dimension)).max(initial=0.0) > 1e-6:
             allowed = "unit vectors that are orthogonal, the target a function of x along each"
             raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
@@ -121,10 +121,10 @@ class FirstLayer(Described):
         kinks = np.array(student.kinks)
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
             raise InvalidArgument("student", student.name, "continuous: its features jump")
-        read: dict[str, Any] = dict(student=student, target=of, directions=directions)
-        read["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
-        read["inputs"] = None if inputs is None else inputs.within(d)
-        assign(self, **read, **neuron_arrays, device=check_device(self.device))
+        layer: dict[str, Any] = dict(student=student, target=g, directions=directions)
+        layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
+        layer["inputs"] = None if inputs is None else inputs.within(d)
+        assign(self, **layer, **neuron_arrays, device=check_device(self.device))
         check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
             typed_noise = self.noise or self.label_noise.name
@@ -133,15 +133,15 @@ class FirstLayer(Described):
     @property
     def described(self) -> dict[str, Any]:
         """The layer in plain values: shapes in the place of numbers."""
-        known: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
-        known |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
+        layer: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
+        layer |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
         added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
         added |= {"intercept": self.intercept or None, "feature_noise": self.feature_noise or None}
-        return known | {name: str(value) for name, value in added.items() if value is not None}
+        return layer | {name: str(value) for name, value in added.items() if value is not None}
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.law.binary
 
     @property
@@ -217,7 +217,7 @@ class FirstLayer(Described):
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
         covariances = [None] * len(law.means) if law.covariances is None else law.covariances
         input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
-        return [condition(self._rows, bias, directions, *one) for one in input_components]
+        return [condition(self._rows, bias, directions, *part) for part in input_components]
 
     def stratified(
         self, level: int, count: int | None = None, last: int | None = None
@@ -252,27 +252,27 @@ class FirstLayer(Described):
         the target's, with ``last`` nodes along the last of them if said."""
         strata_parts, stratum_means, law = [], [], self.law
         target_in_axes = directions.T @ self.directions  # (K, T)
-        of = law.mean.planes
-        kink_normals = np.array([v for v, _ in of]).reshape(len(of), target_in_axes.shape[1])
-        kink_planes = kink_normals @ target_in_axes.T, np.array([t for _, t in of])
+        kinks = law.mean.planes
+        kink_normals = np.array([v for v, _ in kinks]).reshape(len(kinks), target_in_axes.shape[1])
+        kink_planes = kink_normals @ target_in_axes.T, np.array([t for _, t in kinks])
         for j, component in enumerate(self._conditioned(directions)):
             if not component.share:
                 continue
             node_rule = component.nodes(self.student, kink_planes, level, last)
             if node_rule.weights.size * (len(component.shift) + STRATUM_NUMBERS) > MOST_MOMENTS:
                 raise GivenUp(Status.MEMORY)
-            part = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
+            cut_j = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
-                noise_variances = self.feature_noise * (np.arange(part.width) < self.width)
-                part = replace(part, second=part.second + like(noise_variances, part.second))
-            strata_parts.append(part)
+                noise_variances = self.feature_noise * (np.arange(cut_j.width) < self.width)
+                cut_j = replace(cut_j, second=cut_j.second + like(noise_variances, cut_j.second))
+            strata_parts.append(cut_j)
             kappa = component.origin + node_rule.nodes @ component.axes.T
             has_classes = isinstance(self.target, ClassLabels)
-            at = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
-            stratum_means.append(law.mean(*at))
+            z_args = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
+            stratum_means.append(law.mean(*z_args))
         strata = strata_parts[0] if len(strata_parts) == 1 else JoinedStrata(strata_parts)
-        mean, several = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
+        mean, many = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
         labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
         noise_left, mean = 0.0 if law.channel else law.variance, with_sums(mean)
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise_left, self.outputs)
-        return Stratified(strata, moments, labels, law.channel, None, self.intercept, several)
+        return Stratified(strata, moments, labels, law.channel, None, self.intercept, many)

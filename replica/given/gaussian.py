@@ -147,15 +147,15 @@ class FeatureMoments(Described):
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
         array_axes, one_stratum = FEATURE_AXES | LABEL_AXES, self.fractions is None
-        given = {name: x for name in array_axes if (x := getattr(self, name)) is not None}
-        arrays = stacked({"covariances": self.covariances, "fractions": 1.0} | given, array_axes)
-        if one_stratum and len(arrays["means"]) > 1:
-            raise InvalidArgument("fractions", None, f"given: of {len(arrays['means'])} strata")
-        feature_moments = {name: arrays[name] for name in FEATURE_AXES}
+        typed = {name: x for name in array_axes if (x := getattr(self, name)) is not None}
+        stacks = stacked({"covariances": self.covariances, "fractions": 1.0} | typed, array_axes)
+        if one_stratum and len(stacks["means"]) > 1:
+            raise InvalidArgument("fractions", None, f"given: of {len(stacks['means'])} strata")
+        feature_moments = {name: stacks[name] for name in FEATURE_AXES}
         law = GaussianMixture(**feature_moments | {"covariances": self.covariances})
         law_fields = {"fractions": law.fractions, "covariances": law.each_covariance}
-        assign(self, **arrays | law_fields)
-        assign(self, law=self._joint(coarsest(**given)))
+        assign(self, **stacks | law_fields)
+        assign(self, law=self._joint(coarsest(**typed)))
         flag("intercept", self.intercept)
 
     @property
@@ -166,12 +166,12 @@ class FeatureMoments(Described):
 
     @property
     def vary(self) -> bool:
-        """Whether labels vary within a stratum of any share."""
+        """True if labels vary within a stratum of any share."""
         return bool(self.label_variances[self.fractions > 0].any())
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return not self.vary and bool((np.abs(self.label_means[self.fractions > 0]) == 1).all())
 
     @property

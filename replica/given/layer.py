@@ -50,7 +50,7 @@ class NodeMoments:
         self.s, xp, (N, p) = s, namespace(s), s.shape
         deviation = np.sqrt(np.where(c > 0, c, np.inf))
         t = s / like(deviation, s)
-        lowest_shift, highest_shift = (to_host(of(t, axis=0)) for of in (xp.min, xp.max))
+        lowest_shift, highest_shift = (to_host(end(t, axis=0)) for end in (xp.min, xp.max))
         self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= LARGEST_SHIFT)
         if self.tabulated.any():
             tabulated_c = np.where(self.tabulated, c, c[self.tabulated][0])
@@ -67,8 +67,8 @@ class NodeMoments:
             self.others[:, :, neurons] = moments.swapaxes(1, 2)
         if rest.size < p:
             t = xp.where(like(self.tabulated, s), (t - first_panel) / PANEL_WIDTH, 0.0 * t)
-            panel = xp.floor(t)
-            self.x, self.row = t - panel, xp.astype(panel, xp.int64) * p + like(np.arange(p), s)
+            panel_k = xp.floor(t)
+            self.x, self.row = t - panel_k, xp.astype(panel_k, xp.int64) * p + like(np.arange(p), s)
 
     def _fill(self, student: Activation, starts: Array, logs: Array, k_max: int, uses: int) -> bool:
         """Tabulate moments as Chebyshev series in log c, at ``logs`` (p,), on panels of s / sqrt(c)
@@ -113,10 +113,10 @@ class NodeMoments:
                 moments *= x
                 moments += xp.take(panel_polynomials[m, :], table_row, axis=0)
             moment_blocks.append(xp.reshape(moments, (-1, p)))
-        found = xp.concat(moment_blocks)
+        d_k = xp.concat(moment_blocks)
         if self.tabulated.all():
-            return found
-        return xp.where(like(self.tabulated, found), found, like(self.others[k], found))
+            return d_k
+        return xp.where(like(self.tabulated, d_k), d_k, like(self.others[k], d_k))
 
 
 def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:

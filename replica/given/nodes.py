@@ -97,29 +97,29 @@ class Conditioned(NamedTuple):
         # as the axes are triangular, the last direction is none of the target's
         normals, offsets = (planes[0] @ self.axes)[:, :free], planes[1] - planes[0] @ self.origin
         crossed_planes = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
-        own = normals[crossed_planes], offsets[crossed_planes]
+        kinks = normals[crossed_planes], offsets[crossed_planes]
         student_planes = self._switches(student, free)
-        every = [np.concatenate(pair) for pair in zip(own, student_planes, strict=True)]
+        every = [np.concatenate(pair) for pair in zip(kinks, student_planes, strict=True)]
         none = np.empty((0, free)), np.empty(0)
-        normals, offsets = next(pair for pair in (every, own, none) if _plane_rank(pair[0]) <= 2)
+        normals, offsets = next(pair for pair in (every, kinks, none) if _plane_rank(pair[0]) <= 2)
         plane_rank = _plane_rank(normals)
         plane_axes = np.linalg.svd(normals)[2]  # its first rows span the normals
-        steep = len(normals) > len(own[0])
+        steep = len(normals) > len(kinks[0])
         if steep and plane_rank == 2:  # across the steep direction features take few nodes
             a, b = plane_axes[:2] @ normals[-1]
             plane_axes[:2] = np.array([[a, b], [-b, a]]) @ plane_axes[:2]
-        across = tensor_rule()
+        panels = tensor_rule()
         if plane_rank:
             seen = normals @ plane_axes[:plane_rank].T
             slanted_planes = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
-            across = split_at_planes(level.panel, seen, offsets, not steep or slanted_planes.any())
-        along = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        rest = [along] * (free - plane_rank) + ([] if last is None else [gauss_hermite(last)])
-        beside = tensor_rule(*rest)
-        nodes = np.repeat(across.nodes, beside.weights.size, axis=0)
-        nodes = np.concatenate([nodes, np.tile(beside.nodes, (across.weights.size, 1))], axis=1)
+            panels = split_at_planes(level.panel, seen, offsets, not steep or slanted_planes.any())
+        hermite = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
+        smooth = [hermite] * (free - plane_rank) + ([] if last is None else [gauss_hermite(last)])
+        beside = tensor_rule(*smooth)
+        nodes = np.repeat(panels.nodes, beside.weights.size, axis=0)
+        nodes = np.concatenate([nodes, np.tile(beside.nodes, (panels.weights.size, 1))], axis=1)
         nodes[:, :free] = nodes[:, :free] @ plane_axes
-        return drop_light_nodes(Rule(nodes, np.outer(across.weights, beside.weights).ravel()))
+        return drop_light_nodes(Rule(nodes, np.outer(panels.weights, beside.weights).ravel()))
 
     def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:
         """Planes towards which panels shrink: normals . z = offsets, (m, count) and (m,), in the

@@ -107,7 +107,7 @@ class FeatureSample(Described):
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.outputs == 1 and bool((np.abs(self.labels) == 1).all())
 
     @property
@@ -152,7 +152,7 @@ class FeatureSample(Described):
         return row_count if self.outputs == 1 else min(row_count, MOST_ROWS)
 
     def by_rows(self, samples: Any) -> Any:
-        """Whether every row is its own stratum for so many ``samples``, a number or an array."""
+        """True if every row is its own stratum for so many ``samples``, a number or an array."""
         return (self.strata is None) & (samples <= len(self.labels))
 
     def taken(self, samples: Any) -> Any:
@@ -209,24 +209,24 @@ class FeatureSample(Described):
     def _gaussian(self, samples: float) -> Stratified:
         """Gaussian strata of the empirical moments of each of ``strata``, or of each class."""
         targets = self._targets(self.labels).T
-        rows, p = self.features.shape
+        N, p = self.features.shape
         if self.strata is None and not (self.binary or self.classes):
-            allowed = f"at most the {rows} rows, or given with strata (--strata s.npy): ids of "
+            allowed = f"at most the {N} rows, or given with strata (--strata s.npy): ids of "
             allowed += "bins of the label, or np.zeros(N) for one"
             raise InvalidArgument("samples", samples, allowed)
         stratum_of_row = self.class_of_row if self.strata is None else self.strata
         ids, sizes = np.unique(stratum_of_row, return_counts=True)
         needed = int(ROWS_PER_FEATURE * p)
         if sizes.min() < needed:
-            each = f"{needed} rows of each, {ROWS_PER_FEATURE:g} for each of the {p} features"
+            quota = f"{needed} rows of each, {ROWS_PER_FEATURE:g} for each of the {p} features"
             smallest, kind = sizes.argmin(), "in stratum" if self.strata is not None else "of class"
             got = f"{sizes.min()} {kind} {(self.names if self.strata is None else ids)[smallest]}"
             if fewer := int(sizes.min() / ROWS_PER_FEATURE):
-                each += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
+                quota += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
             if self.strata is not None:
-                raise InvalidArgument("features", got, f"enough in every stratum: {each}")
-            allowed = f"at most the {rows} rows here: beyond them features are Gaussian in each "
-            allowed += f"class, which takes {each}, and there are {got}"
+                raise InvalidArgument("features", got, f"enough in every stratum: {quota}")
+            allowed = f"at most the {N} rows here: beyond them features are Gaussian in each "
+            allowed += f"class, which takes {quota}, and there are {got}"
             raise InvalidArgument("samples", samples, allowed)
         # of the features and, last, the labels
         features_and_targets = np.column_stack([self.features, targets])
@@ -235,4 +235,4 @@ class FeatureSample(Described):
         means, joint_cov = map(np.array, zip(*moment_pairs, strict=True))
         if self.classes and np.diagonal(joint_cov, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
-        return gaussian_strata(self, sizes / rows, means[:, :p], means[:, p:].T, joint_cov, rows)
+        return gaussian_strata(self, sizes / N, means[:, :p], means[:, p:].T, joint_cov, N)

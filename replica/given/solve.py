@@ -85,7 +85,7 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     for all labels at once."""
     strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
     G: Any = None if start is None else start.response
-    slope, part, variance = shares, np.empty(0), np.empty(0)
+    slope, v_of_T, variance = shares, np.empty(0), np.empty(0)
     T: Any = None
     V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
@@ -108,16 +108,16 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     mean_squares = averaged(scores.square / slope**2)
 
     def covary(x: Array) -> Array:
-        nonlocal T, part, variance
+        nonlocal T, v_of_T, variance
         errors = V * x.reshape(mean_squares.shape)
-        T, part, variance = variances_of(scores.mean, errors * slope**2, errors - mean_squares)
-        return ((mean_squares + part) / V).ravel()
+        T, v_of_T, variance = variances_of(scores.mean, errors * slope**2, errors - mean_squares)
+        return ((mean_squares + v_of_T) / V).ravel()
 
     def size(x: Array) -> Array:
         """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
         part of their mean over strata and the rounding of E omega^2 if that is larger."""
         errors = V * np.abs(x.reshape(mean_squares.shape))
-        square = averaged(equations.size2(under.centre, strata.positive(under.variance + part)))
+        square = averaged(equations.size2(under.centre, strata.positive(under.variance + v_of_T)))
         least = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
         return (np.maximum(errors, least[:, None]) / V).ravel()
 
@@ -128,9 +128,9 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     if start is not None and labels.outputs == 1:
         errors = mean_squares + strata.trace(start.covariance)
     error_result = _anderson(equations, covary, (errors / V).ravel(), tol, rate, size, linear=True)
-    field = under._replace(variance=strata.positive(under.variance + part))
-    total = float(labels.outputs * variance[: labels.outputs].mean())
-    return _solution_record(freedom, field, Posterior(G, T(), a), total, V_solution, error_result)
+    field = under._replace(variance=strata.positive(under.variance + v_of_T))
+    spread = float(labels.outputs * variance[: labels.outputs].mean())
+    return _solution_record(freedom, field, Posterior(G, T(), a), spread, V_solution, error_result)
 
 
 def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
@@ -162,9 +162,9 @@ def _solution_record(
 ) -> Solved:
     """Record of a solution whose fixed points, one or several in turn, are ``found``: the largest
     residual, all iterations, and the first status that is not converged."""
-    residual = max(float(each.residual[0]) for each in found)
-    iterations = sum(int(each.iterations[0]) for each in found)
-    status = next((each.status[0] for each in found if not each.converged[0]), Status.CONVERGED)
+    residual = max(float(fixed.residual[0]) for fixed in found)
+    iterations = sum(int(fixed.iterations[0]) for fixed in found)
+    status = next((fixed.status[0] for fixed in found if not fixed.converged[0]), Status.CONVERGED)
     return Solved(field, posterior, residual, iterations, status, variance, freedom)
 
 

@@ -180,7 +180,7 @@ class JoinedStrata(Strata):
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
         joined_fields = zip(*(part.along(x) for part in self.parts), strict=True)
-        mean, label_cov, variance = (np.concatenate(parts, axis=-1) for parts in joined_fields)
+        mean, label_cov, variance = (np.concatenate(fields, axis=-1) for fields in joined_fields)
         return mean, label_cov, variance
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
@@ -229,16 +229,16 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     N, C = mean.shape
     apart = np.eye(C) - 1 / C
     mean = mean - mean.mean(axis=1, keepdims=True)
-    sizes, turns = np.linalg.eigh(apart @ covariance @ apart)  # some are 0, or below by rounding
+    lengths, turns = np.linalg.eigh(apart @ covariance @ apart)  # some are 0, or below by rounding
     equal_outputs = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
-    roots = turns * np.sqrt(np.maximum(sizes, 0.0) + equal_outputs)[:, None, :]
+    axes = turns * np.sqrt(np.maximum(lengths, 0.0) + equal_outputs)[:, None, :]
     # in the order of their slopes along the last axis, the longest
-    slope_order = roots[:, :, -1].argsort(axis=1)
+    slope_order = axes[:, :, -1].argsort(axis=1)
     mean = np.take_along_axis(mean, slope_order, axis=1)
-    roots = np.take_along_axis(roots, slope_order[:, :, None], axis=1)
-    power = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
+    axes = np.take_along_axis(axes, slope_order[:, :, None], axis=1)
+    bits = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
     primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
-    lattice = np.outer(np.arange(2**power), np.sqrt(primes[: C - 1]))
+    lattice = np.outer(np.arange(2**bits), np.sqrt(primes[: C - 1]))
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
     strata_block = max(1, DRAW_BLOCK // lattice.size)
     for start in range(0, N, strata_block):
@@ -246,14 +246,14 @@ def largest_output(mean: Array, covariance: Array) -> Array:
         i = slice(start, start + strata_block)
         normal = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
-        here = np.moveaxis(mean[i, None] + normal @ roots[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
-        slope, lowest_win, high = roots[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf
+        here = np.moveaxis(mean[i, None] + normal @ axes[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
+        slope, lowest_win, upto = axes[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf
         for c in range(C - 1):  # from where on each of the next is above output c
             with np.errstate(divide="ignore"):
                 crossings = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
-            high[c] = crossings.min(axis=0)
+            upto[c] = crossings.min(axis=0)
             np.maximum(lowest_win[c + 1 :], crossings, out=lowest_win[c + 1 :])
-        win_shares = np.maximum(ndtr(high) - ndtr(lowest_win), 0).mean(axis=2)
+        win_shares = np.maximum(ndtr(upto) - ndtr(lowest_win), 0).mean(axis=2)
         np.put_along_axis(shares[i], slope_order[i], win_shares.T, axis=1)
     return shares
 

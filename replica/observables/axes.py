@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def is_list(values: Any) -> bool:
-    """Whether several values are given, not one."""
+    """True if several values are given, not one."""
     return not isinstance(values, str) and np.ndim(values) > 0
 
 
@@ -102,11 +102,11 @@ def data_set(
     grid_columns = {name: values for name, values in columns.items() if name not in axes}
     variables = {name: (dims, values.reshape(shape)) for name, values in grid_columns.items()}
     coordinates = {name: _coordinate(values) for name, values in axes.items()}
-    found = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
+    result = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
     for name, label in (LABELS | ERROR_LABELS).items():
-        if name in found:
-            found[name].attrs["long_name"] = label
-    return found.squeeze([name for name in single if name in found.dims])
+        if name in result:
+            result[name].attrs["long_name"] = label
+    return result.squeeze([name for name in single if name in result.dims])
 
 
 def scalar_arguments(**arguments: Any) -> tuple[str, ...]:

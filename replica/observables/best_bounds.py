@@ -110,13 +110,13 @@ def best_bounds(
     def search(name: str) -> tuple[float, bool, Bounds]:
         """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
         bounds there."""
-        places = [logarithms("eta", eta, 2 * ETA_SCAN)]
-        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), places)
+        etas = [logarithms("eta", eta, 2 * ETA_SCAN)]
+        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), etas)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
         best_rate = float(np.exp(local[0].place[0]))
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):
-        (low, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
-    return BestBounds(at_low.lower, at_high.upper, low, high, edge_low, edge_high, at_low, at_high)
+        (at_L, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
+    return BestBounds(at_low.lower, at_high.upper, at_L, high, edge_low, edge_high, at_low, at_high)

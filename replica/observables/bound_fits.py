@@ -125,8 +125,8 @@ def linear_error(model: SpikedRandomFeatures) -> float:
     constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     # of the coordinates, with the constant first where there is one
     term_count = len(target.first) + 1
-    moments = np.empty((term_count, term_count))
-    moments[0], moments[1:, 0], moments[1:, 1:] = 1.0, target.inputs, target.second
-    moments[0, 1:], known = target.inputs, np.append(target.mean, target.first)
+    gram = np.empty((term_count, term_count))
+    gram[0], gram[1:, 0], gram[1:, 1:] = 1.0, target.inputs, target.second
+    gram[0, 1:], C_1 = target.inputs, np.append(target.mean, target.first)
     terms = slice(None if constant else 1, None)
-    return float(target.power - known[terms] @ np.linalg.pinv(moments[terms, terms]) @ known[terms])
+    return float(target.power - C_1[terms] @ np.linalg.pinv(gram[terms, terms]) @ C_1[terms])

@@ -82,7 +82,7 @@ class Bounds(Displayed):
 
     @property
     def converged(self) -> bool:
-        """Whether the quadrature error met its tolerance and any trained bias was found."""
+        """True if the quadrature error met its tolerance and any trained bias was found."""
         return self.status == Status.CONVERGED
 
     def lower_function(self, kappa: ArrayLike) -> Array:

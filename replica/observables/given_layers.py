@@ -104,9 +104,9 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
         where = (noted_points & dataset.converged).broadcast_like(dataset.converged)
         if where.any():
             each = np.unique(dataset[name].broadcast_like(where).values[where.values])
-            at = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
+            n_text = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
             count_text = f"{int(where.sum())} of {where.size} points"
-            notes.append(f"{count_text}, at {name} {at}, have {note}")
+            notes.append(f"{count_text}, at {name} {n_text}, have {note}")
     return notes
 
 
@@ -162,12 +162,12 @@ def meet_rows(
         return columns
     penalties, of = np.unique(lam[past], return_inverse=True)
     most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
-    row_errors, classes = (evaluate(one, *most_rows).columns for one in (model, classes_of(model)))
+    row_errors, by_class = (evaluate(m, *most_rows).columns for m in (model, classes_of(model)))
     for name in ERRORS:
         # an error that is 0 tells no ratio
-        known = (row_errors[name] > 0) & (classes[name] > 0)
-        ratio = columns[name][past] / np.where(known, classes[name], np.nan)[of]
-        columns[name][past] = np.where(known[of], ratio * row_errors[name][of], columns[name][past])
+        both = (row_errors[name] > 0) & (by_class[name] > 0)
+        ratio = columns[name][past] / np.where(both, by_class[name], np.nan)[of]
+        columns[name][past] = np.where(both[of], ratio * row_errors[name][of], columns[name][past])
         stderr = f"{name}_stderr"
         if stderr in columns:
             columns[stderr][past] = ratio * row_errors[stderr][of]
@@ -197,17 +197,17 @@ def layer_curve(
     name, value = asked(model, alpha, samples)
     axes = {name: positive(name, value), "lam": positive("lam", lam)}
     losses, loss_axis = losses_of(loss)
-    first, penalties = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    n, count, done = samples_of(model, name, first), len(first) * len(losses), itertools.count(1)
+    n_grid, penalties = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
+    n, count, done = samples_of(model, name, n_grid), len(n_grid) * len(losses), itertools.count(1)
 
     def advance() -> None:
         if progress is not None:
             progress(next(done), count)
 
     accuracy = quadrature_tol, time_limit
-    each = [layer_points(model, n, penalties, one, *accuracy, advance).columns for one in losses]
-    column_names = dict.fromkeys(name for one in losses for name in layer_columns(model, one))
-    columns = {key: np.concatenate([columns[key] for columns in each]) for key in column_names}
+    curves = [layer_points(model, n, penalties, rho, *accuracy, advance).columns for rho in losses]
+    column_names = dict.fromkeys(name for rho in losses for name in layer_columns(model, rho))
+    columns = {key: np.concatenate([columns[key] for columns in curves]) for key in column_names}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
     if not (loss_axis or losses[0].is_square):
@@ -217,7 +217,7 @@ def layer_curve(
 
 
 def has_classes(model: Given) -> bool:
-    """Whether outputs name a class: labels are +-1, or one of several."""
+    """True if outputs name a class: labels are +-1, or one of several."""
     return model.binary or bool(getattr(model, "classes", None))
 
 

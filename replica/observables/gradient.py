@@ -133,12 +133,12 @@ def gradient(
         if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
             # the scale of errors beyond the rows depends on lam
             problem = classes_of(problem) if beyond(problem, samples) else problem
-        found, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        layer, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         with deadline(limits(quadrature_tol, time_limit)[1]), np.errstate(all="ignore"):
-            slopes, status = _given_slopes(points, found)
+            slopes, status = _given_slopes(points, layer)
         slopes_in_n = slopes.pop("samples")
-        typed_slopes = tuple(slope * found.samples / value for slope in slopes_in_n)
-        return _gradient(found, {name: typed_slopes} | slopes, status)
+        typed_slopes = tuple(slope * layer.samples / value for slope in slopes_in_n)
+        return _gradient(layer, {name: typed_slopes} | slopes, status)
     alpha = needs_alpha(alpha, samples)
     check_alone(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
@@ -171,10 +171,10 @@ def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slo
         return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 
     point_errors, (tol, floor) = np.array([point.test_error, point.train_error]), LOSS_AGREEMENT
-    most = stratified.rows if stratified.rows and point.samples <= stratified.rows else np.inf
+    n_max = stratified.rows if stratified.rows and point.samples <= stratified.rows else np.inf
     try:
         for name, x in point_values.items():
-            bound = most if name == "samples" else np.inf
+            bound = n_max if name == "samples" else np.inf
             slopes[name] = _slope(errors, name, x, 0.0, 4, tol, floor * point_errors / x, bound)
     except GivenUp as given_up:
         return slopes, given_up.status
@@ -185,12 +185,12 @@ def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slo
 def _derivatives_at(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:
     """The derivatives at a point of ``problem``, as far as there is time for them."""
     model, status = point.model, point.status
-    own = problem if problem.rows is None else problem.step
-    model_fields = [name for name in own.differentiable if name in own.varying]
+    source = problem if problem.rows is None else problem.step
+    model_fields = [name for name in source.differentiable if name in source.varying]
     # labels of two classes that are +-1 have no noise
     has_noise = not model.labels.channel and point.loss.kind == "residual"
     names = "beta", *(["noise"] if has_noise else []), *model_fields
-    values = {name: model.beta if name == "beta" else getattr(own, name) for name in names}
+    values = {name: model.beta if name == "beta" else getattr(source, name) for name in names}
     values = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     values = {"alpha": point.alpha, "lam": point.lam} | values
     if model.reuse:  # the only one that changes no stratum of samples
@@ -299,8 +299,8 @@ def _reused_errors(_: Problem, point: Solution, tol: float | None) -> ErrorsAt:
 
     def errors(_: str, lam: float) -> Array:
         reused_point = np.array([point.alpha]), np.array([lam])
-        found = evaluate_reused(point.model, *reused_point, point.loss, np.inf, np.inf, level=1)
-        return np.array([found.test_error[0], found.train_error[0]])
+        answer = evaluate_reused(point.model, *reused_point, point.loss, np.inf, np.inf, level=1)
+        return np.array([answer.test_error[0], answer.train_error[0]])
 
     return errors
 

@@ -117,7 +117,7 @@ class Grid:
 
         errors_of_models = np.split(self.columns[name], len(self.models))
         models_and_errors = zip(self.models, errors_of_models, strict=True)
-        return np.concatenate([change.of(one, x, errors) for one, x in models_and_errors])
+        return np.concatenate([change.of(base, x, errors) for base, x in models_and_errors])
 
 
 OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
@@ -169,7 +169,7 @@ def _solved_columns(
     """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
     a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
     shown = dict.fromkeys(
-        name for model in models[:1] for one in losses for name in model_columns(model, one)
+        name for model in models[:1] for rho in losses for name in model_columns(model, rho)
     )
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.

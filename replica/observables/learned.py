@@ -175,23 +175,23 @@ class LearnedAlong(LearnedFunction):
         law = model.labels
         direction_law = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
         places, component_chance = direction_law.places_of_kappa(t)
-        found = direction_law.moments(law.combined_mean, places)
-        return partial(average_components, component_chance, shape), found.h, found.spread
+        target = direction_law.moments(law.combined_mean, places)
+        return partial(average_components, component_chance, shape), target.h, target.spread
 
     def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
         (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
         spikes, component_count = components.slope.shape[2], len(components.shares)
         rule_sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
-        one, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
-        averages = np.full_like(function_of_law(one, zeros, zeros, zeros), np.nan)
-        count = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes))
+        plain, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
+        averages = np.full_like(function_of_law(plain, zeros, zeros, zeros), np.nan)
+        width = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes))
         with suppress(GivenUp), deadline(TIME_LIMIT):
             kappas_known = t.size if self.point.converged else 0
-            for block in (slice(start, start + count) for start in range(0, kappas_known, count)):
+            for block in (slice(start, start + width) for start in range(0, kappas_known, width)):
                 values_on_rule = partial(self._on, t[block], function_of_law, spikes)
-                settled = settle(rule_sizes, values_on_rule, largest_change, AVERAGE_TOLERANCE)
-                averages[..., block] = settled.value if settled.converged else np.nan
+                rule_values = settle(rule_sizes, values_on_rule, largest_change, AVERAGE_TOLERANCE)
+                averages[..., block] = rule_values.value if rule_values.converged else np.nan
         return averages.reshape(averages.shape[:-1] + shape)
 
     def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:

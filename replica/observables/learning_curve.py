@@ -217,7 +217,7 @@ def _best_row(
     try:
         optimum = search(model, **at)
     except ConvergenceError as error:
-        unknown = dict.fromkeys(names, np.nan)
-        return unknown | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
-    known = {name: getattr(optimum if name == "eta" else optimum.point, name) for name in names}
-    return known | {"status": optimum.point.status.value, "at_edge": " ".join(optimum.at_edge)}
+        missing = dict.fromkeys(names, np.nan)
+        return missing | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
+    best = {name: getattr(optimum if name == "eta" else optimum.point, name) for name in names}
+    return best | {"status": optimum.point.status.value, "at_edge": " ".join(optimum.at_edge)}

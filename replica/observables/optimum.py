@@ -215,9 +215,9 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         searched, tol = replace(model, classes=() if model.classes else None), 0.2
 
     def errors(x: Array) -> Array:
-        found = layer_curve(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
+        values = layer_curve(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
         check_time()
-        return found
+        return values
 
     # a basin so shallow is the tolerance of errors
     basins = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
@@ -325,11 +325,11 @@ def _search(
         level += 1
 
 
-def _local_minimum(one: Minimum, names: Sequence[str]) -> LocalMinimum:
+def _local_minimum(basin: Minimum, names: Sequence[str]) -> LocalMinimum:
     """A minimum over logarithms of the parameters of these ``names``."""
-    parameters = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(one.place), strict=True))
-    at_edge = tuple(names[k] for k in one.at_edge)
-    return LocalMinimum(float(parameters["lam"]), float(parameters["eta"]), one.value, at_edge)
+    parameters = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(basin.place), strict=True))
+    at_edge = tuple(names[k] for k in basin.at_edge)
+    return LocalMinimum(float(parameters["lam"]), float(parameters["eta"]), basin.value, at_edge)
 
 
 def _optimum(

@@ -149,8 +149,8 @@ class SampleAllocation(Displayed):
         unsolved = sum(not plan.solved for plan in self.plans)
         use_errors.pop(best_plan.use, None)
         not_solved = {"not_solved": f"{unsolved} of {len(self.plans)}"} if unsolved else {}
-        noted = {"note": "; ".join(self.notes)} if self.notes else {}
-        return {"best": said, "test_error": best_plan.test_error} | use_errors | not_solved | noted
+        note = {"note": "; ".join(self.notes)} if self.notes else {}
+        return {"best": said, "test_error": best_plan.test_error} | use_errors | not_solved | note
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]
@@ -223,17 +223,17 @@ def sample_allocation(
     penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
-    at: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
+    how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
     search: Any = optimal_lambda
     if eta == BEST or penalty is not None:
-        search, at = optimal_eta if eta == BEST else solve, at | {"lam": penalty}
+        search, how = optimal_eta if eta == BEST else solve, how | {"lam": penalty}
 
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
         planned_step, alpha = replace(step, alpha0=of_step * samples), of_readout * samples
         plan_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        use_options, at_edge = at | ({"quadrature_tol": REUSED_TOLERANCE} if reuse else {}), ""
-        with suppress(ConvergenceError, QuadratureError), deadline(at["time_limit"]):
+        use_options, at_edge = how | ({"quadrature_tol": REUSED_TOLERANCE} if reuse else {}), ""
+        with suppress(ConvergenceError, QuadratureError), deadline(how["time_limit"]):
             found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_options)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
             errors = {name: getattr(point, name) for name in ("test_error", "train_error")}

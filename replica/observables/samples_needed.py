@@ -196,26 +196,26 @@ def samples_needed(
     if not solved.any():
         note = _unsolved_text(curve, tried)
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
-    known = curve.isel(samples=solved)
-    n, values, stderr = known.samples.values, known[error].values, _stderr(known, error)
+    finite = curve.isel(samples=solved)
+    n, values, stderr = finite.samples.values, finite[error].values, _stderr(finite, error)
     slack = np.nan_to_num(stderr)
     samples, low, high = (
         needed_on(n, errors, target, slack) for errors in (values, values - stderr, values + stderr)
     )
     # of the number tried that is next to the answer
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(known.lam.values))))
+    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(finite.lam.values))))
     penalty = penalty if isinstance(lam, str) else float(lam)
     beyond_rows = bool(np.any(beyond(model, samples)))
     nearest = np.argmin(np.abs(np.log(n) - log_samples))
     notes = [beyond_note(model)] * beyond_rows
-    sensitive = notes_of(model, known).get(SENSITIVE)
+    sensitive = notes_of(model, finite).get(SENSITIVE)
     if error == "classification_error" and sensitive is not None and sensitive[nearest]:
         most_needed = needed_on(n, values * TOO_LOW, target)
         most_known = target > SMALL_ERROR and np.isfinite(most_needed)
         more_samples = f"up to {most_needed:.0f}" if most_known else "more"
         notes.append(f"{SENSITIVE}, and {more_samples} samples may be needed")
-    if lam == BEST and "lam" in str(known.at_edge.values[nearest]).split():
+    if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
         notes.append(
             "the best lam is at an end of the range searched: features of another scale, such as "
             "StandardScaler's, have it inside"
@@ -234,13 +234,13 @@ def samples_needed(
         if lower and ((lower < unsolved) & (unsolved < upper)).any():
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
-        other = "other or more features" if lam == BEST else "another penalty or other features"
-        far_samples, way_to_target = FAR_FACTOR * tried[-1], f"more rows or {other}"
+        another = "other or more features" if lam == BEST else "another penalty or other features"
+        far_samples, way_to_target = FAR_FACTOR * tried[-1], f"more rows or {another}"
         with suppress(InvalidArgument):  # of what takes more rows
             _tried_samples(model, far_samples)
             curve_options: Any = as_loss(loss), time_limit, None, error, target
             value = _curve(model, np.array([far_samples]), lam, *curve_options)[error].item()
-            way_to_target = _further_samples(model, target, value, far_samples, other)
+            way_to_target = _further_samples(model, target, value, far_samples, another)
         notes.append(f"{way_to_target} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
@@ -318,8 +318,8 @@ def _unsolved_text(curve: Any, samples: Array) -> str:
     of them have each status."""
     sample_text = ", ".join(f"{n:g}" for n in samples)
     counts = Counter(curve.status.sel(samples=samples).values.tolist())
-    each = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]
-    return f"the error at {sample_text} samples is not known: {', and '.join(each)}"
+    reasons = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]
+    return f"the error at {sample_text} samples is not known: {', and '.join(reasons)}"
 
 
 def _stderr(curve: Any, error: str) -> Array:
@@ -344,17 +344,17 @@ def _curve(
     if isinstance(lam, str) and lam == BEST:
         import xarray
 
-        report, found = advance or (lambda done, total: None), []
+        report, at_n = advance or (lambda done, total: None), []
         for solved_count, samples in enumerate(n[::-1], 1):
             point: Any = at_best(model, ["lam"], {"samples": [samples]}, {}, loss, **curve_options)
-            found.append(point)
+            at_n.append(point)
             report(solved_count, len(n))
             # with what it may rise again by
             if point[error] - 2 * np.nan_to_num(_stderr(point, error)) > target:
                 break
         report(len(n), len(n))
         return xarray.concat(
-            found[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
+            at_n[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
         )
     curve_options["progress"] = advance
     if isinstance(lam, str) or np.ndim(lam):

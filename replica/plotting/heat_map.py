@@ -21,7 +21,7 @@ UNKNOWN = "0.85"  # the colour of values that are not known
 
 
 def is_map(curve: "xarray.Dataset", name: str) -> bool:
-    """Whether a variable has two long dimensions or more, and is drawn as a heat map."""
+    """True if a variable has two long dimensions or more, and is drawn as a heat map."""
     return sum(curve.sizes[dim] >= LONG_AXIS for dim in curve[name].dims) > 1
 
 
@@ -152,11 +152,11 @@ def contour_levels(low: float, high: float) -> list[float]:
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 
-def mark_smallest(ax: "Axes", error: float, coordinates: dict[str, float], note: str = "") -> None:
+def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = "") -> None:
     """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
     label ends with the ``note``."""
-    place_text = " and ".join(names.setting(name, value) for name, value in coordinates.items())
-    x, y = [*coordinates.values(), error][:2]
+    place_text = " and ".join(names.setting(name, value) for name, value in at.items())
+    x, y = [*at.values(), error][:2]
     mark_place(ax, x, y, f"smallest ${names.number_text(error)}$ at {place_text}{note}")
 
 

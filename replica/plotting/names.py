@@ -57,12 +57,12 @@ def best_label(searched: Sequence[str]) -> str:
     return f" at best {', '.join(map(symbol, searched))}" if searched else ""
 
 
-def error_drawn(drawable: Container[Any], error: str | None = None) -> str:
+def error_drawn(known: Container[Any], error: str | None = None) -> str:
     """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
-    default_error = "classification_error" if "classification_error" in drawable else "test_error"
+    default_error = "classification_error" if "classification_error" in known else "test_error"
     name = default_error if error is None else error
-    if name not in DRAWN or name not in drawable:
-        allowed = ", ".join(error_label for error_label in DRAWN if error_label in drawable)
+    if name not in DRAWN or name not in known:
+        allowed = ", ".join(error_label for error_label in DRAWN if error_label in known)
         raise InvalidArgument("error", error, f"one of {allowed}")
     return name
 

@@ -107,10 +107,10 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def watched(what: str, store_folder: Path | None) -> Iterator[Callable[[int, int], None]]:
+def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, int], None]]:
     """Callback (done, total) that shows progress; an interruption says how many draws are kept."""
     done = total = 0
-    with cli.progress(what) as advance:
+    with cli.progress(thing) as advance:
 
         def count(*now: int) -> None:
             nonlocal done, total
@@ -126,7 +126,7 @@ def watched(what: str, store_folder: Path | None) -> Iterator[Callable[[int, int
                     "were done and none is kept: with --store FOLDER all that is simulated is, and "
                     "the same command goes on from there"
                 )
-            raise cli.Interrupted(f"interrupted; {done} of {total} {what} {kept_draws}") from None
+            raise cli.Interrupted(f"interrupted; {done} of {total} {thing} {kept_draws}") from None
 
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
@@ -136,7 +136,7 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
     def rank(name: str) -> int:
-        return next(i for i, part in enumerate(("class", "test_error", "_z", "")) if part in name)
+        return next(i for i, kind in enumerate(("class", "test_error", "_z", "")) if kind in name)
 
     def cell(name: str, value: Any) -> Any:
         return "" if value is None else round(value, 2) if name.endswith("_z") else value
@@ -369,14 +369,14 @@ def spectrum(
 
     def show() -> None:
         cli.answer(theory.note)
-        each = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
-        differences = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in each)
+        gaps = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
+        differences = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in gaps)
         cli.answer(f"relative differences of the Stieltjes transform: {differences}")
-        for one in outliers:
-            error = f" ± {one['stderr']:.2g} (standard error)" if np.isfinite(one["stderr"]) else ""
-            place = "none" if np.isnan(one["theory"]) else f"at {one['theory']:.4g}"
-            where = f"at {one['simulated']:.4g}{error} in " if one["draws"] else "in "
-            cli.answer(f"outlier: theory {place}, simulated {where}{one['draws']} of {seeds} draws")
+        for row in outliers:
+            error = f" ± {row['stderr']:.2g} (standard error)" if np.isfinite(row["stderr"]) else ""
+            place = "none" if np.isnan(row["theory"]) else f"at {row['theory']:.4g}"
+            where = f"at {row['simulated']:.4g}{error} in " if row["draws"] else "in "
+            cli.answer(f"outlier: theory {place}, simulated {where}{row['draws']} of {seeds} draws")
         if not outliers:
             cli.answer("outliers: none, in theory and in simulation")
 

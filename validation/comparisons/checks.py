@@ -227,10 +227,10 @@ def verdict(
     far_apart = np.array([check.is_far for check in kinds])
     # elsewhere rounding over a standard error of 0
     scored = next((flags for flags in (disagreeing, far, far_apart) if flags.any()), np.isfinite(z))
-    k, *at = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
-    largest = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes)
-    share = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
-    allowed = f"the {share}{allowed_score(seeds):.3g} standard errors allowed for {size}"
+    k, *point = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
+    largest = _difference(list(checks)[k], kinds[k], (point[0], point[1]), axes)
+    bias = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
+    allowed = f"the {bias}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if disagreeing.any():
         count_text = f"{disagreeing.sum()} of {far.size} errors by more than {allowed}"
         return False, f"Theory and simulation disagree in {count_text}, most in {largest}."
@@ -248,27 +248,27 @@ def verdict(
             f"{far_apart.sum()} of {far_apart.size} errors, most in {largest}. As this is within "
             f"{allowed}, whether they disagree is open: {more}, or a larger size."
         )
-    scales = (np.where(one.simulated, np.abs(one.simulated), 1.0) for one in kinds)
+    scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in kinds)
     relative = [
-        np.abs(one.simulated - one.theory) / size for one, size in zip(kinds, scales, strict=True)
+        np.abs(c.simulated - c.theory) / size for c, size in zip(kinds, scales, strict=True)
     ]
     if differ(z, seeds):
-        large_count, sides = too_large(z, seeds), leaning(z, seeds)
-        differences, how = f"their {far.size} differences", []
+        large_count, leans = too_large(z, seeds), leaning(z, seeds)
+        differences, ways = f"their {far.size} differences", []
         if large_count:
             flags = differences if large_count == far.size else f"{large_count} of {differences}"
-            how = [f"{flags} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
-        if 0 in sides:
-            how.append(f"{'all' if large_count else differences} lie to one side together")
-        elif sides:
-            errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in sides)
-            how.append(f"{errors} lie to one side{' each' if len(sides) > 1 else ''}")
-        closeness = "close but " * bool(relative[k][tuple(at)] <= CLOSE)
+            ways = [f"{flags} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
+        if 0 in leans:
+            ways.append(f"{'all' if large_count else differences} lie to one side together")
+        elif leans:
+            errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in leans)
+            ways.append(f"{errors} lie to one side{' each' if len(leans) > 1 else ''}")
+        closeness = "close but " * bool(relative[k][tuple(point)] <= CLOSE)
         return False, (
-            f"Theory and simulation are {closeness}not equal: {', and '.join(how)}, "
+            f"Theory and simulation are {closeness}not equal: {', and '.join(ways)}, "
             f"though within {allowed}, the largest in {largest}."
         )
-    by_chance = _difference(list(checks)[k], kinds[k], (at[0], at[1]), axes, by_chance=True)
+    by_chance = _difference(list(checks)[k], kinds[k], (point[0], point[1]), axes, by_chance=True)
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
         f"makes them, half of them up to {np.median(relative):.1%}, the largest in {by_chance}."

@@ -131,7 +131,7 @@ class Comparison(Displayed):
         ]
         equal = [i for i, (agree, _) in enumerate(verdicts) if agree]
         disagreeing = [each for i, each in enumerate(said) if i not in equal]
-        first = f"Theory and simulation agree at {len(equal)} of {len(said)} settings."
+        text = f"Theory and simulation agree at {len(equal)} of {len(said)} settings."
         if equal:
 
             def score(i: int) -> float:
@@ -139,8 +139,8 @@ class Comparison(Displayed):
                     max(np.abs(np.nan_to_num(each.z)).max() for each in grid_points[i][1].values())
                 )
 
-            first += f" Least alike of these, {said[max(equal, key=score)].replace('At', 'at', 1)}"
-        return "\n".join([first, *disagreeing])
+            text += f" Least alike of these, {said[max(equal, key=score)].replace('At', 'at', 1)}"
+        return "\n".join([text, *disagreeing])
 
     def _verdict(
         self, i: int, checks: dict[str, Check], lines: dict[str, Extrapolation]
@@ -271,9 +271,9 @@ class Comparison(Displayed):
 
         for i, grid_point in enumerate(places_on_grid(self._varied)):
             checks = {name: entry(i, check) for name, check in self.checks.items()}
-            known = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
+            measured = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
             lines = {name: entry(i, line) for name, line in self.lines.items()}
-            yield grid_point, known or checks, lines
+            yield grid_point, measured or checks, lines
 
     @property
     def _shown(self) -> int:
@@ -284,8 +284,8 @@ class Comparison(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
-        known = {"verdict": self.verdict, "theory": self.note, "notes": "; ".join(self.notes)}
-        return ({} if self._varied else z) | {name: said for name, said in known.items() if said}
+        facts = {"verdict": self.verdict, "theory": self.note, "notes": "; ".join(self.notes)}
+        return ({} if self._varied else z) | {name: said for name, said in facts.items() if said}
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns)
@@ -402,7 +402,7 @@ def compare_alignment(
         if progress is not None:
             progress(len(each), seeds)
     parts = zip(("weights", "gradients"), _predicted(problem), zip(*each, strict=True), strict=True)
-    checks = {name: Check.of_draws(theory, np.array(drawn)) for name, theory, drawn in parts}
+    checks = {name: Check.of_draws(theory, np.array(of_draws)) for name, theory, of_draws in parts}
     return AlignmentComparison(checks)
 
 

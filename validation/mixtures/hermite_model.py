@@ -372,13 +372,13 @@ def side_by_side(
         readout = fit_readout(hermite_features, y, penalty * samples)
         residual = y - hermite_features @ readout / np.sqrt(width)
         mean_squared_residual = float((residual**2).mean())
-        rows = max(1, TEST_BLOCK // width)
-        blocks = (X_test[start : start + rows] for start in range(0, test_samples, rows))
-        output = np.concatenate([model.features(x, feature_noise_rng) @ readout for x in blocks])
-        output /= np.sqrt(width)
-        wrong = (np.sign(output) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
+        block = max(1, TEST_BLOCK // width)
+        blocks = (X_test[start : start + block] for start in range(0, test_samples, block))
+        answers = np.concatenate([model.features(x, feature_noise_rng) @ readout for x in blocks])
+        answers /= np.sqrt(width)
+        misses = (np.sign(answers) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
         objective = (mean_squared_residual + penalty * float((readout**2).sum())) / 2
-        paper_errors[:, i, j] = objective, ((y_test - output) ** 2).mean() / 2, wrong
+        paper_errors[:, i, j] = objective, ((y_test - answers) ** 2).mean() / 2, misses
     return Errors(*paper_errors)
 
 
@@ -399,23 +399,23 @@ def in_theory(
     >>> in_theory(task, orders=[2], rng=2, **options).generalisation.shape
     (1, 2)
     """
-    root = seed_sequence(rng).spawn(1)[0]
-    sets = models(task, samples=samples, rng=root, **drawn)
-    layers = [[task.given(*model) for model in of_student] for of_student in sets]
-    return solved_errors(layers, layers[0][0].width, samples, lam, samples=samples)
+    model_seed = seed_sequence(rng).spawn(1)[0]
+    drawn_models = models(task, samples=samples, rng=model_seed, **drawn)
+    given_layers = [[task.given(*model) for model in of_student] for of_student in drawn_models]
+    return solved_errors(given_layers, given_layers[0][0].width, samples, lam, samples=samples)
 
 
 def solved_errors(
-    models: Sequence[Sequence[Any]], width: int, m: int, lam: float, **at: Any
+    models: Sequence[Sequence[Any]], width: int, m: int, lam: float, **point_samples: Any
 ) -> Errors:
     """Errors in theory of students by models, whose m samples are said by ``at``."""
     errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
-        found = solve(models[i][j], lam=lam * m, time_limit=600.0, **at)
-        overlaps = found.overlaps  # of a limit
-        squares = found.squared_norm if overlaps is None else overlaps.q2.sum()
-        objective = found.train_error + lam * width * squares
-        errors[:, i, j] = objective / 2, found.loss_error, found.classification_error
+        solution = solve(models[i][j], lam=lam * m, time_limit=600.0, **point_samples)
+        overlaps = solution.overlaps  # of a limit
+        readout_norm = solution.squared_norm if overlaps is None else overlaps.q2.sum()
+        objective = solution.train_error + lam * width * readout_norm
+        errors[:, i, j] = objective / 2, solution.loss_error, solution.classification_error
     return Errors(*errors)
 
 
@@ -426,8 +426,8 @@ def fit_readout(features: Array, y: Array, penalty: float) -> Array:
     precision, by their singular values, whose condition is only its root.
     """
     try:
-        fitted = fit_ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
-        return np.asarray(fitted.readouts[:, 0, 0])
+        ridge_fit = fit_ridge(lambda: [(features, y)], np.array([len(y)]), np.array([penalty]))
+        return np.asarray(ridge_fit.readouts[:, 0, 0])
     except InvalidArgument:
         U, s, Vh = np.linalg.svd(features / np.sqrt(features.shape[1]), full_matrices=False)
         return np.asarray((s / (s**2 + penalty) * (y @ U)) @ Vh)

@@ -90,32 +90,32 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
     first, second = (int(label) for label in classes)
     if first == second:
         raise InvalidArgument("classes", classes, "two different labels")
-    path_ = Path(path)
-    if path_.suffix == ".npz":
-        pairs = _npz_pairs(path_)
-    elif path_.is_dir():
+    where = Path(path)
+    if where.suffix == ".npz":
+        pairs = _npz_pairs(where)
+    elif where.is_dir():
         try:
-            idx_files = sorted(file for file in path_.iterdir() if "images" in file.name)
+            idx_files = sorted(file for file in where.iterdir() if "images" in file.name)
         except OSError as error:
-            raise _bad(path_, f"a folder that can be read ({error.strerror})") from None
+            raise _bad(where, f"a folder that can be read ({error.strerror})") from None
         if not idx_files:
-            raise _bad(path_, "a folder with IDX files named …images… and …labels…")
+            raise _bad(where, "a folder with IDX files named …images… and …labels…")
         pairs = [_idx_pair(file) for file in idx_files]
     else:
-        pairs = [_idx_pair(path_)]
+        pairs = [_idx_pair(where)]
     shapes = {pixels.shape[1:] for pixels, _ in pairs}
     if len(shapes) > 1:
-        raise _bad(path_, f"images of one shape, not of {sorted(shapes)}")
+        raise _bad(where, f"images of one shape, not of {sorted(shapes)}")
     (shape,) = shapes
     labels = np.concatenate([labels for _, labels in pairs])
     class_images = [
-        np.concatenate([_pixel_rows(path_, pixels[known == label]) for pixels, known in pairs])
+        np.concatenate([_pixel_rows(where, pixels[digits == label]) for pixels, digits in pairs])
         for label in (first, second)
     ]
     for label, chosen_images in zip((first, second), class_images, strict=True):
         if len(chosen_images) < 2:
-            known = ", ".join(map(str, np.unique(labels)[:12]))
-            allowed = f"labels with two images or more in {path_} (it has {known}), not {label}"
+            digits = ", ".join(map(str, np.unique(labels)[:12]))
+            allowed = f"labels with two images or more in {where} (it has {digits}), not {label}"
             raise InvalidArgument("classes", classes, allowed)
     return ImageSet(class_images[0], class_images[1], (first, second), shape)
 

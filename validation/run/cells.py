@@ -101,9 +101,9 @@ class GivenRows:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
         block_rows = max(1, draws.INPUT_BLOCK // self.features.shape[1])
         for start in range(0, self.count, block_rows):
-            rows = self.rows[start : start + block_rows]
-            parts = self.features[rows], self.labels[rows]
-            yield arrays.to_device(parts[0], self.device), arrays.to_device(parts[1], self.device)
+            block = self.rows[start : start + block_rows]
+            pair = self.features[block], self.labels[block]
+            yield arrays.to_device(pair[0], self.device), arrays.to_device(pair[1], self.device)
 
 
 def repeatable(samples: DrawnSamples | GivenRows, keep: bool) -> Callable[[float], Blocks]:
@@ -181,7 +181,7 @@ class Experiment:
 
     @property
     def binary(self) -> bool:
-        """Whether labels are +-1."""
+        """True if labels are +-1."""
         return self.problem.binary if self.samples else self.model.labels.binary
 
     @property
@@ -254,17 +254,17 @@ def draw_samples(
     torch_device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *test_streams = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
-        given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
-        if isinstance(given, FeatureMoments):
-            drawn_rows, stratum = given.law.draw(end, rng)
-            constant_labels = given.label_variances[stratum] == 0  # and free of rounding
-            labels = np.where(constant_labels, given.label_means[stratum], drawn_rows[:, -1])
-            Phi, row_order = drawn_rows[:, :-1], np.arange(end)
+        source, rng, last = experiment.problem, default_rng(inputs), count + experiment.test_samples
+        if isinstance(source, FeatureMoments):
+            drawn_rows, stratum = source.law.draw(last, rng)
+            constant_labels = source.label_variances[stratum] == 0  # and free of rounding
+            labels = np.where(constant_labels, source.label_means[stratum], drawn_rows[:, -1])
+            Phi, row_order = drawn_rows[:, :-1], np.arange(last)
         else:
-            Phi, labels = given.features, given.labels
+            Phi, labels = source.features, source.labels
             row_order = rng.permutation(len(labels))
         training = GivenRows(Phi, labels, row_order[:count], torch_device)
-        test_rows = replace(training, rows=row_order[count:end])
+        test_rows = replace(training, rows=row_order[count:last])
         return training, test_rows, test_rows
     layer = draw_layer(experiment, index)
     train = DrawnSamples(layer, count, inputs, features, noise, torch_device)

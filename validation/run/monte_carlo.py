@@ -174,11 +174,11 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
         layer = 3.0 * (sample_sizes[-1] + experiment.test_samples) * (p + 1)
     elif experiment.simulated is Fixed.features:
         layer = float(experiment.problem.features.size)
-    kept = float(sample_sizes[-1]) * (p + 1) if keep else 0.0
+    design = float(sample_sizes[-1]) * (p + 1) if keep else 0.0
     # arrays of one block: inputs, fields, features, temporaries
     rows = 12 * max(draws.INPUT_BLOCK, d, p)
-    numbers = max(step_arrays, layer + max(dual_system, primal_system) + fit_arrays + kept) + rows
-    return 200e6 + 8 * numbers  # the interpreter with what it imports, and LAPACK's buffers
+    peak = max(step_arrays, layer + max(dual_system, primal_system) + fit_arrays + design) + rows
+    return 200e6 + 8 * peak  # the interpreter with what it imports, and LAPACK's buffers
 
 
 def check_memory(experiment: Experiment, memory: float) -> None:
@@ -305,44 +305,44 @@ def simulate(
     """
     seeds = draws.seed_count(seeds, least=2)
     sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
-    how: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
-    experiment = plan(problem, simulated, lam, sizes, **how)
+    plan_options: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
+    experiment = plan(problem, simulated, lam, sizes, **plan_options)
     indices = np.arange(seeds)
     if shard is not None:
-        part, parts = draws.fraction("shard", shard, seeds)
-        indices = indices[part - 1 :: parts]
+        shard_index, shard_count = draws.fraction("shard", shard, seeds)
+        indices = indices[shard_index - 1 :: shard_count]
     if store is not None and rng is None:
         raise InvalidArgument("rng", rng, "given with a store, to find its cells again")
-    limit = draws.byte_count("memory", memory)
-    check_memory(experiment, limit)
+    memory_limit = draws.byte_count("memory", memory)
+    check_memory(experiment, memory_limit)
     processes = None if workers is None else draws.whole_number("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
     measured: dict[int, Array] = {}
     if folder is not None:
-        described = describe_cells(experiment, indices.tolist(), key)
-        shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
-        measured = cell_store.read(folder, described, shape)
+        cells_described = describe_cells(experiment, indices.tolist(), key)
+        cell_shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
+        measured = cell_store.read(folder, cells_described, cell_shape)
         missing = len(indices) - len(measured)
         logger.info(
             "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, missing
         )
         if missing:
             cell_store.check_writable(folder, missing)
-    left = [int(index) for index in indices if index not in measured]
+    cells_left = [int(index) for index in indices if index not in measured]
     if processes is None:
         # multiplications, some 8 s of a core: for fewer starting a pool does not pay
-        pays = device == "cpu" and len(left) * multiplications(experiment) >= 8e10
-        processes = max(1, min(executors.usable_cores(), len(left))) if pays else 1
-    fitting = max(1, int(limit // bytes_needed(experiment, keep=False)))
-    processes = 1 if executor is not None else min(processes, fitting)
-    keep = processes * bytes_needed(experiment, keep=True) <= limit
+        pool_pays = device == "cpu" and len(cells_left) * multiplications(experiment) >= 8e10
+        processes = max(1, min(executors.usable_cores(), len(cells_left))) if pool_pays else 1
+    fitting_processes = max(1, int(memory_limit // bytes_needed(experiment, keep=False)))
+    processes = 1 if executor is not None else min(processes, fitting_processes)
+    keep = processes * bytes_needed(experiment, keep=True) <= memory_limit
     task = partial(run_cell, experiment, keep=keep)
     with progress_callback(progress, "draws") as advance:
         if advance is not None:
             advance(len(measured), len(indices))
-        for index, cell in executors.run_all(task, left, executor, processes):
+        for index, cell in executors.run_all(task, cells_left, executor, processes):
             if folder is not None:
-                cell_store.write(folder, described[index], cell)
+                cell_store.write(folder, cells_described[index], cell)
             measured[index] = cell
             if advance is not None:
                 advance(len(measured), len(indices))

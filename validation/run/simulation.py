@@ -86,8 +86,8 @@ class Simulation(Displayed):
     @property
     def beta(self) -> float:
         """Width over input dimension, p/d."""
-        given = self.experiment.samples
-        return self.experiment.width / self.dimension if given else self.experiment.model.beta
+        is_given = self.experiment.samples
+        return self.experiment.width / self.dimension if is_given else self.experiment.model.beta
 
     @property
     def dimension(self) -> int:
@@ -133,8 +133,8 @@ class Simulation(Displayed):
 
     def _of_seeds(self, name: str) -> Array:
         """An error of every seed; NaN where it is not measured."""
-        known = self.errors.get(name)
-        return np.full_like(self.test_variance, np.nan) if known is None else known
+        errors = self.errors.get(name)
+        return np.full_like(self.test_variance, np.nan) if errors is None else errors
 
     @property
     def test_noise(self) -> Array:
