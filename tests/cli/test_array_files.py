@@ -47,7 +47,7 @@ def both(line, file, weight=":fc1.weight", bias=":fc1.bias"):
 
 
 @pytest.mark.parametrize("file", WRITERS)
-@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_the_arrays_of_a_network(file, kind, capsys):
     """Those of NPY files of the same numbers; without a name the only one with their axes.  Numbers
     of bfloat16 have eight digits in base two, which single precision holds."""

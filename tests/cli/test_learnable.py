@@ -88,6 +88,7 @@ def test_optima_over_any_grid(capsys):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_optima_of_features(capsys, tmp_path):
     rng = np.random.default_rng(0)
     labels = rng.choice([-1, 1], 200)

@@ -70,7 +70,7 @@ ENTRIES = [
     *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
 ]
 CASES = [  # a loss takes seconds
-    pytest.param(state, id=name, marks=[SLOW] * (name in ("loss", "readout")))
+    pytest.param(state, id=name, marks=[SLOW] * (name in ("loss", "readout", "own")))
     for name, state in STATES.items()
 ]
 CASES += [  # half a second each
@@ -91,7 +91,8 @@ def test_python_and_command_give_the_curve(state, capsys):
     assert [one[error] for one in printed(view, capsys)["points"]] == list(drawn)
 
 
-@pytest.mark.parametrize("model", ["srf", pytest.param("network", marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["srf", "network"])
 def test_texts_of_the_bounds(model, capsys):
     view = VIEWS["bounds"](DEFAULTS | {"theory": model})
     found = run_python(view, capsys)["found"]

@@ -87,7 +87,9 @@ def test_moments_are_those_of_a_sample_of_many_rows(intercept):
             assert getattr(rows, name) == pytest.approx(getattr(exact, name), rel=7e-3), name
 
 
-@pytest.mark.parametrize("samples", [30, 60, 150])
+@pytest.mark.parametrize(
+    "samples", [60, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 150))]
+)
 def test_fits_by_numpy(samples):
     moments = of_modes()
     rng = np.random.default_rng(samples)

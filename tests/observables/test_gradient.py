@@ -176,6 +176,7 @@ def test_rates_that_all_but_vanish(eta):
     assert found.test_error["eta"] == pytest.approx(reference, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_point_without_a_solution_has_no_derivatives():
     found = replica.gradient(NOISY, alpha=2.0, lam=0.1, loss="huber:1", quadrature_tol=1e-15)
     assert not found.point.converged

@@ -64,6 +64,7 @@ def test_the_best_split_is_between_others(uses):
         assert other.test_error > best.test_error
 
 
+@pytest.mark.slow
 def test_a_penalty_may_be_given():
     uses = sample_allocation(STEP, budget=2, lam=0.1)
     assert {one.lam for one in uses.plans} == {0.1}

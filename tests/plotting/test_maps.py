@@ -71,6 +71,7 @@ def test_a_map_without_a_value_is_a_map_without_a_colour_bar():
     assert labels(ax) == ["not converged"]
 
 
+@pytest.mark.slow
 def test_a_smallest_value_inside_is_at_no_edge():
     alpha, lam = np.linspace(0.5, 5, 12), np.geomspace(1e-3, 10, 12)
     curve = replica.learning_curve(MODEL, alpha=alpha, lam=lam)

@@ -44,6 +44,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
 
 
+@pytest.mark.slow
 def test_panels_of_many_lines_keep_one_width():
     """Beside their colour bar; and differences are at their abscissa."""
     eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)

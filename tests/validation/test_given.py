@@ -77,6 +77,7 @@ def test_workers_stores_and_shards_change_nothing(model, tmp_path):
     assert alone.document()["points"][3]["samples"] == 30
 
 
+@pytest.mark.slow
 def test_a_comparison_has_the_notes_of_its_theory(caplog):
     """In the words of the curve, without another log of the lines of its figure; and 1 / n is
     allowed at every n: 3 % is more than that at n = 100, and less at n = 8."""
