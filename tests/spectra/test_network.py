@@ -51,7 +51,10 @@ def test_network_mass_with_noisy_labels(law, eta):
     assert found.converged  # the mass to 1e-6 among the rest
 
 
-@pytest.mark.parametrize(("student", "target", "alpha0", "eta", "noise", "beta", "alpha"), NETWORKS)
+@pytest.mark.parametrize(
+    ("student", "target", "alpha0", "eta", "noise", "beta", "alpha"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row in NETWORKS[2:6])) for row in NETWORKS],
+)
 def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
     """E[rho^2 / (1 + t rho^2)] at complex t, against a fine real rule."""
     step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=noise)

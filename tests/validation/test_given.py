@@ -34,12 +34,14 @@ UNEVEN = (TALL.labels > 0) | (np.arange(4000) % 4 == 0)  # four of five labels a
     ("model", "options", "allowance"),
     [
         # errors of order 1/n beside four standard errors
-        *((first_layer(STEP, dimension=d, beta=1.0, rng=1),
-           dict(samples=[d, 3 * d], seeds=40, rng=2, loss=of), 1 / d)
+        *(pytest.param(first_layer(STEP, dimension=d, beta=1.0, rng=1),
+                       dict(samples=[d, 3 * d], seeds=40, rng=2, loss=of), 1 / d,
+                       marks=[pytest.mark.slow] * ((d, of) != (60, "square")))
           for d, of in ((60, "square"), (120, "square"), (60, "absolute"))),
         # labels of mean 1, which tanh features without biases cannot have
-        *((FirstLayer(target="1 + z1", intercept=True, **WIDE),
-           dict(samples=[60, 180], seeds=60, rng=0, loss=of), 1 / 60)
+        *(pytest.param(FirstLayer(target="1 + z1", intercept=True, **WIDE),
+                       dict(samples=[60, 180], seeds=60, rng=0, loss=of), 1 / 60,
+                       marks=[pytest.mark.slow] * (of != "square"))
           for of in ("square", "huber:0.3")),
         (FeatureSample(features=TALL.features[UNEVEN], labels=TALL.labels[UNEVEN], intercept=True),
          dict(samples=[40, 200], seeds=60, rng=0), 1 / 40),
