@@ -110,6 +110,7 @@ def test_a_header_is_not_believed(capsys):
     assert "at most 1 GiB of them, not one of shape (20000, 30000)" in message
 
 
+@pytest.mark.slow
 def test_the_size_of_an_array_is_of_its_own_numbers():
     """As in NPY files: 2^27 and some of one byte each are 128 MiB, of eight above a gigabyte."""
     file = "net.safetensors"

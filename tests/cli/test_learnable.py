@@ -75,6 +75,7 @@ def test_optimum(capsys, tmp_path):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_optima_over_any_grid(capsys):
     """Numbers and documents are those of a curve with the best."""
     line = "--student erf --target sin --alpha0 3,20 --alpha 1"

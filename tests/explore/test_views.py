@@ -103,6 +103,7 @@ def test_texts_of_the_bounds(model, capsys):
     assert np.array_equal(drawn, found.upper)
 
 
+@pytest.mark.slow
 def test_texts_of_the_spectrum(capsys):
     view = VIEWS["spectrum"](DEFAULTS | {"theory": "srf"})
     found = run_python(view, capsys)["found"]
@@ -148,6 +149,7 @@ def test_the_phase_diagram(capsys):
     assert float(at.iloc[0]) == pytest.approx(float(found[0, 0]), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_map_has_the_alphas_of_the_curve():
     view = VIEWS["phase diagram"](DEFAULTS | {"theory": "srf", "alpha": "0.5,2"})
     assert table(view).alpha.unique().tolist() == [0.5, 2]

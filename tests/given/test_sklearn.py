@@ -205,6 +205,7 @@ def test_a_fit_of_numbers_has_no_classes_of_a_fit_before():
         curve.predict(X)
 
 
+@pytest.mark.slow
 def test_best_alpha_is_not_of_more_than_all_rows():
     """There it is less, and the readout is trained on the rows."""
     X, y = standardised(load_breast_cancer)
@@ -284,6 +285,7 @@ def test_refused_of_its_labels(sizes, y, sentence):
         ProbeCurve(train_sizes=sizes).fit(X, y)
 
 
+@pytest.mark.slow
 def test_folds_keep_the_shares_of_classes_where_these_are_known():
     """Labels sorted by class have whole classes in folds that do not."""
     X, y = standardised(load_iris)

@@ -132,6 +132,7 @@ def test_bad_arguments(name, of):
         sample_allocation(**({"step": STEP} | of))
 
 
+@pytest.mark.slow
 def test_the_command(capsys, tmp_path, uses):
     line = "plan --student tanh --target sin --eta 3 --budget 4"
     files = f"--out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}"

@@ -47,9 +47,13 @@ def at(model, bias, alpha, lam, loss, tol=None):
         (ONE, "logistic"),
         (replace(ONE, label_noise="flip:0.1"), "square"),
         (THREE, "huber:0.5"),
-        (replace(THREE, student="relu", dimension=500.0), "square"),
         (OPPOSITE, "square"),
-        (replace(OPPOSITE, label_noise="student:4:0.5"), "huber:0.5"),
+        pytest.param(
+            replace(THREE, student="relu", dimension=500.0), "square", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            replace(OPPOSITE, label_noise="student:4:0.5"), "huber:0.5", marks=pytest.mark.slow
+        ),
         pytest.param(PLANE, "square", marks=pytest.mark.slow),
         pytest.param(PLANE, "huber:0.5", marks=pytest.mark.slow),
     ],

@@ -55,6 +55,7 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
+@pytest.mark.slow
 def test_grey_is_in_the_legend():
     """As far as anything is grey: points without an answer."""
     curve = replica.learning_curve(

@@ -180,6 +180,7 @@ def test_rotated_coordinates():
         assert other == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_coordinates_that_nothing_depends_on():
     """More coordinates, standard normal, and one more component of no share."""
     step, at, beta = setting(6)

@@ -16,7 +16,9 @@ from validation import compare, simulate
 NETWORK, SRF, LIMIT = "theory of the network", "theory of the sRF", r"limit $d \to \infty$"
 
 
-@pytest.mark.parametrize(("which", "thin"), [("network", [SRF]), ("srf", [])])
+@pytest.mark.parametrize(
+    ("which", "thin"), [("network", [SRF]), pytest.param("srf", [], marks=pytest.mark.slow)]
+)
 def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     """The sRF thin beside the network's own theory, and the limit of either pale."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)

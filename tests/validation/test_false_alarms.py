@@ -13,6 +13,7 @@ from validation.comparisons.checks import Check, verdict
 SHOWN = "disagree", "Too few draws for a verdict: take --seeds", ""  # "": close, or they agree
 
 
+@pytest.mark.slow
 def test_silent_networks_guess():
     """All relus are off for a third of these inputs, whose output is 0: half of them are wrong."""
     law = GaussianMixture(means=[[2.0], [-2.0]])
