@@ -290,11 +290,6 @@ def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
     assert view.note.startswith(f"{line.get_xdata().size} of {every} {texts} are computed")
 
 
-@pytest.mark.slow
-def test_a_whole_figure_has_no_note():
-    assert [VIEWS[name](FEW).note for name in VIEWS] == [""] * len(VIEWS)
-
-
 def test_a_spectrum_that_takes_minutes_is_left_to_the_programs():
     view = VIEWS["spectrum"](MANY_GROUPS)
     assert view.figure is None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from replica import FeatureSample, solve
+from tests.marks import slow
 
 P = 40
 
@@ -18,7 +19,7 @@ def sample(rows, seed):
 
 @pytest.mark.parametrize(
     "loss",
-    ["square", *(pytest.param(of, marks=pytest.mark.slow) for of in ("huber:0.3", "logistic"))],
+    ["square", *slow("huber:0.3", "logistic")],
 )
 @pytest.mark.parametrize("samples", [30, pytest.param(150, marks=pytest.mark.slow)])
 def test_a_sample_has_the_errors_of_its_population(loss, samples):

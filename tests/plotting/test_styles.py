@@ -14,6 +14,7 @@ from replica import plotting
 from replica.display import in_words
 from replica.plotting import settings
 from tests.legends import labels, legend_of
+from tests.marks import slow
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
@@ -137,10 +138,7 @@ def drawn_classification():
     "draw",
     [
         drawn_comparison,
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in (drawn_optima, drawn_classification)
-        ),
+        *slow(drawn_optima, drawn_classification),
     ],
 )
 def test_a_figure_for_a_column_of_a_paper(draw):

@@ -14,6 +14,7 @@ from replica.spectra.contour import complex_moments
 from replica.spectra.resolvent import Resolvent
 from replica.spectra.spectrum import DENSITY_TOLERANCE, _scan_table
 from solvers.results import Status
+from tests.marks import slow
 from tests.problems import PUBLISHED as ONE
 
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
@@ -31,9 +32,7 @@ def bulk_moments(model, alpha):
     return w @ T, second
 
 
-@pytest.mark.parametrize(
-    "student", ["tanh", *(pytest.param(x, marks=pytest.mark.slow) for x in ("relu", "sin"))]
-)
+@pytest.mark.parametrize("student", ["tanh", *slow("relu", "sin")])
 @pytest.mark.parametrize(("beta", "alpha"), SHAPES)
 def test_mass_and_moments(student, beta, alpha):
     model = SpikedRandomFeatures(student=student, target="sin", r=0.8, c=1.1, gamma=0.9, beta=beta)

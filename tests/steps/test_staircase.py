@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, staircase
 from replica.problem import target
 from solvers.quadrature import QuadratureError
+from tests.marks import slow
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"
 
@@ -188,9 +189,8 @@ def test_mistakes(arguments, message):
     ("student", "stages"),
     [
         ("tanh", 1),
-        *(pytest.param(*some, marks=pytest.mark.slow)
-          for some in [("relu", 2), ("leaky_relu", 2), ("he1+he2/2", 2), ("relu(x + 0.5)", 3),
-                       ("softplus", 2), ("gelu", 2), ("silu", 2), ("elu", 3)]),
+        *slow(("relu", 2), ("leaky_relu", 2), ("he1+he2/2", 2), ("relu(x + 0.5)", 3),
+                       ("softplus", 2), ("gelu", 2), ("silu", 2), ("elu", 3)),
     ],
 )  # fmt: skip
 def test_a_student_turns_to_the_directions_that_it_is_promised_and_to_no_others(student, stages):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from replica import activation
+from tests.marks import slow
 from validation.mixtures import expand, mixture, regression
 from validation.mixtures.hermite_model import bulk_scale, initial, stepped
 
@@ -54,7 +55,7 @@ def test_parts_add_up_to_the_gradient():
     ("student", "s"),
     [
         ("tanh", 0.0),
-        *(pytest.param(*x, marks=pytest.mark.slow) for x in [("relu", 0.0), ("tanh", 0.8)]),
+        *slow(("relu", 0.0), ("tanh", 0.8)),
     ],
 )
 def test_gradient_exponents(student, s):
