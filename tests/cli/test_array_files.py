@@ -47,7 +47,7 @@ def both(line, file, weight=":fc1.weight", bias=":fc1.bias"):
 
 
 @pytest.mark.parametrize("file", WRITERS)
-@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_the_arrays_of_a_network(file, kind, capsys):
     """Those of NPY files of the same numbers; without a name the only one with their axes.  Numbers
     of bfloat16 have eight digits in base two, which single precision holds."""
@@ -110,6 +110,7 @@ def test_a_header_is_not_believed(capsys):
     assert "at most 1 GiB of them, not one of shape (20000, 30000)" in message
 
 
+@pytest.mark.slow
 def test_the_size_of_an_array_is_of_its_own_numbers():
     """As in NPY files: 2^27 and some of one byte each are 128 MiB, of eight above a gigabyte."""
     file = "net.safetensors"

@@ -131,7 +131,11 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "unknown"), [("curve --alpha 2 --lam .1", "test_error"), ("bounds", "lower")]
+    ("command", "unknown"),
+    [
+        ("curve --alpha 2 --lam .1", "test_error"),
+        pytest.param("bounds", "lower", marks=pytest.mark.slow),
+    ],
 )
 def test_what_did_not_converge_is_null_and_exits_1(command, unknown, capsys, caplog):
     """The best bias lies beyond those that are searched; the document is still printed."""

@@ -48,6 +48,7 @@ def test_a_rate_that_follows_the_width_is_simulated(capsys):
         assert [p["test_error"] for p in found if p["beta"] == beta] == errors
 
 
+@pytest.mark.slow
 def test_the_data_set_of_a_grid():
     step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
     of = dict(alpha=[0.5, 2], lam=1.0, dimension=40, seeds=3, rng=0, beta=1.0)

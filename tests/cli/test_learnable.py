@@ -75,6 +75,7 @@ def test_optimum(capsys, tmp_path):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_optima_over_any_grid(capsys):
     """Numbers and documents are those of a curve with the best."""
     line = "--student erf --target sin --alpha0 3,20 --alpha 1"
@@ -88,6 +89,7 @@ def test_optima_over_any_grid(capsys):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_optima_of_features(capsys, tmp_path):
     rng = np.random.default_rng(0)
     labels = rng.choice([-1, 1], 200)

@@ -23,7 +23,7 @@ ERRORS = ("test_error", "train_error", "loss_error", "train_loss")
                      marks=SLOW),
         pytest.param(MODELS["outliers"], LOG_COSH, [0.5, 2.0], [1e-3, 0.1, 10.0], marks=SLOW),
         # on panels of their own
-        (SIGN, "hinge", [0.5, 2.0], [0.01, 10.0]),
+        pytest.param(SIGN, "hinge", [0.5, 2.0], [0.01, 10.0], marks=SLOW),
         pytest.param(WAVE, "absolute", [0.5, 2.0], [0.1, 10.0], marks=SLOW),
         pytest.param(WAVE, LOG_COSH, [0.5, 2.0], [1e-3, 10.0], marks=SLOW),
     ],

@@ -50,7 +50,8 @@ def test_steps_are_summed_exactly(model, loss):
     assert by_steps == pytest.approx(wrong @ given.table.weights, abs=2e-4)
 
 
-@pytest.mark.parametrize("alpha", [2.0, pytest.param(20.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [2.0, 20.0])
 def test_labels_of_a_steep_teacher_are_resolved(alpha):
     """P(y = 1) = 1 / (1 + exp(-6 z)), nearly all of z beside the spike: to the 1e-6 promised, on
     200 nodes over kappa, 200 over tau."""
@@ -105,6 +106,7 @@ def test_kinks_of_two_directions_of_which_one_is_left(level):
     assert point.test_error == pytest.approx(2.1937283, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_jumps_in_two_directions_given_kappa():
     """A quotient and the same in coordinates turned by 45 degrees: test errors to the 1e-10 that
     averages settle to, and classification errors, which were off by 7e-4, to the 1e-8 that these

@@ -180,20 +180,13 @@ def test_a_tolerance_means_what_it_says(model, alpha, lam, loss):
         assert getattr(point, name) == pytest.approx(getattr(fine, name), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("delta", "law", "noise"),
     [
-        (0.1, None, 0.09),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                (0.1, None, 0.0),
-                (0.01, None, 0.09),
-                (0.01, None, 0.0),
-                (0.1, "student:3:0.5", 0.0),
-                (0.01, "student:3:0.5", 0.09),
-            )
-        ),
+        *((delta, None, noise) for delta in (0.1, 0.01) for noise in (0.0, 0.09)),
+        (0.1, "student:3:0.5", 0.0),
+        (0.01, "student:3:0.5", 0.09),
     ],
 )
 def test_a_loss_may_bend_within_less_than_one(delta, law, noise):

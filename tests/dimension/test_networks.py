@@ -224,6 +224,7 @@ def test_derivatives_of_other_losses_have_the_price_of_m():
     assert slope == pytest.approx((high.test_error - low.test_error) / 2e-4, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_best_penalty_at_a_dimension():
     model, at = network("f1", 1000.0)
     best = optimal_lambda(model, alpha=at["alpha"])

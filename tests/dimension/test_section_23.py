@@ -10,6 +10,7 @@ from replica.dimension.readout import solve_readouts
 from replica.dimension.tabulate import Sizes, table_at_dimension, tabulate
 from replica.saddle_point import ridge
 from tests.dimension.literal import Literal, grid
+from tests.marks import slow
 
 CORRELATED = GaussianMixture(means=np.zeros((1, 2)), covariances=[[[1, 0.8], [0.8, 1]]])
 CLASSES = GaussianMixture(
@@ -84,14 +85,9 @@ def arrays(at):
         ("e6", 1000, 1.569017, 0.503403),
         ("c7", 1000, 3.110153, 1.029290),
         ("f2", 1000, 1.484708, 0.536836),
-        *(
-            pytest.param(*numbers, marks=pytest.mark.slow)
-            for numbers in (
-                ("f1", 2000, 2.465921, 0.860656), ("f1", 14000, 2.556335, 0.898935),
+        *slow(("f1", 2000, 2.465921, 0.860656), ("f1", 14000, 2.556335, 0.898935),
                 ("e6", 400, 1.275792, 0.398122), ("e6", 4000, 2.126837, 0.698339),
-                ("e6", 14000, 2.479412, 0.822363), ("a12", 1000, 3.471284, 0.437572),
-            )
-        ),
+                ("e6", 14000, 2.479412, 0.822363), ("a12", 1000, 3.471284, 0.437572)),
     ],
 )  # fmt: skip
 def test_reference_numbers(name, dimension, test, train):
@@ -188,9 +184,7 @@ def test_direction_of_the_noise_changes_nothing_in_the_limit(name):
     assert found.errors.train[0] == pytest.approx(limit.train_error, rel=3e-5)
 
 
-@pytest.mark.parametrize(
-    "name", ["f1", "f2", *(pytest.param(n, marks=pytest.mark.slow) for n in ("c7", "a5"))]
-)
+@pytest.mark.parametrize("name", ["f2", *slow("f1", "c7", "a5")])
 def test_large_dimensions_tend_to_the_limit_as_one_over_d(name):
     shifts = [solved(name, d).test_error / solved(name).test_error - 1 for d in (1e6, 1e7)]
     assert shifts[0] == pytest.approx(10 * shifts[1], rel=0.02)

@@ -70,7 +70,7 @@ ENTRIES = [
     *({"loss": name, "target": "sign"} for name in ("logistic", "hinge", "squared_hinge")),
 ]
 CASES = [  # a loss takes seconds
-    pytest.param(state, id=name, marks=[SLOW] * (name in ("loss", "readout")))
+    pytest.param(state, id=name, marks=[SLOW] * (name in ("loss", "readout", "own")))
     for name, state in STATES.items()
 ]
 CASES += [  # half a second each
@@ -91,7 +91,8 @@ def test_python_and_command_give_the_curve(state, capsys):
     assert [one[error] for one in printed(view, capsys)["points"]] == list(drawn)
 
 
-@pytest.mark.parametrize("model", ["srf", pytest.param("network", marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["srf", "network"])
 def test_texts_of_the_bounds(model, capsys):
     view = VIEWS["bounds"](DEFAULTS | {"theory": model})
     found = run_python(view, capsys)["found"]
@@ -102,6 +103,7 @@ def test_texts_of_the_bounds(model, capsys):
     assert np.array_equal(drawn, found.upper)
 
 
+@pytest.mark.slow
 def test_texts_of_the_spectrum(capsys):
     view = VIEWS["spectrum"](DEFAULTS | {"theory": "srf"})
     found = run_python(view, capsys)["found"]
@@ -147,6 +149,7 @@ def test_the_phase_diagram(capsys):
     assert float(at.iloc[0]) == pytest.approx(float(found[0, 0]), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_map_has_the_alphas_of_the_curve():
     view = VIEWS["phase diagram"](DEFAULTS | {"theory": "srf", "alpha": "0.5,2"})
     assert table(view).alpha.unique().tolist() == [0.5, 2]
@@ -285,11 +288,6 @@ def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
     every = {"learning curve": 40, "bounds": 19}[name]
     assert 1 <= line.get_xdata().size < every
     assert view.note.startswith(f"{line.get_xdata().size} of {every} {texts} are computed")
-
-
-@pytest.mark.slow
-def test_a_whole_figure_has_no_note():
-    assert [VIEWS[name](FEW).note for name in VIEWS] == [""] * len(VIEWS)
 
 
 def test_a_spectrum_that_takes_minutes_is_left_to_the_programs():

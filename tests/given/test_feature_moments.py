@@ -18,6 +18,7 @@ from replica import (
 )
 from tests.given.modes import EXACT, LAM, LEARNED, MODES, NOISE, SAMPLES, of_modes
 from tests.given.simulated import mean_errors, ridge, square_errors
+from tests.marks import slow
 
 HALVES = np.repeat([0.1, 0.5], 20)
 
@@ -87,7 +88,7 @@ def test_moments_are_those_of_a_sample_of_many_rows(intercept):
             assert getattr(rows, name) == pytest.approx(getattr(exact, name), rel=7e-3), name
 
 
-@pytest.mark.parametrize("samples", [30, 60, 150])
+@pytest.mark.parametrize("samples", [60, *slow(30, 150)])
 def test_fits_by_numpy(samples):
     moments = of_modes()
     rng = np.random.default_rng(samples)

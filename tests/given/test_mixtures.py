@@ -24,7 +24,12 @@ def mixture(d=60):
 
 @pytest.mark.parametrize("d", [60, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "of", [{}, {"target": "classes:1,-1", "directions": None, "noise": 0.0}], ids=["sin", "classes"]
+    "of",
+    [
+        pytest.param({}, marks=pytest.mark.slow),
+        {"target": "classes:1,-1", "directions": None, "noise": 0.0},
+    ],
+    ids=["sin", "classes"],
 )
 def test_theory_and_simulation_agree_on_a_mixture(d, of):
     at = {"samples": [d // 2, 2 * d], "lam": 0.1, "seeds": 60, "rng": 0, "workers": 1}

@@ -21,6 +21,7 @@ from tests.given.simulated import (
     ridge,
     square_errors,
 )
+from tests.marks import slow
 
 
 def errors(model, samples, lam, of="square", **options):
@@ -54,10 +55,7 @@ LOGISTIC = (
     ("samples", "draws", "of"),
     [
         (300, 60, SQUARE),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in ((80, 120, SQUARE), (1500, 12, SQUARE), (400, 25, LOGISTIC))
-        ),
+        *slow((80, 120, SQUARE), (1500, 12, SQUARE), (400, 25, LOGISTIC)),
     ],
 )
 def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws, of):

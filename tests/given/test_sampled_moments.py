@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from replica import FeatureSample, solve
+from tests.marks import slow
 
 P = 40
 
@@ -18,9 +19,9 @@ def sample(rows, seed):
 
 @pytest.mark.parametrize(
     "loss",
-    ["square", *(pytest.param(of, marks=pytest.mark.slow) for of in ("huber:0.3", "logistic"))],
+    ["square", *slow("huber:0.3", "logistic")],
 )
-@pytest.mark.parametrize("samples", [30, 150])
+@pytest.mark.parametrize("samples", [30, pytest.param(150, marks=pytest.mark.slow)])
 def test_a_sample_has_the_errors_of_its_population(loss, samples):
     def errors(rows, seed):
         point = solve(sample(rows, seed), samples=samples, lam=0.1, loss=loss)
@@ -36,6 +37,7 @@ def test_a_sample_has_the_errors_of_its_population(loss, samples):
     assert (np.abs(off) <= 3.5 * stderr + allowed * expected).all()
 
 
+@pytest.mark.slow
 def test_labels_that_vary_within_a_stratum():
     """One stratum of real labels."""
 

@@ -66,6 +66,7 @@ def test_several_classes_are_those_of_cross_validation():
     assert curve.classification_error_ == pytest.approx(1 - diagonal.mean(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_several_classes_without_an_intercept():
     """Outputs trained on -1 and 1 differ from those on 0 and 1 by one function for all classes."""
     X, y = standardised(load_iris)
@@ -105,12 +106,9 @@ def assert_as_refitted(curve, fit, X, y, times=40):
         assert abs(error - mean) < max(2 * stderr, 0.05 * mean), (n, error, mean, stderr)
 
 
-ORDINARY = ("square", True), ("logistic", True)
-
-
 @pytest.mark.parametrize(
     ("loss", "intercept"),
-    [pytest.param(*of, marks=[pytest.mark.slow] * (of not in ORDINARY)) for of in FITS],
+    [pytest.param(*of, marks=[pytest.mark.slow] * (of != ("square", True))) for of in FITS],
 )
 def test_curve_beside_fits(loss, intercept):
     """A mean of 40 fits is within two of its standard errors, or 5 %, which the theory is known to
@@ -207,6 +205,7 @@ def test_a_fit_of_numbers_has_no_classes_of_a_fit_before():
         curve.predict(X)
 
 
+@pytest.mark.slow
 def test_best_alpha_is_not_of_more_than_all_rows():
     """There it is less, and the readout is trained on the rows."""
     X, y = standardised(load_breast_cancer)
@@ -286,6 +285,7 @@ def test_refused_of_its_labels(sizes, y, sentence):
         ProbeCurve(train_sizes=sizes).fit(X, y)
 
 
+@pytest.mark.slow
 def test_folds_keep_the_shares_of_classes_where_these_are_known():
     """Labels sorted by class have whole classes in folds that do not."""
     X, y = standardised(load_iris)

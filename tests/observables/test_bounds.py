@@ -164,7 +164,10 @@ def test_a_bias_at_which_an_even_student_has_no_linear_part():
     assert replica.solve(step.srf(beta=1.0), alpha=1000.0, lam=1e-3).test_error > found.lower
 
 
-@pytest.mark.parametrize(("student", "target", "lower"), [("tanh", "he2", 2), ("linear", "he1", 0)])
+@pytest.mark.parametrize(
+    ("student", "target", "lower"),
+    [pytest.param("tanh", "he2", 2, marks=pytest.mark.slow), ("linear", "he1", 0)],
+)
 def test_a_bias_that_makes_no_difference_to_a_bound(student, target, lower):
     """The direction of the step says nothing of an even target, at any bias, and all of a linear
     one, where bounds are rounding: of all biases, 0 is taken."""

@@ -132,6 +132,7 @@ def test_a_function_is_not_known_where_the_point_is_not(layer):
     assert np.isnan(learned.variance(1.0))
 
 
+@pytest.mark.slow
 def test_a_point_of_features_is_drawn_over_samples():
     rng = np.random.default_rng(3)
     labels = np.repeat([1.0, -1.0], 100)

@@ -29,18 +29,18 @@ PROBLEMS = {  # alpha, lam, beta
     "biases, intercept": (
         step("sigmoid", "relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True), 1.5, 0.05, 1.2),
     "sRF": (srf("tanh", "sign", r=1.0, c=1.2, gamma=0.7, beta=2.0), 1.0, 0.01, None),
-    "alpha = beta": (srf("erf", "sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2), 1.0, 1e-3, None),
     "network": (step("tanh", "sin", alpha0=0.5, eta=3.0).network(beta=1.0), 1.5, 0.05, None),
-    "relu network, alpha = beta": (
-        step("relu", "relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1), 1.0, 0.01, None),
-    "network, norms follow u": (
-        step("erf", "he1", alpha0=np.inf, eta=4, noise=0.1).network(beta=0.7), 0.9, 0.01, None),
     "three components": (
         step("tanh", "sin(z1)", alpha0=2, eta=1.0, inputs=THREE), 1.0, 0.1, 0.8),
     "network, two steps": (
         step("tanh", "sin", steps=[(2, 1)] * 2, noise=0.1).network(beta=1.5), 0.9, 0.01, None),
 }  # fmt: skip
 SLOW = {
+    "alpha = beta": (srf("erf", "sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2), 1.0, 1e-3, None),
+    "relu network, alpha = beta": (
+        step("relu", "relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1), 1.0, 0.01, None),
+    "network, norms follow u": (
+        step("erf", "he1", alpha0=np.inf, eta=4, noise=0.1).network(beta=0.7), 0.9, 0.01, None),
     "network, two directions": (
         step("relu", "z1+z1*z2", alpha0=2, eta=1, noise=0.1).network(beta=1), 0.9, 0.01, None),
 }  # fmt: skip
@@ -176,6 +176,7 @@ def test_rates_that_all_but_vanish(eta):
     assert found.test_error["eta"] == pytest.approx(reference, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_point_without_a_solution_has_no_derivatives():
     found = replica.gradient(NOISY, alpha=2.0, lam=0.1, loss="huber:1", quadrature_tol=1e-15)
     assert not found.point.converged

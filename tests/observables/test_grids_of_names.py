@@ -187,6 +187,7 @@ def test_each_of_several_steps_has_its_own_rate():
             answer()
 
 
+@pytest.mark.slow
 def test_notes_of_classes_and_losses():
     """Of the error that matters: of labels +-1 that of the class."""
     step = replica.GradientStep(student="tanh", target="sign", alpha0=2, eta=2.0)

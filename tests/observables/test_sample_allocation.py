@@ -64,6 +64,7 @@ def test_the_best_split_is_between_others(uses):
         assert other.test_error > best.test_error
 
 
+@pytest.mark.slow
 def test_a_penalty_may_be_given():
     uses = sample_allocation(STEP, budget=2, lam=0.1)
     assert {one.lam for one in uses.plans} == {0.1}
@@ -131,6 +132,7 @@ def test_bad_arguments(name, of):
         sample_allocation(**({"step": STEP} | of))
 
 
+@pytest.mark.slow
 def test_the_command(capsys, tmp_path, uses):
     line = "plan --student tanh --target sin --eta 3 --budget 4"
     files = f"--out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}"

@@ -214,9 +214,9 @@ def corrupted(monkeypatch, name, samples):
         ([6, 12], [], ()),  # below the last error that is too large, and nothing is asked of them
         ([97], [97], (68, 138)),
         ([97, 138], [97, 138], (68, 197)),  # all around the answer
-        ([138, 340], [138, 340], (97, 197)),
         ([12, 340], [340], ()),
-        ([340, 400], [340, 400], ()),
+        pytest.param([138, 340], [138, 340], (97, 197), marks=pytest.mark.slow),
+        pytest.param([340, 400], [340, 400], (), marks=pytest.mark.slow),
     ],
 )
 def test_unsolved_points_are_told_and_leave_the_answer(

@@ -47,14 +47,18 @@ def at(model, bias, alpha, lam, loss, tol=None):
         (ONE, "logistic"),
         (replace(ONE, label_noise="flip:0.1"), "square"),
         (THREE, "huber:0.5"),
-        (replace(THREE, student="relu", dimension=500.0), "square"),
         (OPPOSITE, "square"),
-        (replace(OPPOSITE, label_noise="student:4:0.5"), "huber:0.5"),
+        pytest.param(
+            replace(THREE, student="relu", dimension=500.0), "square", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            replace(OPPOSITE, label_noise="student:4:0.5"), "huber:0.5", marks=pytest.mark.slow
+        ),
         pytest.param(PLANE, "square", marks=pytest.mark.slow),
         pytest.param(PLANE, "huber:0.5", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("bias", [0.0, 0.4])
+@pytest.mark.parametrize("bias", [pytest.param(0.0, marks=pytest.mark.slow), 0.4])
 def test_slope_of_the_objective(model, loss, bias):
     """dE/dt against a difference of order 4 of E itself, whose step leaves it 1e-7; what tables
     leave changes little over the step, as long as they are of one size: the least that there is
@@ -118,6 +122,7 @@ def test_a_bias_at_the_edge_of_the_search_is_flagged():
     assert np.isnan([point.test_error, point.trained_bias]).all()
 
 
+@pytest.mark.slow
 def test_points_of_a_curve_train_a_bias_each():
     """The scan is of all points at once, what follows it of each."""
     step = GradientStep(student="relu", target="tanh", alpha0=3, eta=1.0, train_bias=True)

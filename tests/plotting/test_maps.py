@@ -55,6 +55,7 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
+@pytest.mark.slow
 def test_grey_is_in_the_legend():
     """As far as anything is grey: points without an answer."""
     curve = replica.learning_curve(
@@ -71,6 +72,7 @@ def test_a_map_without_a_value_is_a_map_without_a_colour_bar():
     assert labels(ax) == ["not converged"]
 
 
+@pytest.mark.slow
 def test_a_smallest_value_inside_is_at_no_edge():
     alpha, lam = np.linspace(0.5, 5, 12), np.geomspace(1e-3, 10, 12)
     curve = replica.learning_curve(MODEL, alpha=alpha, lam=lam)

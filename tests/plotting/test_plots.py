@@ -246,6 +246,7 @@ def test_optima(ax):
         plotting.plot_optima(held.drop_vars("eta"))
 
 
+@pytest.mark.slow
 def test_the_linear_ordinate_begins_at_zero():
     """The logarithmic one shows what is drawn, and no more."""
     curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, 30), lam=0.1)
@@ -287,6 +288,7 @@ def test_an_outlier_is_a_mark_where_it_is():
     assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]
 
 
+@pytest.mark.slow
 def test_the_figure_of_a_best_value_says_that_it_is_at_an_end():
     best = replica.optimal_lambda(MODEL, alpha=1.0, lam=(1.0, 10.0))
     assert best.at_edge == ("lam",)

@@ -14,6 +14,7 @@ from replica import plotting
 from replica.display import in_words
 from replica.plotting import settings
 from tests.legends import labels, legend_of
+from tests.marks import slow
 from tests.problems import PUBLISHED as STEP
 
 MODEL = STEP.srf(beta=1.0)
@@ -133,7 +134,13 @@ def drawn_classification():
     return plotting.plot_curve(replica.learning_curve(step, beta=1.0, alpha=[0.5, 1, 2], lam=0.1))
 
 
-@pytest.mark.parametrize("draw", [drawn_comparison, drawn_optima, drawn_classification])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        drawn_comparison,
+        *slow(drawn_optima, drawn_classification),
+    ],
+)
 def test_a_figure_for_a_column_of_a_paper(draw):
     """3.4 x 2.6 inches: no title, 8 points, a legend on no line that takes no room from them, and
     all of it on the canvas."""
@@ -170,6 +177,7 @@ def test_a_style_is_changed_by_what_is_asked_for():
         pass
 
 
+@pytest.mark.slow
 def test_what_is_transparent_is_mixed_with_white_in_eps(caplog):
     """Matplotlib would draw it as dark as if it were not, and say so."""
     curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0], lam=[0.1])

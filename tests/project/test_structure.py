@@ -1,6 +1,7 @@
 """Which package may use which, through its face only, and what stays light."""
 
 import ast
+from functools import cache
 
 import pytest
 
@@ -48,10 +49,14 @@ def package(module):
     return max(exact, key=len, default=None)
 
 
+@cache
+def parsed(module):
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
 def imports(module):
     """What ``module`` imports from the three packages: (module, name, inside a function?)."""
-    path = FILES[module]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    path, tree = FILES[module], parsed(module)
     at_top = set(map(id, tree.body))
     inside = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(tree):
@@ -70,10 +75,11 @@ def imports(module):
                     yield base, alias.name, id(node) not in at_top
 
 
+@cache
 def face(name):
     """The names that a package offers: what its ``__init__`` defines, or imports from inside."""
     found = set()
-    for node in ast.parse(FILES[name].read_text(encoding="utf-8")).body:
+    for node in parsed(name).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):

@@ -262,6 +262,7 @@ def test_what_is_not_solved_is_flagged():
     assert np.isnan([point.test_error, point.train_error]).all()
 
 
+@pytest.mark.slow
 def test_a_large_rate_on_few_samples_is_known_to_what_it_says():
     """The finest rule, where no tolerance is asked for: errors of a coarser one differ by less."""
     step = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=6)

@@ -23,6 +23,7 @@ def test_a_file_that_hides_solvers_is_named(name, tmp_path):
     assert "hides the package solvers" in last
 
 
+@pytest.mark.slow
 def test_a_file_that_hides_validation_is_named_and_does_no_harm(tmp_path):
     (tmp_path / "validation.py").write_text("own = 1\n")
     (tmp_path / "mine.py").write_text("import replica, validation\nprint(validation.own)\n")

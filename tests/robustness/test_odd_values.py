@@ -79,7 +79,10 @@ def parameters(function):
     return [name for name, one in given if one.kind not in kinds and name != "argument"]
 
 
-LONG = replica.best_bounds, replica.optimal_eta, replica.bounds, replica.spectrum
+LONG = (
+    *(replica.best_bounds, replica.optimal_eta, replica.bounds, replica.spectrum),
+    *(replica.sample_allocation, replica.samples_needed, replica.optimal_lambda, replica.gradient),
+)
 
 
 @pytest.mark.parametrize(

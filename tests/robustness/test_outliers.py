@@ -7,6 +7,7 @@ import replica
 from validation.measure import eigenvalues
 
 
+@pytest.mark.slow
 def test_outliers_from_is_where_simulated_ones_leave_the_bulk():
     step = replica.GradientStep(
         student="relu", target="sin", alpha0=4, eta=1.0, readout=[-1, 0.5, 2]

@@ -44,7 +44,9 @@ def several_times(model, fractions):
     return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
 
 
-@pytest.mark.parametrize("fractions", [[1.0], [0.2, 0.3, 0.5]])
+@pytest.mark.parametrize(
+    "fractions", [pytest.param([1.0], marks=pytest.mark.slow), [0.2, 0.3, 0.5]]
+)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -14,6 +14,7 @@ from replica.spectra.contour import complex_moments
 from replica.spectra.resolvent import Resolvent
 from replica.spectra.spectrum import DENSITY_TOLERANCE, _scan_table
 from solvers.results import Status
+from tests.marks import slow
 from tests.problems import PUBLISHED as ONE
 
 SHAPES = [(1.5, 0.7), (0.6, 2.0), (2.0, 3.0)]  # beta on both sides of 1, n < p and n > p
@@ -31,7 +32,7 @@ def bulk_moments(model, alpha):
     return w @ T, second
 
 
-@pytest.mark.parametrize("student", ["tanh", "relu", "sin"])
+@pytest.mark.parametrize("student", ["tanh", *slow("relu", "sin")])
 @pytest.mark.parametrize(("beta", "alpha"), SHAPES)
 def test_mass_and_moments(student, beta, alpha):
     model = SpikedRandomFeatures(student=student, target="sin", r=0.8, c=1.1, gamma=0.9, beta=beta)
@@ -51,8 +52,10 @@ def test_mass_and_moments(student, beta, alpha):
         ("tanh", 1.7, 0.87, 0.76, 3.2),  # a faint tail beyond what looks like an edge
         pytest.param("he1+he3/6", 0.47, 2.2, 0.26, 1.2, marks=pytest.mark.slow),
         ("softplus", 1.9, 0.26, 0.51, 1.6),  # tails on both sides
-        ("sin", 2.9, 0.21, 0.42, 0.39),  # T turns many times
-        ("gelu", 3.2, 0.24, 0.45, 1.04),  # and once, off the middle
+        # T turns many times
+        pytest.param("sin", 2.9, 0.21, 0.42, 0.39, marks=pytest.mark.slow),
+        # and once, off the middle
+        pytest.param("gelu", 3.2, 0.24, 0.45, 1.04, marks=pytest.mark.slow),
         pytest.param(  # three decades between the ends
             "he1+he2/2", 3.75, 0.23, 2.5, 1.0, marks=pytest.mark.slow
         ),

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from replica import GradientStep, InvalidArgument, MultiIndex, after_each_step, staircase
 from replica.problem import target
 from solvers.quadrature import QuadratureError
+from tests.marks import slow
 
 CLIMB = "z1 + z1*z2 + z1*z2*z3"
 
@@ -187,9 +188,9 @@ def test_mistakes(arguments, message):
 @pytest.mark.parametrize(
     ("student", "stages"),
     [
-        ("relu", 2), ("leaky_relu", 2), ("he1+he2/2", 2), ("tanh", 1), ("relu(x + 0.5)", 3),
-        *(pytest.param(*some, marks=pytest.mark.slow)
-          for some in [("softplus", 2), ("gelu", 2), ("silu", 2), ("elu", 3)]),
+        ("tanh", 1),
+        *slow(("relu", 2), ("leaky_relu", 2), ("he1+he2/2", 2), ("relu(x + 0.5)", 3),
+                       ("softplus", 2), ("gelu", 2), ("silu", 2), ("elu", 3)),
     ],
 )  # fmt: skip
 def test_a_student_turns_to_the_directions_that_it_is_promised_and_to_no_others(student, stages):
@@ -205,6 +206,7 @@ def test_a_student_turns_to_the_directions_that_it_is_promised_and_to_no_others(
     assert (turned > 2e-3).tolist() == (turned > 1e-9).tolist() == [n < stages for n in range(3)]
 
 
+@pytest.mark.slow
 def test_equal_neurons_turn_in_one_direction_a_step():
     """Both that a stage promises, in one step more."""
     target = "z1 + z1*z2 + he2(z1)*z3"

@@ -6,6 +6,7 @@ import pytest
 import replica
 from replica import GaussianMixture, GradientStep, InvalidArgument, SpikedRandomFeatures, solve
 from replica.problem import LabelLaw
+from tests.marks import slow
 from tests.steps.structured import (
     ERRORS,
     GAUSSIAN_ROWS,
@@ -91,16 +92,13 @@ TARGETS = {1: "sin(z1) + z1**2/3", 2: "z1 + z1*z2", 3: "z1 + z2*z3"}
         (1, "biases", "square"),
         (2, "two", "square"),
         (1, "one", "huber:1"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                (1, "one", "square"),
-                (1, "two", "square"),
-                (2, "one", "square"),
-                (2, "biases", "square"),
-                (1, "biases", "huber:1"),
-                *((3, name, "square") for name in STEPS),
-            )
+        *slow(
+            (1, "one", "square"),
+            (1, "two", "square"),
+            (2, "one", "square"),
+            (2, "biases", "square"),
+            (1, "biases", "huber:1"),
+            *((3, name, "square") for name in STEPS),
         ),
     ],
 )
@@ -180,6 +178,7 @@ def test_rotated_coordinates():
         assert other == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_coordinates_that_nothing_depends_on():
     """More coordinates, standard normal, and one more component of no share."""
     step, at, beta = setting(6)

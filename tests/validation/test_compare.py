@@ -297,6 +297,7 @@ def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
         compare(of, **at, theory="network")
 
 
+@pytest.mark.slow
 def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
     """Theories that are NaN or refuse are passed over, and the reason is told."""
     of = GradientStep(student="erf", target="sin", alpha0=2, eta=1.0)

@@ -16,7 +16,9 @@ from validation import compare, simulate
 NETWORK, SRF, LIMIT = "theory of the network", "theory of the sRF", r"limit $d \to \infty$"
 
 
-@pytest.mark.parametrize(("which", "thin"), [("network", [SRF]), ("srf", [])])
+@pytest.mark.parametrize(
+    ("which", "thin"), [("network", [SRF]), pytest.param("srf", [], marks=pytest.mark.slow)]
+)
 def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     """The sRF thin beside the network's own theory, and the limit of either pale."""
     step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=3.0)
@@ -44,6 +46,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
 
 
+@pytest.mark.slow
 def test_panels_of_many_lines_keep_one_width():
     """Beside their colour bar; and differences are at their abscissa, test and training errors to
     either side of it by less than a mark."""

@@ -13,6 +13,7 @@ from validation.comparisons.checks import Check, verdict
 SHOWN = "disagree", "Too few draws for a verdict: take --seeds", ""  # "": close, or they agree
 
 
+@pytest.mark.slow
 def test_silent_networks_guess():
     """All relus are off for a third of these inputs, whose output is 0: half of them are wrong."""
     law = GaussianMixture(means=[[2.0], [-2.0]])
@@ -48,7 +49,7 @@ def shares(errors, theory):
     return [found[one] / len(errors) for one in SHOWN]
 
 
-@pytest.mark.parametrize("spread", [1.0, 1.8])
+@pytest.mark.parametrize("spread", [1.8, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seeds", [4, 8, 32])
 def test_rare_large_errors_are_no_disagreement(seeds, spread):
     """Log-normal errors of a known mean, as training errors are at small penalties (their logarithm
@@ -59,7 +60,7 @@ def test_rare_large_errors_are_no_disagreement(seeds, spread):
     assert too_few <= 0.1
 
 
-@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("side", [-1, pytest.param(1, marks=pytest.mark.slow)])
 def test_true_differences_are_called_so(side):
     """Of 20 standard errors and 32 draws: Gaussian ones, and log-normal ones below which the
     theory lies.  Above it lies the tail, and mostly more draws are asked for."""

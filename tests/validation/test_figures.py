@@ -297,16 +297,3 @@ def test_digits():
     assert theory["noted"][0]
     assert not theory["noted"][-1]
     drawn("digits", data)
-
-
-@pytest.mark.slow
-def test_what_is_simulated_is_kept(tmp_path):
-    """A second run reads every cell and makes the same data."""
-    store, picture = tmp_path / "store", tmp_path / "a.png"
-    found = []
-    for out in (tmp_path / "a.json", tmp_path / "b.json"):
-        line = f"figure cui/7 --quick --plot {picture} --out {out} --store {store}"
-        assert validate(line) == 0
-        found.append((out.read_bytes(), [p.stat().st_mtime_ns for p in store.glob("*.json")]))
-    assert found[0] == found[1]
-    assert len(found[0][1]) == 1

@@ -11,6 +11,7 @@ from benchmarks.single_step import TEACHERS
 from replica import GradientStep, after_each_step, solve
 from replica.problem import target
 from tests.cli.commands import document, refusal, validate
+from tests.marks import slow
 from tests.problems import THREE
 from validation import compare, simulate, trajectory
 from validation.comparisons import compare_alignment, first_step
@@ -74,7 +75,7 @@ def test_first_direction_of_two_teachers():
 
 @pytest.mark.parametrize(
     "readout",
-    ["gaussian", *(pytest.param(x, marks=pytest.mark.slow) for x in ("rademacher", "box"))],
+    ["gaussian", *slow("rademacher", "box")],
 )
 def test_alignment_after_the_first_step(readout):
     """Any law of the readout: every gradient along C_1, to the side of its neuron's readout, with
@@ -198,9 +199,7 @@ def test_published_single_step_errors(samples, draws):
 # Commands
 
 
-@pytest.mark.parametrize(
-    "readout", ["1", *(pytest.param(x, marks=pytest.mark.slow) for x in ("gaussian", "-1,1"))]
-)
+@pytest.mark.parametrize("readout", ["1", *slow("gaussian", "-1,1")])
 def test_alignment_command(capsys, readout):
     line = (
         "alignment --student relu --target (z1+z1**2+z2-z2**2)/2 --steps 4:1,4:1 --dimension 500 "

@@ -34,12 +34,14 @@ UNEVEN = (TALL.labels > 0) | (np.arange(4000) % 4 == 0)  # four of five labels a
     ("model", "options", "allowance"),
     [
         # errors of order 1/n beside four standard errors
-        *((first_layer(STEP, dimension=d, beta=1.0, rng=1),
-           dict(samples=[d, 3 * d], seeds=40, rng=2, loss=of), 1 / d)
+        *(pytest.param(first_layer(STEP, dimension=d, beta=1.0, rng=1),
+                       dict(samples=[d, 3 * d], seeds=40, rng=2, loss=of), 1 / d,
+                       marks=[pytest.mark.slow] * ((d, of) != (60, "square")))
           for d, of in ((60, "square"), (120, "square"), (60, "absolute"))),
         # labels of mean 1, which tanh features without biases cannot have
-        *((FirstLayer(target="1 + z1", intercept=True, **WIDE),
-           dict(samples=[60, 180], seeds=60, rng=0, loss=of), 1 / 60)
+        *(pytest.param(FirstLayer(target="1 + z1", intercept=True, **WIDE),
+                       dict(samples=[60, 180], seeds=60, rng=0, loss=of), 1 / 60,
+                       marks=[pytest.mark.slow] * (of != "square"))
           for of in ("square", "huber:0.3")),
         (FeatureSample(features=TALL.features[UNEVEN], labels=TALL.labels[UNEVEN], intercept=True),
          dict(samples=[40, 200], seeds=60, rng=0), 1 / 40),
@@ -63,20 +65,6 @@ def test_an_intercept_is_worth_having():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [LAYER, features(60)], ids=["layer", "features"])
-def test_workers_stores_and_shards_change_nothing(model, tmp_path):
-    options = dict(samples=[10, 30], lam=[0.1, 1.0], seeds=4, rng=3)
-    alone = simulate(model, **options)
-    for more in ({"workers": 2}, {"shard": "1/2"}, {"store": tmp_path}, {"store": tmp_path}):
-        more = {"store": tmp_path, **more}
-        part = simulate(model, **options, **more)
-        for name, errors in alone.errors.items():
-            np.testing.assert_array_equal(part.errors[name], errors[part.seed])
-    assert len(list(tmp_path.glob("*.json"))) == 4
-    assert alone.dataset().test_error_by_seed.dims == ("seed", "samples", "lam")
-    assert alone.document()["points"][3]["samples"] == 30
-
-
 def test_a_comparison_has_the_notes_of_its_theory(caplog):
     """In the words of the curve, without another log of the lines of its figure; and 1 / n is
     allowed at every n: 3 % is more than that at n = 100, and less at n = 8."""

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.marks import slow
 from validation.mixtures import (
     classification,
     expand,
@@ -160,15 +161,12 @@ def test_a_polynomial_activation_is_its_own_hermite_model():
 @pytest.mark.parametrize(
     ("of", "split", "ratio"),
     [
-        ("classes", 0.5, 1),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ("random", 0.5, 0.5),
-                ("random", 0.5, 2),
-                ("aligned", 0, 1),
-                ("aligned", 1, 1),
-            )
+        *slow(
+            ("classes", 0.5, 1),
+            ("random", 0.5, 0.5),
+            ("random", 0.5, 2),
+            ("aligned", 0, 1),
+            ("aligned", 1, 1),
         ),
     ],
 )

@@ -79,6 +79,7 @@ def test_noise_of_the_test_set_is_known():
     assert variance.mean() == pytest.approx(mean.var(ddof=1), rel=0.4)
 
 
+@pytest.mark.slow
 def test_noise_of_the_test_set_is_below_that_between_seeds():
     """The default size, where the former was found to weigh most (no label noise, large alpha)."""
     step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)

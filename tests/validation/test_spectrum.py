@@ -7,6 +7,7 @@ import pytest
 
 import replica
 from replica import GradientStep
+from tests.marks import slow
 from tests.problems import PUBLISHED as ONE
 from validation.measure import eigenvalues
 
@@ -36,8 +37,7 @@ LARGE = (
 
 @pytest.mark.parametrize(
     ("step", "size"),
-    [(ONE, SMALL), *(pytest.param(*of, marks=pytest.mark.slow)
-                     for of in ((THREE, SMALL), (ONE, LARGE), (THREE, LARGE)))],
+    [(ONE, SMALL), *slow((THREE, SMALL), (ONE, LARGE), (THREE, LARGE))],
 )  # fmt: skip
 @pytest.mark.parametrize(("beta", "alpha"), SHAPES)
 def test_simulated_eigenvalues(step, size, beta, alpha):

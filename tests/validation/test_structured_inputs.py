@@ -27,23 +27,15 @@ def test_classes(simulated):
     assert found.agrees, found.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "of",
     [
-        pytest.param(
-            dict(student="softplus", target="tanh(z1 + z2)", step_target="z1", alpha0=1, eta=3),
-            marks=pytest.mark.slow,
-        ),
+        dict(student="softplus", target="tanh(z1 + z2)", step_target="z1", alpha0=1, eta=3),
         dict(student="relu", target="sin(z1)", step_target="classes:1,-1", step_noise=0.1,
              alpha0=1, eta=2, inputs=LAW),
-        pytest.param(
-            dict(student="tanh", target="sin", alpha0=1, eta=2, decay=0.5), marks=pytest.mark.slow
-        ),
-        pytest.param(
-            dict(student="relu", target="z1 - z2", alpha0=1, eta=2, readout=[-0.5, 1.5],
-                 inputs=LAW),
-            marks=pytest.mark.slow,
-        ),
+        dict(student="tanh", target="sin", alpha0=1, eta=2, decay=0.5),
+        dict(student="relu", target="z1 - z2", alpha0=1, eta=2, readout=[-0.5, 1.5], inputs=LAW),
     ],
     ids=["another target", "classes first", "decay", "two readouts"],
 )  # fmt: skip
