@@ -130,6 +130,7 @@ def answer_curve(
 
 def _theory_name(model: SpikedRandomFeatures) -> str:
     """Name of the theory of a step that a model has."""
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
     if model.rows is None:
         has_network_theory = model.step is not None and not reason_not_covered(model.step)
         network_hint = " (--theory network: of the network itself)"

@@ -263,13 +263,13 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
-        worse = sum(error > zero for error in known)
+        worse = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
         advice = "" if problem.intercept else "--intercept or "
         if worse:
             say(
-                f"note: at {worse} of {len(known)} points the test error is above {zero:.4g}, that "
-                f"of predicting 0: {advice}a larger --lam may help, unless the student cannot see "
-                "the target (replica staircase --student)"
+                f"note: at {worse} of {len(known)} points the test error is not below {zero:.4g}, "
+                f"that of predicting 0: {advice}a larger --lam may help, unless the student cannot "
+                "see the target (replica staircase --student)"
             )
 
 

@@ -171,7 +171,7 @@ def meet_rows(
         stderr = f"{name}_stderr"
         if stderr in columns:
             columns[stderr][past] = ratio * row_errors[stderr][of]
-    late = ((row_errors["status"] == Status.TIME) | (classes["status"] == Status.TIME))[of]
+    late = ((row_errors["status"] == Status.TIME) | (by_class["status"] == Status.TIME))[of]
     late_points = np.flatnonzero(past)[late]
     columns["status"][late_points], columns["converged"][late_points] = Status.TIME, False
     for name in [name for name in columns if name.startswith(ERRORS)]:
