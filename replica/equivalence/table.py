@@ -26,7 +26,7 @@ from ..problem import ConditionalMoments, Model, Moments, Places, plain_array
 from .rules import rules
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """Moments of features and target at N nodes, for A kinds of neurons, K spikes and K'
     remaining target directions.
@@ -139,8 +139,18 @@ class Table:
 
     @cached_property
     def unexplained(self) -> Array:
-        """Variance of the target at a node that is not linear in tau, (N,)."""
-        return self.spread - (self.g**2).sum(axis=0)
+        """Variance of the labels at a node that is not linear in tau, (N,)."""
+        return self.spread - (self.g**2).sum(axis=0) + self.noise
+
+    @cached_property
+    def weighted_label_power(self) -> Array:
+        """Second moment of the labels times the weights of the nodes, (N,)."""
+        return self.weights * (self.power + self.noise)
+
+    @cached_property
+    def label_power(self) -> float:
+        """Second moment of the labels."""
+        return float(self.weighted_label_power.sum())
 
     def per_part(self, weighted: Array) -> Array:
         """Weights at the nodes (P, N), repeated for each of their parts, (P, (1 + K') N)."""

@@ -124,7 +124,10 @@ class Resolvent:
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        total = 1 + self.responses.from_analytic(coordinates).real @ self.real.coefficients
+        total = (
+            1
+            + self.responses.from_analytic(coordinates).real @ self.real.table.response_coefficients
+        )
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
@@ -134,7 +137,7 @@ class Resolvent:
         """
         turns, V = [], self.responses.from_analytic(coordinates)
         for responses in (self.real, self.responses):
-            angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)
+            angle = np.unwrap(np.angle(1 + V @ responses.table.response_coefficients), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
         return np.asarray(np.abs(turns[0] - turns[1]))
 
@@ -164,7 +167,11 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
     V2 = coordinates[:, -resolvent.responses.groups :]
-    total = 1 + resolvent.responses.from_analytic(coordinates) @ resolvent.real.coefficients
+    total = (
+        1
+        + resolvent.responses.from_analytic(coordinates)
+        @ resolvent.real.table.response_coefficients
+    )
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
