@@ -28,10 +28,7 @@ _limited: list[tuple[Any, int]] = []  # BLAS libraries, and the threads that the
 _deadline = ContextVar("deadline", default=np.inf)  # in the time of ``monotonic``
 
 
-@cache
-def _blas_libraries() -> list[Any]:
-    """The loaded BLAS libraries, found once."""
-    return list(ThreadpoolController().lib_controllers)
+_blas = cache(ThreadpoolController)  # the loaded BLAS libraries, found once
 
 
 @contextmanager
@@ -42,8 +39,8 @@ def one_thread() -> Iterator[None]:
     """
     with _lock:
         if not _threads_inside:
-            _limited.extend((one, n) for one in _blas_libraries() if (n := one.num_threads) > 1)
-            for library, _ in _limited:
+            for library in _blas().lib_controllers:
+                _limited.append((library, library.num_threads))
                 library.set_num_threads(1)
         _threads_inside.append(None)
     try:

@@ -126,11 +126,6 @@ class Table:
         return products.reshape(-1, self.weights.size)
 
     @cached_property
-    def weighted_regressors(self) -> Array:
-        """The regressors times the weights of the nodes."""
-        return self.regressors * self.per_part(self.weights)
-
-    @cached_property
     def weighted_powers(self) -> Array:
         """Squares of the regressors, summed over the parts of a node, and the second moment of the
         target, times the weights of the nodes, (n + 1, N)."""
@@ -143,14 +138,9 @@ class Table:
         return self.spread - (self.g**2).sum(axis=0) + self.noise
 
     @cached_property
-    def weighted_label_power(self) -> Array:
-        """Second moment of the labels times the weights of the nodes, (N,)."""
+    def label_power(self) -> Array:
+        """Second moment of the labels at the nodes, times their weights, (N,)."""
         return self.weights * (self.power + self.noise)
-
-    @cached_property
-    def label_power(self) -> float:
-        """Second moment of the labels."""
-        return float(self.weighted_label_power.sum())
 
     def per_part(self, weighted: Array) -> Array:
         """Weights at the nodes (P, N), repeated for each of their parts, (P, (1 + K') N)."""

@@ -272,9 +272,8 @@ class _Compiled(Responses):
     @cached_property
     def group(self) -> OneGroup:
         """The table's moments as the core takes them."""
-        (a, b), rows, t = self.table.response_products, self.table.covariance, self.table
-        tabulated = None if rows is None else rows.table
-        return OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), tabulated)
+        (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
+        return OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""

@@ -236,12 +236,7 @@ class Responses(ABC):
         return Susceptibility(matrix.reshape(-1, n, n), penalty)
 
     def signal_sources(
-        self,
-        V: Array,
-        susceptibility: Susceptibility,
-        alpha: Array,
-        m_hat: Array,
-        special_hat: Array,
+        self, V: Array, M: Susceptibility, alpha: Array, m_hat: Array, special_hat: Array
     ) -> SignalSources:
         """Contributions of the signal's conjugates ``special_hat`` (P, A, K + K'): the last term of
         (4.8); in a network, the terms of (15.8).
@@ -251,8 +246,8 @@ class Responses(ABC):
         """
         table, A, scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
         X, Q = np.zeros((2, *V.shape))
-        if susceptibility.response is not None:
-            X[:, -A:], Q1 = susceptibility.response.sources(V[:, -A:], alpha, special_hat)
+        if M.response is not None:
+            X[:, -A:], Q1 = M.response.sources(V[:, -A:], alpha, special_hat)
             Q[:, :-A] = Q1[:, *self.upper]
         else:
             X[:, -A:] = scale * table.c * np.vecdot(special_hat, special_hat)

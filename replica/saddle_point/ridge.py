@@ -203,13 +203,9 @@ class Evaluation:
         self.status[good] = Status.CONVERGED
         if good.all():
             return
-        reasons = [  # the last that holds is told
-            (lost, Status.ROUNDING),
-            (self.open, Status.QUADRATURE),
-            (~(self.residual <= residual_tol), Status.NO_PROGRESS),
-        ]
-        for failed, reason in reasons:
-            self.status[self.converged & failed] = reason
+        self.status[self.converged & lost] = Status.ROUNDING
+        self.status[self.converged & self.open] = Status.QUADRATURE
+        self.status[self.converged & ~(self.residual <= residual_tol)] = Status.NO_PROGRESS
         self.flag(~good, self.status[~good])
 
 
@@ -319,27 +315,27 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
 
     averages = []  # over the nodes of every table
     for of in each:
-        R, w = 1 / (1 + of.at_nodes(V)), of.table.weights[:, None]  # Eq. (4.1)
+        R, w = 1 / (1 + of.at_nodes(V)), of.table.weights  # Eq. (4.1)
         gap, error = conditional_error(of.table, o.m, special)
-        gap *= R[:, None]  # minus E[s | kappa] and its slope in tau
+        gap *= (w * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
         error += of.at_nodes(Q)  # Eq. (4.7)
         RR = R * R
         own_error = RR * error
         found = [
-            gap.reshape(P, -1) @ of.table.weighted_regressors.T,  # Eqs. (4.5), (4.6)
-            error @ w - of.table.noise,  # Eq. (4.11)
-            own_error @ w,
+            gap.reshape(P, -1) @ of.table.regressors.T,  # Eqs. (4.5), (4.6)
+            error @ w[:, None] - of.table.noise,  # Eq. (4.11)
+            own_error @ w[:, None],
             of.conjugates_from(R, alpha),  # Eq. (4.2)
             of.conjugates_from(own_error, alpha),  # Eq. (4.8)
             R @ of.table.weighted_powers.T,
-            RR @ of.table.weighted_label_power[:, None],
+            RR @ of.table.label_power[:, None],
         ]
         # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
         averages.append([*found, of.newton_distance(V, alpha, lam)])
     of_all = map(np.concatenate, zip(*averages, strict=True))
     signal, test, train, V_hat, X, squares, idle_train, distance = of_all
     repeated = (np.concatenate([x] * T) for x in (alpha, lam, V, hats.m, hats.special, np.abs(o.m)))
-    alpha, lam, V, m_hat, special_hat, m = repeated
+    alpha, lam, V, m_hat, special_hat, m_size = repeated
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     of_signal = responses.signal_sources(V, susceptibility, alpha, m_hat, special_hat)
     X = X + of_signal.X  # Eq. (4.8)
@@ -347,14 +343,13 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     # overlaps follow from the given conjugates: recomputed ones have large rounding errors
     special = (susceptibility.matrix @ special_hat.reshape(T * P, -1, 1))[..., 0]  # Eq. (4.5)
 
-    norms = np.sqrt(squares)
-    norms, scale = norms[:, :-1], norms[:, -1:]
+    norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    terms = 1e-6 * np.vecdot(m, norms[:, :count])[:, None]
+    terms = 1e-6 * np.vecdot(m_size, norms[:, :count])[:, None]
     floors = [
         norms * np.maximum(scale, terms),
         SMALLEST_OVERLAP * scale / norms[:, count:],  # infinite where a loading is 0
-        np.full_like(idle_train, SMALLEST_ERROR * tables[0].label_power),
+        np.full_like(idle_train, SMALLEST_ERROR * tables[0].label_power.sum()),
         SMALLEST_ERROR * idle_train,
         np.zeros((T * P, 3 * V.shape[1])),
     ]

@@ -124,10 +124,8 @@ class Resolvent:
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        total = (
-            1
-            + self.responses.from_analytic(coordinates).real @ self.real.table.response_coefficients
-        )
+        B = self.real.table.response_coefficients
+        total = 1 + self.responses.from_analytic(coordinates).real @ B
         return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
@@ -167,11 +165,8 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
     V2 = coordinates[:, -resolvent.responses.groups :]
-    total = (
-        1
-        + resolvent.responses.from_analytic(coordinates)
-        @ resolvent.real.table.response_coefficients
-    )
+    B = resolvent.real.table.response_coefficients
+    total = 1 + resolvent.responses.from_analytic(coordinates) @ B
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
     penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
