@@ -23,11 +23,12 @@ from .results import ConvergenceError, Status
 TIME_LIMIT = 20.0  # seconds for a call, or for a point of a curve; ordinary ones take less
 
 _lock = threading.Lock()
-_threads_inside: list[Any] = []
+_threads_inside: list[None] = []
+_limited: list[tuple[Any, int]] = []  # BLAS libraries, and the threads that they had
 _deadline = ContextVar("deadline", default=np.inf)  # in the time of ``monotonic``
 
 
-_blas_libraries = cache(ThreadpoolController)  # the loaded BLAS libraries, found once
+_blas = cache(ThreadpoolController)  # the loaded BLAS libraries, found once
 
 
 @contextmanager
@@ -38,15 +39,18 @@ def one_thread() -> Iterator[None]:
     """
     with _lock:
         if not _threads_inside:
-            _threads_inside.append(_blas_libraries().limit(limits=1))
+            for library in _blas().lib_controllers:
+                _limited.append((library, library.num_threads))
+                library.set_num_threads(1)
         _threads_inside.append(None)
     try:
         yield
     finally:
         with _lock:
             _threads_inside.pop()
-            if len(_threads_inside) == 1:
-                _threads_inside.pop().restore_original_limits()
+            while _limited and not _threads_inside:
+                library, count = _limited.pop()
+                library.set_num_threads(count)
 
 
 class GivenUp(ConvergenceError):

@@ -48,6 +48,8 @@ class Status(Enum):
     NOISY_ROWS = "not converged: the dimension is too small for rows that vary most with noise"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
+    __hash__ = object.__hash__  # in C: there is a status for every point
+
     def __str__(self) -> str:
         """Sentence shown to a user."""
         return str(self.value)

@@ -94,7 +94,7 @@ class LeveragedGroup(CorrelatedGroup):
         left, right, d_left, d_right = super()._sides(V, alpha, lam)
         R, w = self.shrinkage(V), self.table.weights
         right[:, 1] += alpha * ((R * self.leverage) @ w)
-        by_V1 = (R**2 * self.leverage) @ (w * self.coefficients[0])
+        by_V1 = (R**2 * self.leverage) @ (w * self.table.response_coefficients[0])
         d_right[:, 1, 0] -= alpha * V[:, 0] * by_V1
         return left, right, d_left, d_right
 

@@ -174,7 +174,7 @@ HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
 SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-4, 1e-3  # smaller ones change errors by 1e-6 to 1e-4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoadedTable(Table):
     """Table of a network at its own dimension.
 

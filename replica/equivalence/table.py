@@ -26,7 +26,7 @@ from ..problem import ConditionalMoments, Model, Moments, Places, plain_array
 from .rules import rules
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """Moments of features and target at N nodes, for A kinds of neurons, K spikes and K'
     remaining target directions.
@@ -126,11 +126,6 @@ class Table:
         return products.reshape(-1, self.weights.size)
 
     @cached_property
-    def weighted_regressors(self) -> Array:
-        """The regressors times the weights of the nodes."""
-        return self.regressors * self.per_part(self.weights)
-
-    @cached_property
     def weighted_powers(self) -> Array:
         """Squares of the regressors, summed over the parts of a node, and the second moment of the
         target, times the weights of the nodes, (n + 1, N)."""
@@ -139,8 +134,13 @@ class Table:
 
     @cached_property
     def unexplained(self) -> Array:
-        """Variance of the target at a node that is not linear in tau, (N,)."""
-        return self.spread - (self.g**2).sum(axis=0)
+        """Variance of the labels at a node that is not linear in tau, (N,)."""
+        return self.spread - (self.g**2).sum(axis=0) + self.noise
+
+    @cached_property
+    def label_power(self) -> Array:
+        """Second moment of the labels at the nodes, times their weights, (N,)."""
+        return self.weights * (self.power + self.noise)
 
     def per_part(self, weighted: Array) -> Array:
         """Weights at the nodes (P, N), repeated for each of their parts, (P, (1 + K') N)."""

@@ -54,7 +54,10 @@ CLASSIFICATION_TOLERANCE = 1e-8
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
-CHUNK = 2**16  # points times nodes handled at once: 256 KiB an array, kept in the cache
+CHUNK = 2**17  # points times nodes handled at once: 1 MiB an array
+# Freed at once: from then on glibc keeps that much at hand.  Else it returns arrays of some 100 KiB
+# to the system and takes them again page by page, 40 % of the time of 1 000 points.
+np.empty(2**21)
 
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
@@ -93,6 +96,10 @@ def evaluate(
         return _at_own_dimension(model, alpha, lam, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, *settings)
+    if model.own_dimension < np.inf and loss.is_square:
+        model = model.of_one_kind
+        limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
+        return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)
@@ -151,9 +158,9 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
         return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
     table = table_at(model, level)
     assert table is not None
-    points, power = ridge.solve_points(table, ratio, lam), table.weights @ table.power + table.noise
-    test, train = points.errors
-    known = (points.status == Status.CONVERGED) & (test >= IN_DOUBT * power) & (train >= 0)
+    points = ridge.solve_points(table, ratio, lam)
+    (test, train), least = points.errors, IN_DOUBT * table.label_power.sum()
+    known = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
     return np.where(known, test, np.nan)
 
 
@@ -239,7 +246,7 @@ def evaluate_at_bias(
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = table.weights @ table.power + (table.noise if square else 0.0)  # Eqs. (4.7), (4.11)
+    power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
     lost = (found.test_error < IN_DOUBT * power) | (found.train_error < 0)
     found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, lost)
     if model.labels.binary:
@@ -279,9 +286,7 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
             chunks = [points[i : i + size] for i in range(0, len(points), size)]
             while chunks:
                 rows = chunks.pop()
-                start = None
-                if found.converged[rows].all():
-                    start = found.overlaps.V1[rows], found.overlaps.V2[rows]
+                start = (found.overlaps.V1[rows], found.overlaps.V2[rows]) if level > 1 else None
                 alpha, lam = task.alpha[rows], task.lam[rows]
                 try:
                     at = ridge.solve_points(fine, alpha, lam, start, coarse)

@@ -50,7 +50,8 @@ def number(
     """
     try:
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
-        if np.iscomplexobj(value) or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
+        not_real = type(value) is not float and np.iscomplexobj(value)
+        if not_real or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
             raise TypeError
         if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
             raise TypeError
@@ -310,7 +311,7 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
 
 def one_positive(name: str, value: Any) -> Array:
     """A single ``value`` of alpha, samples or lam as an array (1,)."""
-    if isinstance(value, (list, tuple, str)) or np.ndim(value):
+    if isinstance(value, (list, tuple, str)) or (type(value) is not float and np.ndim(value)):
         allowed = "one number here (learning_curve takes several, and lam='best')"
         raise InvalidArgument(name, value, allowed)
     return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])

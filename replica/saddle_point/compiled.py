@@ -16,7 +16,7 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from functools import cache, partial
+from functools import cache, cached_property
 from math import exp, inf, isfinite, log, log1p, sqrt
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Result, Status
 
-from ..equivalence import Table
 from .compilation import compile_together, compiled, summed
 from .correlated import CorrelatedGroup
 from .isotropic import Isotropic
@@ -70,16 +69,10 @@ def kernel() -> Any:
     return None if found is solve_task else found
 
 
-def run(
-    table: Table, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
-) -> Array:
+def run(group: OneGroup, task: int, *arrays: Array) -> Array:
     """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
-    (a, b), c, rows = table.response_products, float(table.c[0]), table.covariance
-    tabulated = None if rows is None else rows.table
-    group = OneGroup(table.weights, a, b, c, float(table.beta), tabulated)
     # of one type and layout, as numba would compile others anew
-    same_type = partial(np.ascontiguousarray, dtype=float)
-    arrays = tuple(map(same_type, (alpha, lam, V, V_hat, X)))
+    arrays = tuple([np.ascontiguousarray(x, float) for x in arrays])
     try:
         return np.asarray(kernel()(group, task, *arrays))
     except OSError:
@@ -276,28 +269,31 @@ def solve_pair(matrix: Matrix, right: Pair) -> Pair:
 class _Compiled(Responses):
     """Responses of one group at real arguments: packed vectors are pairs (V1, V2)."""
 
+    @cached_property
+    def group(self) -> OneGroup:
+        """The table's moments as the core takes them."""
+        (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
+        return OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
         V = np.ones((len(alpha), 2))
-        found = run(self.table, SOLVE, alpha, lam, V, V, V)
+        found = run(self.group, SOLVE, alpha, lam, V, V, V)
         residual, iterations, status = found[:, 2:].T
         statuses = STATUSES[status.astype(np.int64)]
         return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
-        task = SECOND_MOMENTS
-        return run(self.table, task, lam, lam, guess, V_hat, X)[:, :2]
+        return run(self.group, SECOND_MOMENTS, lam, lam, guess, V_hat, X)[:, :2]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
-        task = NEWTON
-        return run(self.table, task, alpha, lam, V, V, X)[:, 2:4]
+        return run(self.group, NEWTON, alpha, lam, V, V, X)[:, 2:4]
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """Newton's step from V (P, 2) relative to V."""
-        task = NEWTON
-        return run(self.table, task, alpha, lam, V, V, V)[:, :2]
+        return run(self.group, NEWTON, alpha, lam, V, V, V)[:, :2]
 
 
 class CompiledIsotropic(_Compiled, Isotropic):

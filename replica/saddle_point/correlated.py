@@ -119,7 +119,7 @@ class CorrelatedGroup(Isotropic):
         (ii), with the q of (4.2): (ii) has lost digits of 1 - p, on which c_e may depend
         steeply."""
         residual, slope = super().log_residual(V, alpha, lam)
-        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.coefficients
+        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
         q = alpha * V[:, 1] * (R @ (w * m1))
         by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
         by_V[:, 1] += q  # dq / d log V

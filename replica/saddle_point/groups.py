@@ -206,7 +206,9 @@ class Groups(Responses):
         """Matrix K = -d V_hat / d V of (4.2), (P, D, D), with the derivatives in V_j in row j."""
         W = self.shrinkage(V) ** 2
         W = W * (alpha[:, None] / self.beta * self.table.weights)
-        return np.asarray((self.coefficients * W[:, None]) @ self.products.T)
+        return np.asarray(
+            (self.table.response_coefficients * W[:, None]) @ self.table.response_products.T
+        )
 
     def averages_at(self, K: Array, guess: Array | None = None) -> Array:
         """Averages x (P, n) that real K implies, from a guess; isotropic rows have none, n = 0."""

@@ -77,7 +77,7 @@ class Isotropic(Responses):
         A negative constant is moved to the other side, so that all four are positive.
         """
         V1, V2 = V[:, 0], V[:, 1]
-        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.coefficients
+        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
         # E[{1, m2} R], then E[{m1, m2, m1 m2} R^2], with m1 = mu_1^2, m2 = mu_2^2, R = 1 / (1 + V)
         E, E2 = R @ w, R @ (w * m2)
         F1, F2, F12 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T

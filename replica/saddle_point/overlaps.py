@@ -215,7 +215,7 @@ def field_at_nodes(
     def quadratic(V: Array) -> Array:
         """Quadratic form V . B(kappa) at every node, of the packed matrix and vector V.  Eq.
         (4.1)"""
-        return responses.at_nodes(V) if owner is None else combine(V, responses.coefficients)
+        return responses.at_nodes(V) if owner is None else combine(V, table.response_coefficients)
 
     variance = quadratic(responses.pack(o.Q1, o.q2))
     if not table.isotropic:  # Q_1 contains psi psi^T, which holds for directions N(0, 1)

@@ -102,16 +102,6 @@ class Responses(ABC):
         (matrix, vector), mu1 = self.unpack(V), self.table.mu1
         return ((matrix @ mu1) * mu1).sum(axis=1) + vector @ self.table.mu2sq
 
-    @property
-    def products(self) -> Array:
-        """Functions that (4.2) averages, (D, N), of the table."""
-        return self.table.response_products
-
-    @property
-    def coefficients(self) -> Array:
-        """Coefficients B (D, N) in V(kappa) = V . B(kappa), of the table.  Eq. (4.1)"""
-        return self.table.response_coefficients
-
     @cached_property
     def signed(self) -> Array:
         """Boolean array (D,): unknowns that may be negative, V1 between two groups."""
@@ -233,24 +223,20 @@ class Responses(ABC):
         network; and the penalty on m."""
         table, V2 = self.table, V[:, -self.groups :]
         kinds, penalty = table.classes, np.zeros((len(V), len(table.offsets)), V.dtype)
-        if np.isfinite(table.dimension):
+        if table.dimension < np.inf:
             of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
             penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
         if self.signal_response is not None:
             signal_response = self.signal_response(V, V_hat)
             M = signal_response.overlaps(V2, alpha)
             return Susceptibility(M.real, penalty, signal_response)
-        directions = table.loadings.shape[1] + len(table.g)
-        diagonal = np.repeat(alpha[:, None] * table.c * V2, directions, axis=1)[..., None]
-        return Susceptibility(diagonal * _identity(diagonal.shape[1]), penalty)
+        diagonal = (alpha[:, None] * table.c * V2)[..., None, None]
+        n = len(table.regressors) - len(table.offsets)
+        matrix = diagonal * _identity(n).reshape(self.groups, -1, n)
+        return Susceptibility(matrix.reshape(-1, n, n), penalty)
 
     def signal_sources(
-        self,
-        V: Array,
-        susceptibility: Susceptibility,
-        alpha: Array,
-        m_hat: Array,
-        special_hat: Array,
+        self, V: Array, M: Susceptibility, alpha: Array, m_hat: Array, special_hat: Array
     ) -> SignalSources:
         """Contributions of the signal's conjugates ``special_hat`` (P, A, K + K'): the last term of
         (4.8); in a network, the terms of (15.8).
@@ -260,12 +246,12 @@ class Responses(ABC):
         """
         table, A, scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
         X, Q = np.zeros((2, *V.shape))
-        if susceptibility.response is not None:
-            X[:, -A:], Q1 = susceptibility.response.sources(V[:, -A:], alpha, special_hat)
+        if M.response is not None:
+            X[:, -A:], Q1 = M.response.sources(V[:, -A:], alpha, special_hat)
             Q[:, :-A] = Q1[:, *self.upper]
         else:
-            X[:, -A:] = scale * table.c * (special_hat**2).sum(axis=2)
-        if np.isfinite(table.dimension):
+            X[:, -A:] = scale * table.c * np.vecdot(special_hat, special_hat)
+        if table.dimension < np.inf:
             shares = table.shares[:, None] * (table.classes[:, None] == np.arange(A))
             X[:, -A:] += scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
         return SignalSources(X, Q)

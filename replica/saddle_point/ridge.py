@@ -24,6 +24,8 @@ these are the equations of a least-squares problem with a unit penalty on phi.  
 regression is linear in the output: there one Newton step from anywhere is the solution.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +74,10 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
         matrix = gram[:, :n, :n].copy()
         matrix[:, :, 1:] = matrix[:, :, 1:] @ M
-        diagonal = np.einsum("pii->pi", matrix)
-        diagonal[:, 1:] += 1
-        diagonal[:, :1] += penalty
-        diagonal[:, 0] += diagonal[:, 0] == 0  # m is 0 where mu_0 is
+        matrix[:, 1:, 1:] += np.eye(n - 1)
+        corner = matrix[:, :1, 0]
+        corner += penalty
+        corner += corner == 0  # m is 0 where mu_0 is
         try:
             solution = np.linalg.solve(matrix, gram[:, :n, n:])
         except np.linalg.LinAlgError:  # some matrix is singular
@@ -197,13 +199,14 @@ class Evaluation:
     def close(self, residual_tol: float, lost: Any = False) -> None:
         """Give up all points that are not within the tolerances, or whose errors are ``lost`` to
         rounding."""
-        self.status[self.converged] = Status.CONVERGED
-        failures = ~(self.residual <= residual_tol), self.open, lost
-        reasons = Status.NO_PROGRESS, Status.QUADRATURE, Status.ROUNDING
-        for failed, reason in zip(failures, reasons, strict=True):
-            self.status[failed & (self.status == Status.CONVERGED)] = reason
-        failed = self.status != Status.CONVERGED
-        self.flag(failed, self.status[failed])
+        good = self.converged & (self.residual <= residual_tol) & ~self.open & ~np.asarray(lost)
+        self.status[good] = Status.CONVERGED
+        if good.all():
+            return
+        self.status[self.converged & lost] = Status.ROUNDING
+        self.status[self.converged & self.open] = Status.QUADRATURE
+        self.status[self.converged & ~(self.residual <= residual_tol)] = Status.NO_PROGRESS
+        self.flag(~good, self.status[~good])
 
 
 def solve_points(
@@ -220,8 +223,9 @@ def solve_points(
     quadrature error is the residual there, or the error of a network's tabulated rows if that is
     larger.
     """
-    if len(table.mu1) == 1:
+    if len(table.mu1) == 1 and compiled.solved[0] <= compiled.CALLS_BEFORE_CORE:
         compiled.solved[0] += 1 + len(alpha) / compiled.POINTS_PER_CALL
+        responses_of.cache_clear()
     responses = responses_of(table)
     guess = None if start is None else responses.pack(*start)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
@@ -231,7 +235,7 @@ def solve_points(
         points = Points(*readout, result.residual, *account)
         if coarse is None:
             return points
-        on_fine, error = (residual(one, alpha, lam, points) for one in (table, coarse))
+        on_fine, error = residual([table, coarse], alpha, lam, points)
     if isinstance(table.covariance, TabulatedRows):
         q = table.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
         error = np.maximum(error, table.covariance.error(q))
@@ -247,22 +251,22 @@ def trained_readout(
     susceptibility = responses.susceptibility(V, V_hat, alpha)
     signal = ridge_signal(table, R, susceptibility)  # Eqs. (4.5), (4.6)
     hats = signal.m_hat, signal.special_hat
-    X_of_signal, Q_of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
+    of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
 
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0 = conditional_error(table, signal.m, signal.special)[1]
-    if Q_of_signal.any():
-        error0 += responses.at_nodes(Q_of_signal)
+    error0, RR = conditional_error(table, signal.m, signal.special)[1], R * R
+    if susceptibility.response is not None:
+        error0 += responses.at_nodes(of_signal.Q)
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = responses.conjugates_from(R**2 * error0, alpha) + X_of_signal  # Eq. (4.8)
+    X = responses.conjugates_from(RR * error0, alpha) + of_signal.X  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, X)  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = responses.conjugates_from(R**2 * error, alpha) + X_of_signal  # Eq. (4.8)
+    X = responses.conjugates_from(RR * error, alpha) + of_signal.X  # Eq. (4.8)
     # (4.9) once more by itself: a q2 much smaller than V2 is lost in the joint system.
     Q = responses.second_moments_at(V_hat, lam, X, V)
-    error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    test, train = error @ table.weights - table.noise, (R**2 * error) @ table.weights  # Eq. (4.11)
-    found = unpacked(responses, V, V_hat, signal, X, Q + Q_of_signal)
+    error0 += responses.at_nodes(Q)  # Eq. (4.7)
+    test, train = error0 @ table.weights - table.noise, (RR * error0) @ table.weights  # Eq. (4.11)
+    found = unpacked(responses, V, V_hat, signal, X, Q + of_signal.Q)
     return *found, MeanSquaredErrors(test, train)
 
 
@@ -270,8 +274,9 @@ def conditional_error(table: Table, m: Array, special: Array) -> tuple[Array, Ar
     """What a linear output lacks of the target's parts, (P, 1 + K', N), and the error (P, N) of
     Eq. (4.7), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    gap = (output - table.target_parts).reshape(len(m), -1, table.weights.size)
-    return gap, np.einsum("pln,pln->pn", gap, gap) + (table.unexplained + table.noise)
+    output -= table.target_parts
+    gap = output.reshape(len(m), -1, table.weights.size)
+    return gap, np.einsum("pln,pln->pn", gap, gap) + table.unexplained
 
 
 def unpacked(
@@ -288,8 +293,9 @@ def unpacked(
     return Overlaps(V1, V2, signal.m, theta, psi, Q1, q2), conjugates
 
 
-def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
-    """Largest relative violation of the original equations on ``table`` by ``points``, (P,).
+def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) -> Array:
+    """Largest relative violation of the original equations by ``points`` on T ``tables`` of a
+    model, (T, P).
 
     Every unknown is recomputed from its own equation of (4.1)-(4.11), with all others as in
     ``points``, and compared relatively.  On the table on which the points were solved this is the
@@ -297,47 +303,62 @@ def residual(table: Table, alpha: Array, lam: Array, points: Points) -> Array:
     signal is compared with a term of the target's size, an overlap with no less than
     SMALLEST_OVERLAP times an overlap whose output has the target's size.
     """
-    responses, o, hats = responses_of(table), points.overlaps, points.conjugates
-    P, count, V = len(alpha), len(table.offsets), responses.pack(o.V1, o.V2)
-    special = np.concatenate([o.theta, o.psi], axis=2)
-    special_hat = hats.special.reshape(P, -1)
-    Q_given = responses.pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2)
-    R = 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
-    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    susceptibility = responses.susceptibility(V, V_hat, alpha)
-    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
-    new_special = (susceptibility.matrix @ special_hat[..., None])[..., 0]  # Eqs. (4.5), (4.6)
-    of_signal = responses.signal_sources(V, susceptibility, alpha, hats.m, hats.special)
-    gap, error = conditional_error(table, o.m, special)
-    score = (R[:, None] * gap).reshape(P, -1)  # minus E[s | kappa] and its slope in tau
-    missing = score @ table.weighted_regressors.T + np.concatenate([hats.m, special_hat], axis=1)
-    error += responses.at_nodes(Q_given)  # Eq. (4.7)
-    X = responses.conjugates_from(R**2 * error, alpha) + of_signal.X  # Eq. (4.8)
-    Q = responses.second_moments_at(V_hat, lam, X, V) + of_signal.Q  # Eq. (4.9)
-    test, train = error @ table.weights - table.noise, (R**2 * error) @ table.weights  # Eq. (4.11)
+    o, hats, T, P = points.overlaps, points.conjugates, len(tables), len(alpha)
+    each = [responses_of(table) for table in tables]
+    responses, pack, count = each[0], each[0].pack, o.m.shape[1]
+    special, special_hat = np.concatenate([o.theta, o.psi], axis=2), hats.special.reshape(P, -1)
+    V, V_hat, X = pack(o.V1, o.V2), pack(hats.V1, hats.V2), pack(hats.X1, hats.X2)
+    Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
+    errors = np.stack(points.errors, axis=1)
+    given = [-hats.m, -special_hat, special.reshape(P, -1), errors, V_hat, X, Q]
+    size = [np.abs(x) for x in given[:4]] + [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
-    norms = np.sqrt(R @ table.weighted_powers.T)
-    norms, size = norms[:, :-1], norms[:, -1:]
+    averages = []  # over the nodes of every table
+    for of in each:
+        R, w = 1 / (1 + of.at_nodes(V)), of.table.weights  # Eq. (4.1)
+        gap, error = conditional_error(of.table, o.m, special)
+        gap *= (w * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
+        error += of.at_nodes(Q)  # Eq. (4.7)
+        RR = R * R
+        own_error = RR * error
+        found = [
+            gap.reshape(P, -1) @ of.table.regressors.T,  # Eqs. (4.5), (4.6)
+            error @ w[:, None] - of.table.noise,  # Eq. (4.11)
+            own_error @ w[:, None],
+            of.conjugates_from(R, alpha),  # Eq. (4.2)
+            of.conjugates_from(own_error, alpha),  # Eq. (4.8)
+            R @ of.table.weighted_powers.T,
+            RR @ of.table.label_power[:, None],
+        ]
+        # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
+        averages.append([*found, of.newton_distance(V, alpha, lam)])
+    of_all = map(np.concatenate, zip(*averages, strict=True))
+    signal, test, train, V_hat, X, squares, idle_train, distance = of_all
+    repeated = (np.concatenate([x] * T) for x in (alpha, lam, V, hats.m, hats.special, np.abs(o.m)))
+    alpha, lam, V, m_hat, special_hat, m_size = repeated
+    susceptibility = responses.susceptibility(V, V_hat, alpha)
+    of_signal = responses.signal_sources(V, susceptibility, alpha, m_hat, special_hat)
+    X = X + of_signal.X  # Eq. (4.8)
+    Q = responses.second_moments_at(V_hat, lam, X, V) + of_signal.Q  # Eq. (4.9)
+    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
+    special = (susceptibility.matrix @ special_hat.reshape(T * P, -1, 1))[..., 0]  # Eq. (4.5)
+
+    norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    of_terms = 1e-6 * np.vecdot(np.abs(o.m), norms[:, :count])[:, None]
-    V_hat_given, X_given = responses.pack(hats.V1, hats.V2), responses.pack(hats.X1, hats.X2)
-    power = table.weights * (table.power + table.noise)
-    without_readout = np.full(P, power.sum()), R**2 @ power
-    changes = [  # values, references and floors, (P, k) each
-        (missing, np.zeros_like(missing), norms * np.maximum(size, of_terms)),
-        # an infinite floor where a loading is 0
-        (new_special, special.reshape(P, -1), SMALLEST_OVERLAP * size / norms[:, count:]),
-        (V_hat, V_hat_given, responses.magnitude(V_hat_given)),
-        (X, X_given, responses.magnitude(X_given)),
-        (Q, Q_given, responses.magnitude(responses.pack(o.Q1, o.q2))),
+    terms = 1e-6 * np.vecdot(m_size, norms[:, :count])[:, None]
+    floors = [
+        norms * np.maximum(scale, terms),
+        SMALLEST_OVERLAP * scale / norms[:, count:],  # infinite where a loading is 0
+        np.full_like(idle_train, SMALLEST_ERROR * tables[0].label_power.sum()),
+        SMALLEST_ERROR * idle_train,
+        np.zeros((T * P, 3 * V.shape[1])),
     ]
-    for error, given, largest in zip((test, train), points.errors, without_readout, strict=True):
-        changes.append((error[:, None], given[:, None], SMALLEST_ERROR * largest[:, None]))
-    value, reference, floor = (np.concatenate(x, axis=1) for x in zip(*changes, strict=True))
-    change = relative_change(value, reference, floor)
-    # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
-    distance = responses.newton_distance(V, alpha, lam)
-    return np.asarray(np.abs(np.concatenate([change, distance], axis=1)).max(axis=1))
+    found = [signal, special, test, train, V_hat, X, Q]
+    value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (found, floors))
+    reference, least = (np.concatenate(x, axis=1) for x in (given, size))
+    scale = np.maximum(least, floor)
+    change = np.abs(value - reference) / np.where(scale > 0, scale, 1.0)
+    return np.maximum(change.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
@@ -346,6 +367,7 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
     return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
 
 
+@lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
     enough = compiled.solved[0] > compiled.CALLS_BEFORE_CORE

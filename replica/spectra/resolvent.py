@@ -124,8 +124,9 @@ class Resolvent:
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        one_plus_V = 1 + self.responses.from_analytic(coordinates).real @ self.real.coefficients
-        return np.asarray((one_plus_V > 0).all(axis=1) | (one_plus_V < 0).all(axis=1))
+        B = self.real.table.response_coefficients
+        total = 1 + self.responses.from_analytic(coordinates).real @ B
+        return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).
@@ -134,7 +135,7 @@ class Resolvent:
         """
         turns, V = [], self.responses.from_analytic(coordinates)
         for responses in (self.real, self.responses):
-            angle = np.unwrap(np.angle(1 + V @ responses.coefficients), axis=1)
+            angle = np.unwrap(np.angle(1 + V @ responses.table.response_coefficients), axis=1)
             turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
         return np.asarray(np.abs(turns[0] - turns[1]))
 
@@ -164,9 +165,10 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
     V2 = coordinates[:, -resolvent.responses.groups :]
-    one_plus_V = 1 + resolvent.responses.from_analytic(coordinates) @ resolvent.real.coefficients
-    groups, weights = len(table.classes), table.per_part(table.weights / one_plus_V[0])
-    offset_penalty = 1 / (alpha * table.shares * V2[0, table.classes])
+    B = resolvent.real.table.response_coefficients
+    total = 1 + resolvent.responses.from_analytic(coordinates) @ B
+    groups, weights = len(table.classes), table.per_part(table.weights / total[0])
+    penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
