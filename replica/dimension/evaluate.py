@@ -24,7 +24,7 @@ ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # error moves from the limit as the test error does, up to 1.4 times as far.  If 2.4 to 3 times, it
 # is 4.5, 6 and 2.8 standard errors off at d = 300, 500 and 1000, and the limit none to 2.6.
 LARGEST_SHARE, LARGEST_NOISE, FARTHEST, LEAST_SHIFT = 0.4, 2.0, 2.0, 0.01
-CHUNK = 2**17  # points times nodes handled at once: 1 MB an array
+CHUNK = 2**19  # points times nodes handled at once: 4 MB an array
 
 
 def evaluate_at_dimension(
