@@ -168,7 +168,7 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     B = resolvent.real.table.response_coefficients
     total = 1 + resolvent.responses.from_analytic(coordinates) @ B
     groups, weights = len(table.classes), table.per_part(table.weights / total[0])
-    penalty = 1 / (alpha * table.shares * V2[0, table.classes])
+    offset_penalty = 1 / (alpha * table.shares * V2[0, table.classes])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
