@@ -134,6 +134,9 @@ def theory_legend(
         if ax.get_yscale() == "linear" and low < 0.6 * high:
             ax.set_ylim(bottom=0)
         plotting.add_legend(ax, [below])
+        if below.get_legend() and ax.get_yscale() == "linear":  # make room above the lines
+            ax.set_ylim(top=1.15 * ax.get_ylim()[1])
+            plotting.add_legend(ax, [below])
 
 
 @dataclass(frozen=True)
