@@ -191,7 +191,7 @@ def test_verdict(z, train, off, kind, parts):
     assert all(part in found.verdict for part in parts), found.verdict
 
 
-TOO_SMALL = "whether they disagree is open: take --seeds {}, or a larger size."
+TOO_SMALL = "a verdict takes more draws or a larger size: take --seeds {}."
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def verdict(
         return False, (
             f"Theory and simulation differ by more than {MAX_DIFFERENCE:.0%} of the latter in "
             f"{far_apart.sum()} of {far_apart.size} errors, most in {largest}. As this is within "
-            f"{allowed}, whether they disagree is open: {more}, or a larger size."
+            f"{allowed}, a verdict takes more draws or a larger size: {more}."
         )
     scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in kinds)
     relative = [

@@ -133,10 +133,11 @@ def theory_legend(
         lowest_error, highest_error = ax.get_ylim()
         if ax.get_yscale() == "linear" and lowest_error < 0.6 * highest_error:
             ax.set_ylim(bottom=0)
-        plotting.add_legend(ax, [below])
-        if below.get_legend() and ax.get_yscale() == "linear":  # make room above the lines
+        plotting.add_legend(ax, [difference_axis])
+        if difference_axis.get_legend() and ax.get_yscale() == "linear":
+            # room above the lines
             ax.set_ylim(top=1.15 * ax.get_ylim()[1])
-            plotting.add_legend(ax, [below])
+            plotting.add_legend(ax, [difference_axis])
 
 
 @dataclass(frozen=True)
