@@ -55,7 +55,11 @@ def evaluate_at_dimension(
         size = max(1, CHUNK // tables[0].weights.size)
         for rows in np.array_split(points, -(-len(points) // size)):
             check_time()
-            V = np.stack([limit.overlaps.V1[rows, 0, 0], limit.overlaps.V2[rows, 0]], axis=1)
+            coarser, V = (
+                np.stack([solved.overlaps.V1[rows, 0, 0], solved.overlaps.V2[rows, 0]], axis=1)
+                for solved in (found, limit)
+            )
+            V = np.where(np.isfinite(coarser), coarser, V)
             at = solve_readouts(tables[0], alpha[rows], lam[rows], V)
             errors, residual = _limit(tables[1], alpha[rows], lam[rows])
             ratio = np.array([*at.errors, at.wrong]) / errors

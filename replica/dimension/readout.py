@@ -35,7 +35,7 @@ from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
-SMALLEST_CHANGE = 1e-10  # of a combination of the points that is not left out, relative
+SMALLEST_CHANGE = 1e-9  # of a combination of the points that is not left out, relative
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
 
@@ -172,15 +172,14 @@ def _solve_responses(
         return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
 
     for _ in range(MOST_PASSES):
-        found = newton(system, V[rows], tol=1e-10)
-        V[rows] = found.value
         fit = _fit(table, averages, rows, alpha[rows], V[rows], leverage[rows])
         g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
         total = at_nodes(fit.H_inverse, rows) / alpha[rows, None]
         new = _leverage(table, total, V[rows, :1], V[rows, 1] * g / (1 + g))
         change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
         leverage[rows], passes[rows] = new, passes[rows] + 1
-        error, _ = system(V[rows], np.arange(len(rows)))  # at the new leverage
+        V[rows] = newton(system, V[rows], tol=1e-10).value
+        error, _ = system(V[rows], np.arange(len(rows)))
         residual[rows] = np.maximum(largest_modulus(error), change)
         rows = rows[change > SETTLED]
         if not rows.size:
