@@ -50,7 +50,7 @@ def install(extra: str) -> str:
 
 
 def shorten(text: str, longest: int = 200) -> str:
-    """``text``, or its beginning and its end where it has more than ``most`` characters."""
+    """``text``, or its beginning and its end where it has more than ``longest`` characters."""
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]} ... {text[-(longest // 2) :]} ({len(text)} characters)"

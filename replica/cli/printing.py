@@ -162,7 +162,7 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
 
 
 def errors_first(table_columns: Container[Any]) -> list[str]:
-    """Columns of a table in their order, errors first, as far as they are ``known``."""
+    """Columns of a table in their order, errors first, as far as they are in ``table_columns``."""
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
     return [name for name in (*errors, "converged", *other_columns) if name in table_columns]
@@ -259,7 +259,7 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
-    """Write a note where the test error is not below E sigma_*^2, that of predicting 0."""
+    """Write a note where the test error is hardly below E sigma_*^2, that of predicting 0."""
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
@@ -267,9 +267,9 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
         advice = "" if problem.intercept else "--intercept or "
         if worse:
             say(
-                f"note: at {worse} of {len(known)} points the test error is not below {zero:.4g}, "
-                f"that of predicting 0: {advice}a larger --lam may help, unless the student cannot "
-                "see the target (replica staircase --student)"
+                f"note: at {worse} of {len(known)} points the test error is hardly below or above "
+                f"{zero:.4g}, that of predicting 0: {advice}a larger --lam may help, unless the "
+                "student cannot see the target (replica staircase --student)"
             )
 
 

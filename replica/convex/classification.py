@@ -85,7 +85,7 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 
 
 
 def _settled_value(finer_errors: Iterable[Array], points: int, tol: float) -> Array:
-    """Limit of finer and finer ``values`` (P,): the first that changed by at most ``tol``.
+    """Limit of ``finer_errors`` (P,) each: the first that changed by at most ``tol``.
 
     NaN for points that the last value still changed by more.
     """

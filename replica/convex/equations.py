@@ -226,7 +226,7 @@ class Equations:
     ) -> Array:
         """Fractions (P,) of Newton's steps in the signal that are taken, halved where ``far``.
 
-        The whole steps add ``along`` (P, N) to C.  A convex function falls along them, with
+        The whole steps add ``C_step`` (P, N) to C.  A convex function falls along them, with
         ``slope`` (P,) at the start.  E[mu_0 s] may be nearly a jump: a limited step is halved, at
         most ten times, until the function rises at its end at most half as steeply as it falls at
         its start.

@@ -79,14 +79,14 @@ def solve_on_growing_tables(
 
     Parameters
     ----------
-    found : Evaluation
+    evaluation : Evaluation
         The results, in which points that take too long or too many nodes are flagged.
-    rows : (R,)
-    table_for : callable (level, rows) -> table, or an object with one
+    points : (R,)
+    table_for : callable (level, points) -> table, or an object with one
         None past the last level.  It may raise ``GivenUp``.
-    solve_on : callable (table, rows, last table or None) -> rows
-        Stores results in ``found`` and returns the points that need a larger table.  It may raise
-        ``GivenUp`` or ``LinAlgError``.
+    solve_on : callable (table, points, last table or None) -> points
+        Stores results in ``evaluation`` and returns the points that need a larger table.  It may
+        raise ``GivenUp`` or ``LinAlgError``.
     level, last : int, table
         Level of the first table, and the table before it.
     """
@@ -166,7 +166,7 @@ def _path_starts(task: Task, found: Evaluation, point: Indices) -> Iterator[tupl
 
 
 def _follow_path(task: Task, start_task: Task, overlaps: Overlaps) -> Overlaps | None:
-    """Rough overlaps of one point, by continuation from the overlaps ``near`` of ``begin``."""
+    """Rough overlaps of one point, by continuation from the ``overlaps`` of ``start_task``."""
     log_start, log_end = (np.log([point.alpha[0], point.lam[0]]) for point in (start_task, task))
     path_length = np.abs(log_end - log_start).max()
     coordinates, travelled, step = Coordinates(next(tables(task.model))), 0.0, np.log(4)

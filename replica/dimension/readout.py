@@ -19,8 +19,6 @@ Equations (4.1)-(4.11) hold at a given leverage, with what its change -dV_s/ds a
 of the output.  Both are iterated.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +33,6 @@ from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
-SMALLEST_CHANGE = 1e-9  # of a combination of the points that is not left out, relative
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
 
@@ -107,15 +104,8 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
     phi, w, y, count = table.regressors, table.weights, table.h, len(table.offsets)
-    at_places, of_pairs = np.zeros((len(V), w.size)), np.zeros((len(V), len(phi), len(phi)))
-    root = np.sqrt(phi**2 @ w)
-    averages = _OfFew(partial(_averages, table), 1 / np.sqrt(w), at_places, of_pairs)
-    at_nodes = _OfFew(
-        partial(_at_nodes, table), np.outer(root, root), of_pairs.copy(), at_places.copy()
-    )
-    V, leverage, residual, passes = _solve_responses(table, (averages, at_nodes), alpha, lam, V)
-    rows = np.arange(len(V))
-    fit = _fit(table, averages, rows, alpha, V, leverage)
+    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V)
+    fit = _fit(table, alpha, V, leverage)
     coefficients = (fit.H_inverse @ ((w * fit.R * y) @ phi.T)[..., None])[..., 0]
     gap = y - coefficients @ phi
     special_hat = ((w * fit.R * gap) @ phi.T)[:, None, count:]
@@ -130,7 +120,7 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     of_lengths = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
     error0 = known + of_lengths + Q1_of_signal * table.mu1**2  # Eq. (4.7)
     g = fit.group.share_of_products(fit.R, V, alpha)
-    error, drift = np.zeros_like(gap), np.zeros(len(V))
+    error, drift, rows = np.zeros_like(gap), np.zeros(len(V)), np.arange(len(V))
     of_leverage = np.zeros_like(gap)  # -dV_s/ds, which adds to the variance of the output
     for _ in range(MOST_PASSES):
         at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
@@ -142,13 +132,12 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         Q = group.second_moments(at, alpha[rows], lam[rows], X)  # Eq. (4.10)
         error[rows] = before + group.at_nodes(Q)
         H_inverse = fit.H_inverse[rows]
-        change = H_inverse @ averages(w * R * R * error[rows], rows) @ H_inverse
+        change = H_inverse @ _averages(table, w * R * R * error[rows]) @ H_inverse
         change += (Q[:, 1] / at[:, 1])[:, None, None] * fit.of_prior[rows]
         by_samples = at[:, 1] * group.share_of_products(R**2 * error[rows], at, alpha[rows])
         of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
         of_products /= (1 + g[rows]) ** 2
-        total = at_nodes(change, rows) / alpha[rows, None]
-        new = _leverage(table, total, Q[:, :1] + Q1_of_signal[rows], of_products)
+        new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
         drift[rows] = (np.abs(new - of_leverage[rows]) @ w) / (error[rows] @ w)
         of_leverage[rows] = new
         rows = rows[drift[rows] > SETTLED]
@@ -160,25 +149,23 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
 
 
 def _solve_responses(
-    table: LoadedTable, maps: tuple["_OfFew", "_OfFew"], alpha: Array, lam: Array, V: Array
+    table: LoadedTable, alpha: Array, lam: Array, V: Array
 ) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
     V, leverage = V.copy(), np.zeros((len(alpha), len(table.weights)))
     residual, passes, rows = np.full(len(V), np.inf), np.zeros(len(V), int), np.arange(len(V))
-    averages, at_nodes = maps
 
     def system(U: Array, which: Indices) -> tuple[Array, Array]:
         at = rows[which]
         return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
 
     for _ in range(MOST_PASSES):
-        fit = _fit(table, averages, rows, alpha[rows], V[rows], leverage[rows])
+        fit = _fit(table, alpha[rows], V[rows], leverage[rows])
         g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
-        total = at_nodes(fit.H_inverse, rows) / alpha[rows, None]
-        new = _leverage(table, total, V[rows, :1], V[rows, 1] * g / (1 + g))
+        new = _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
         change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
         leverage[rows], passes[rows] = new, passes[rows] + 1
-        V[rows] = newton(system, V[rows], tol=1e-10).value
+        V[rows] = newton(system, V[rows], tol=1e-12).value
         error, _ = system(V[rows], np.arange(len(rows)))
         residual[rows] = np.maximum(largest_modulus(error), change)
         rows = rows[change > SETTLED]
@@ -187,43 +174,16 @@ def _solve_responses(
     return V, leverage, residual, passes
 
 
-def _leverage(table: LoadedTable, total: Array, V1: Array, of_products: Array) -> Array:
-    """Leverage V_s (P, N) from phi^T H^-1 phi / alpha (P, N), V1 (P, 1) and V2 g / (1 + g), (P,),
-    or their changes.  Eqs. (23.6), (23.9)"""
-    total = total - len(table.kappa) * V1 * table.mu1**2
-    return np.asarray(total / table.dimension - of_products[:, None] * table.square)
-
-
-def _at_nodes(table: LoadedTable, H_inverse: Array) -> Array:
-    """phi^T H^-1 phi (P, N), also averaged over the lengths of inputs, of H^-1 (P, n, n)."""
-    phi = table.regressors
+def _leverage(
+    table: LoadedTable, alpha: Array, H_inverse: Array, V1: Array, of_products: Array
+) -> Array:
+    """Leverage V_s (P, N) from H^-1 (P, n, n), V1 (P, 1) and V2 g / (1 + g), (P,), or their
+    changes.  Eqs. (23.6), (23.9)"""
+    phi, directions = table.regressors, len(table.kappa)
     total = np.stack([np.einsum("in,in->n", one @ phi, phi) for one in H_inverse])
-    return np.asarray(total + H_inverse[:, 0, :1] * table.by_length**2)
-
-
-class _OfFew(NamedTuple):
-    """A linear map of arrays (P, ...) at P points, evaluated on few combinations of the points.
-
-    A curve changes smoothly with alpha or lam, and a pass changes it less than the pass before: so
-    at each call the map is of the combinations that the changes since the last one consist of.
-    Changes are relative to a point's array, whose entries matter as their ``scale``.
-    """
-
-    image: Callable[[Array], Array]
-    scale: Array
-    values: Array
-    images: Array
-
-    def __call__(self, values: Array, rows: Indices) -> Array:
-        """Images of the ``values`` (R, ...) at the points ``rows`` (R,)."""
-        size = np.linalg.norm((values * self.scale).reshape(len(rows), -1), axis=1)[:, None]
-        change = ((values - self.values[rows]) * self.scale).reshape(len(rows), -1) / size
-        left, sizes, _ = np.linalg.svd(np.asarray(np.linalg.qr(change.T, mode="r")).T)
-        left = left[:, : max(np.sum(sizes > SMALLEST_CHANGE), 1)]
-        combinations = (left.T @ change).reshape(-1, *values.shape[1:]) / self.scale
-        self.values[rows] = values
-        self.images[rows] += np.tensordot(size * left, self.image(combinations), 1)
-        return np.asarray(self.images[rows])
+    total += H_inverse[:, 0, :1] * table.by_length**2
+    total = total / alpha[:, None] - directions * V1 * table.mu1**2
+    return np.asarray(total / table.dimension - of_products[:, None] * table.square)
 
 
 class _Fit(NamedTuple):
@@ -249,10 +209,8 @@ class _Fit(NamedTuple):
     conjugates: Array
 
 
-def _fit(
-    table: LoadedTable, averages: _OfFew, rows: Indices, alpha: Array, V: Array, leverage: Array
-) -> _Fit:
-    """Ridge regression at responses V (P, 2) and a ``leverage`` (P, N) of the points ``rows``."""
+def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
+    """Ridge regression at responses V (P, 2) and a ``leverage`` (P, N)."""
     group, phi = LeveragedGroup(table, leverage), table.regressors
     R = group.shrinkage(V)
     conjugates = group.conjugates(V, alpha)
@@ -260,7 +218,7 @@ def _fit(
     penalty = susceptibility.penalty * group.prices(V, conjugates)
     root = _prior_roots(penalty, susceptibility)
     transposed = root.swapaxes(1, 2)
-    within = transposed @ averages(table.weights * R, rows) @ root
+    within = transposed @ _averages(table, table.weights * R) @ root
     inner = np.linalg.inv(np.eye(len(phi)) + within)
     H_inverse = root @ inner @ transposed
     return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed, conjugates)
@@ -291,6 +249,8 @@ def _averages(table: LoadedTable, weights: Array) -> Array:
     """Averages of phi phi^T, (P, n, n), with ``weights`` (P, N) of the nodes, also over the lengths
     of inputs in the bulk, on which the first depends.  Eq. (23.10)"""
     phi = table.regressors
-    averages = np.stack([(phi * one) @ phi.T for one in weights])
+    averages = np.empty((len(weights), len(phi), len(phi)))
+    for i, row in enumerate(phi):  # the upper half of a symmetric matrix
+        averages[:, i, i:] = averages[:, i:, i] = (weights * row) @ phi[i:].T
     averages[:, 0, 0] += weights @ table.by_length**2
     return averages

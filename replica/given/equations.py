@@ -112,7 +112,7 @@ class StrataEquations:
     def mean(self, G: Any, score_at_zero: Array, slope: Array, V: Array) -> tuple[Any, Field]:
         """Mean readout a-bar over sqrt(p), (P, p), and the law of omega under it alone, with V.
 
-        Average scores are linear in C here: ``asked``, E s - C E s' (P, N), at C = 0, with the
+        Average scores are linear in C here: ``score_at_zero``, E s - C E s' (P, N), with the
         slope -E s' (N,).
         """
         kept_residual, label_spread = self.left(slope, V), self.labels.spread

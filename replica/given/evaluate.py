@@ -173,7 +173,7 @@ class _Point:
         return _without_columns(solution, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
-        """Solve the point on the strata ``given``, to a ``share`` of the tolerance, from the last
+        """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last
         readout; GivenUp where there are no strata, or it does not converge."""
         if stratified is None:
             raise GivenUp(Status.QUADRATURE)

@@ -174,7 +174,7 @@ def condition(
 def leading_directions(
     weights: Any, known_axes: Array, covariance: Array | None, count: int
 ) -> tuple[Array, Array, float]:
-    """Directions that move pre-activations most, given the projections on ``known`` ones (d, T).
+    """Directions that move pre-activations most, given the projections on ``known_axes`` (d, T).
 
     Returns their shares of the pre-activations' variance, the largest first, the directions, (d, k)
     with k at least ``count`` where there are so many, and the largest share that a direction has of

@@ -58,7 +58,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def named(name: str, values: Any, make: Callable[[Any], Any]) -> list[Any]:
-    """Objects ``made`` of each value of a list, or of the one; two of one name are refused."""
+    """Objects that ``make`` returns for each value of a list, or the one; no two of one name."""
     grid_objects = [make(value) for value in (values if is_list(values) else [values])]
     names = [getattr(grid_object, "name", grid_object) for grid_object in grid_objects]
     if not grid_objects or len({*names}) < len(names):

@@ -92,14 +92,10 @@ def evaluate(
     settings = loss, tol, seconds
     if model.follows_alpha:
         return _each_at_its_alpha(model, alpha, lam, *settings)
-    if np.isfinite(model.own_dimension) and loss.is_square:
+    if model.own_dimension < np.inf and loss.is_square:
         return _at_own_dimension(model, alpha, lam, tol, seconds)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, *settings)
-    if model.own_dimension < np.inf and loss.is_square:
-        model = model.of_one_kind
-        limit = evaluate(replace(model, dimension=np.inf), alpha, lam, time_limit=seconds)
-        return evaluate_at_dimension(model, limit, alpha, lam, tol, seconds)
     if model.train_bias:
         with deadline(seconds * len(alpha)):
             return _with_trained_bias(model, alpha, lam, *settings)

@@ -154,7 +154,7 @@ def meet_rows(
     """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
     rows are scaled to meet those row by row, where both are known.  Eq. (22.14)
 
-    A point whose scale is not known in time is given up.
+    A point whose scale could not be solved is given up, but where a loss has no answer at all rows.
     """
     columns = {name: column.copy() for name, column in points.columns.items()}
     past = beyond(model, samples)
@@ -171,11 +171,13 @@ def meet_rows(
         stderr = f"{name}_stderr"
         if stderr in columns:
             columns[stderr][past] = ratio * row_errors[stderr][of]
-    late = ((row_errors["status"] == Status.TIME) | (by_class["status"] == Status.TIME))[of]
-    late_points = np.flatnonzero(past)[late]
-    columns["status"][late_points], columns["converged"][late_points] = Status.TIME, False
-    for name in [name for name in columns if name.startswith(ERRORS)]:
-        columns[name][late_points] = np.nan
+    for scale in (row_errors, by_class):
+        failed = ~scale["converged"] & (scale["status"] != Status.ALL_ROWS)
+        given_up = np.flatnonzero(past)[failed[of]]
+        columns["status"][given_up] = scale["status"][of][failed[of]]
+        columns["converged"][given_up] = False
+        for name in [name for name in columns if name.startswith(ERRORS)]:
+            columns[name][given_up] = np.nan
     return columns
 
 

@@ -114,7 +114,7 @@ class LearnedFunction(Displayed):
         return _mixture_moments(*self._target(kappa))[1]
 
     def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
-        """Values of the function ``of`` the law of the output, (..., *shape of kappa)."""
+        """Values of ``function_of_law``, of the law of the output, (..., *shape of kappa)."""
         table, averaged = table_at_kappa(self._model, kappa)
         not_known = np.full(table.weights.shape, np.nan)
         if not self.point.converged:

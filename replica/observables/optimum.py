@@ -298,8 +298,8 @@ def _search(
     few_nodes: bool,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
-    one of them: on finer tables until the lowest point is resolved, which is solved with the limits
-    ``how``."""
+    one of them: on finer tables until the lowest point is resolved, which is solved to this
+    ``accuracy``."""
     one_positive("alpha", alpha)
     fixed_logs = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
@@ -338,7 +338,7 @@ def _optimum(
     at: dict[str, Any],
     lam: float | None = None,
 ) -> Optimum:
-    """The theory of ``model(eta)`` at the lowest of ``local`` minima, or at ``lam``, before the
+    """The theory of ``model(eta)`` at the lowest of the ``basins``, or at ``lam``, before the
     deadline."""
     if not basins:
         raise ConvergenceError("the equations could be solved nowhere in the range", None)

@@ -256,8 +256,8 @@ def sample_allocation(
     minimize_scalar(split, bounds=SPLIT_RANGE, method="bounded", options={"xatol": SPLIT_TOLERANCE})
     best_split = min(splits, key=lambda one: one.ranked)
     plans += [] if best_split in plans else [best_split]
-    planned_step = {"alpha0"} if eta is None else {"alpha0", "eta"}
-    described = {name: value for name, value in describe(step).items() if name not in planned_step}
+    searched = {"alpha0"} if eta is None else {"alpha0", "eta"}
+    described = {name: value for name, value in describe(step).items() if name not in searched}
     plans.sort(key=lambda one: one.ranked)
     zero_error = LabelLaw(step.target).averages().power
     return SampleAllocation(samples, tuple(plans), described | {"beta": beta}, zero_error)

@@ -245,7 +245,7 @@ def _break_label(label: Any, room: float) -> None:
 
 
 def in_lines(pieces: Sequence[str], between: str, characters: float) -> str:
-    """Text of the pieces, joined by ``between``, in lines of at most ``fits`` characters."""
+    """Text of the pieces, joined by ``between``, in lines of at most so many ``characters``."""
     text_lines = [""]
     for piece in pieces:
         longer_line = text_lines[-1] + between + piece if text_lines[-1] else piece

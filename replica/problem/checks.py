@@ -214,7 +214,7 @@ def any_array(name: str, values: Any) -> Array:
 
 def conversion(name: str, values: Any, as_array: Array | None = None) -> str:
     """The code that makes an array of numbers of ``values``, in brackets; empty where there is
-    none.  They are ``given`` as an array of something else, or None."""
+    none.  ``as_array`` is the array of something else that they are, or None."""
     tensors = values.state_dict() if hasattr(values, "state_dict") else values  # of torch
     if isinstance(tensors, Mapping):
         fitting_keys = (key for key, x in tensors.items() if np.ndim(x) == 2 - (name == "bias"))

@@ -58,14 +58,14 @@ class Nodes(NamedTuple):
         _add_moments(total, place_and_panel[by_panel], weights[:, by_panel], chebyshev_basis)
 
     def weights_on_nodes(self, chebyshev_moments: Array) -> Array:
-        """Weights (l, N, m) on the nodes with the Chebyshev moments ``total``."""
+        """Weights (l, N, m) on the nodes with these Chebyshev moments."""
         on_nodes = chebyshev_moments @ coefficient_matrix(self.points)
         return np.asarray(on_nodes.reshape(len(chebyshev_moments), -1, self.panels * self.points))
 
 
 def _add_moments(moment_sums: Array, key: NDArray[np.int64], weights: Array, basis: Array) -> None:
-    """Add ``weights`` (l, n) times ``basis`` (n, p) to the rows of ``total`` (l, M, p) that the
-    sorted ``key`` (n,) names, all samples of one row at once."""
+    """Add ``weights`` (l, n) times ``basis`` (n, p) to the rows of ``moment_sums`` (l, M, p) that
+    the sorted ``key`` (n,) names, all samples of one row at once."""
     key_starts = np.flatnonzero(np.diff(key, prepend=-1))
     for start, end in zip(key_starts, [*key_starts[1:], len(key)], strict=True):
         moment_sums[:, key[start]] += weights[:, start:end] @ basis[start:end]
@@ -93,7 +93,7 @@ def on_few_nodes(
 ) -> tuple[Array, Array]:
     """Few nodes rho, (1, m) or (N, m), and weights (``kinds``, N, m) for all ``blocks``.
 
-    Label noise is added to the residuals, which lie between ``ends``.  If ``ends`` is None, every
+    Label noise is added to the residuals, which lie between ``rho_ends``.  If these are None, every
     one of the N places has a single residual, and there is no noise.
     """
     N, widest_noise = len(offset), max(variance for variance, _ in labels.gaussians)

@@ -67,6 +67,7 @@ def test_an_srf_has_the_price_of_m_alone():
         dict(initialisation="gaussian"),
         dict(alpha0=np.inf),
         dict(eta=0.0),
+        dict(student="erf", target="he1", eta=0.0),  # whose mean feature is 0
         dict(student="tanh", target="sign"),
         pytest.param(dict(target="sin(z1) + z2*z3/3"), marks=pytest.mark.slow),
     ],
@@ -82,6 +83,16 @@ def test_steps_of_every_kind_tend_to_the_limit(changes):
     near, far = (error / errors[0] - 1 for error in errors[1:])
     assert 0 < abs(near) < 0.1
     assert abs(far) < 0.03 * abs(near)
+
+
+def test_a_curve_has_the_errors_of_its_points_where_the_penalty_is_small():
+    """There a change of 1e-10 in the responses changes errors by per cents."""
+    step = GradientStep(student="tanh", target="sin", alpha0=3, eta=1.5)
+    network, alpha = step.network(beta=1.0, dimension=1000), [0.3, 0.6, 1.5, 3.0]
+    curve = learning_curve(network, alpha=alpha, lam=1e-8)
+    each = [solve(network, alpha=value, lam=1e-8).test_error for value in alpha]
+    assert curve.converged.all()
+    np.testing.assert_allclose(curve.test_error, each, rtol=1e-6)
 
 
 def test_mean_feature_depends_on_the_length_of_an_input():

@@ -52,7 +52,12 @@ def with_fluctuation(point, monkeypatch):
         s = equations.scores(field(responses, o))
         V_hat = responses.conjugates_from(s.slope, alpha)
         near = responses.pack(o.V1, o.V2)
-        X = point.alpha / table.beta * (s.square * table.weights) @ responses.products.T
+        X = (
+            point.alpha
+            / table.beta
+            * (s.square * table.weights)
+            @ responses.table.response_products.T
+        )
         q2 = responses.second_moments_at(V_hat, lam, X, near)[0, 1]
         penalty = responses.susceptibility(near, V_hat, alpha).penalty[0, 0]
         V = 1 / (n * (s.slope[0] @ mu_0_square + penalty))

@@ -139,7 +139,7 @@ class Check(NamedTuple):
 
     def agrees(self, allowance: float | Array, seeds: int) -> Array:
         """Boolean array: whether theory and simulation are ``within`` the tolerance, and not so far
-        ``apart`` that this tells nothing."""
+        apart that this tells nothing."""
         return np.asarray(self.within(allowance, seeds) & ~self.is_far)
 
     def within(self, allowance: float | Array, seeds: int, times: float | Array = 1.0) -> Array:
@@ -256,8 +256,8 @@ def verdict(
         large_count, leans = too_large(z, seeds), leaning(z, seeds)
         differences, ways = f"their {far.size} differences", []
         if large_count:
-            flags = differences if large_count == far.size else f"{large_count} of {differences}"
-            ways = [f"{flags} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
+            which = differences if large_count == far.size else f"{large_count} of {differences}"
+            ways = [f"{which} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
         if 0 in leans:
             ways.append(f"{'all' if large_count else differences} lie to one side together")
         elif leans:

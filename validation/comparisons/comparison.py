@@ -104,7 +104,7 @@ class Comparison(Displayed):
         return not self._all(lambda *known: ~Check.differs(*known))
 
     def _all(self, condition: Callable[[Check, Any, int], Array]) -> bool:
-        """True if a condition ``holds`` for every error."""
+        """True if the ``condition`` holds for every error."""
         seeds = self.simulation.seeds
         return all(
             bool(condition(check, self._at(i, self.allowance), seeds).all())

@@ -212,7 +212,7 @@ def width_of(setting: Setting) -> int:
 
 
 def task_of(setting: Setting, cell_content: dict[str, Any]) -> models.LearningTask | None:
-    """The task of a setting on images, whose digest goes into the ``content`` of cells."""
+    """The task of a setting on images, whose digest goes into ``cell_content``."""
     if not setting.images:
         return None
     pixels = models.images(setting.images, classes=setting.classes)

@@ -408,7 +408,7 @@ def in_theory(
 def solved_errors(
     models: Sequence[Sequence[Any]], width: int, m: int, lam: float, **point_samples: Any
 ) -> Errors:
-    """Errors in theory of students by models, whose m samples are said by ``at``."""
+    """Errors in theory of students by models, whose m samples are ``point_samples``."""
     errors = np.empty((3, len(models), len(models[0])))
     for i, j in np.ndindex(errors.shape[1:]):
         solution = solve(models[i][j], lam=lam * m, time_limit=600.0, **point_samples)
