@@ -108,7 +108,7 @@ def _at_own_dimension(
     """Ridge regression at the points of a network at its own dimension.  docs/theory.md 23
 
     Where the readout reuses the step's samples, the relative change of its errors from the limit is
-    that on fresh samples, which simulations bear out (benchmarks/REUSE.md).
+    taken for that on fresh samples: benchmarks/REUSE.md has both beside simulations.
     """
     fresh = model.on_fresh_samples.of_one_kind
     limit = evaluate(replace(fresh, dimension=np.inf), alpha, lam, time_limit=time_limit)
