@@ -311,7 +311,9 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
     errors = np.stack(points.errors, axis=1)
     given = [-hats.m, -special_hat, special.reshape(P, -1), errors, V_hat, X, Q]
-    size = [np.abs(x) for x in given[:4]] + [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
+    # that of a conjugate of the signal does not count: it is 0 but for rounding where mu_0 is
+    size = [0 * x for x in given[:2]] + [np.abs(x) for x in given[2:4]]
+    size += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
     averages = []  # over the nodes of every table
     for of in each:

@@ -147,7 +147,7 @@ def test_figure(tmp_path):
         assert len(errors["simulated"]) == len(curve["simulated_at"]) == 2
     (below,) = figure("network").draw(found).legends
     labels = [text.get_text() for text in below.get_texts()]
-    assert labels[:2] == ["theory of the network at this $d$", "equal row norms"]
+    assert labels[:2] == ["theory of the network at this $d$", "theory of equal row norms"]
 
 
 @pytest.mark.slow

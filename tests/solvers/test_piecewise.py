@@ -19,7 +19,7 @@ PIECEWISE = ["square", "huber:0.5", "absolute", "quantile:0.3", "hinge", "square
     ("mean", "sd", "V"),
     [
         (0.3, 0.7, 0.4),
-        *slow((-2, 3, 5), (1.4, 0.1, 1e4)),
+        *slow((-2.0, 3.0, 5.0), (1.4, 0.1, 1e4)),
     ],
 )
 def test_gaussian_averages_are_exact(name, mean, sd, V):
