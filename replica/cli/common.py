@@ -108,10 +108,12 @@ def command(
     """
     own_options = {parameter.name for parameter in also}
     offers = [name for name in offered if name not in {*without, *own_options}]
+    keeps = " and ".join(suffix for suffix in files if suffix in (".json", ".nc"))
+    keeps = f" ({keeps}: with the problem)" if keeps else ""
     output_options = [
         option("config", Path | None, None, "TOML file of these options: replica init writes one."),
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
-        option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
+        option("out", Path | None, None, f"Save the points: {', '.join(files)}{keeps}.", **WRITTEN),
         option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
         option("size", Any, None, "Inches of the figure, 6x4; below 5 wide no title.", **SIZE),
         option("style", str | None, None, "paper: a figure of 3.4x2.6 inches, without a title."),
