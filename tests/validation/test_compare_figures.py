@@ -41,7 +41,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
         point = solve(model, alpha=2, lam=0.1)
         for error in (point.test_error, point.train_error):
             # solved with the curve's other points, which rounds differently
-            assert any(w == width and y == pytest.approx(error, rel=1e-7) for w, y in drawn)
+            assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
     assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
 
