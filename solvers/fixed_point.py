@@ -23,6 +23,7 @@ def fixed_point(
     tol: float = 1e-13,
     size: Callable[[Array], Array] = np.abs,
     history: Array | None = None,
+    weights: Array | None = None,
     linear_below: float = np.inf,
     longest_step: float = np.inf,
     max_iterations: int = 500,
@@ -45,6 +46,8 @@ def fixed_point(
         The last M changes of x and of T(x), which Anderson's method combines; updated in place.
         It starts with zeros, or with the history of an earlier solve of a similar map.  Without it
         the iteration is plain.
+    weights : array (k,), optional
+        Weights of the unknowns in the least squares of Anderson's method; alike unless given.
     linear_below : float
         Residual below which T is taken to be nearly linear.  Iterates with a larger residual are
         not stored for extrapolation, and their contraction rate is not used.
@@ -108,7 +111,7 @@ def fixed_point(
                 change = np.stack([x - previous_value[rows], image - image_before[moving]], axis=1)
                 history[rows] = np.concatenate([history[rows][:, 1:], change[:, None]], axis=1)
             history[rows[is_far[moving]]] = 0.0
-            next_x = _anderson_step(x, image, history[rows])
+            next_x = _anderson_step(x, image, history[rows], weights)
             step_length = np.maximum(_relative_size(next_x - x, size(x)), 1e-300)
             longest_allowed = np.maximum(longest_step, new_residual[moving])
             next_x = x + (next_x - x) * np.minimum(1, longest_allowed / step_length)[:, None]
@@ -122,7 +125,7 @@ def _relative_size(difference: Array, size: Array) -> Array:
     return largest_modulus(difference / np.where(size == 0, 1.0, size))
 
 
-def _anderson_step(x: Array, image: Array, history: Array) -> Array:
+def _anderson_step(x: Array, image: Array, history: Array, weights: Array | None) -> Array:
     """Next point (R, k) of Anderson's method, from x, T(x) and the history of changes of both.
 
     The changes are combined such that T(x) - x would be shortest, in least squares, if T were
@@ -130,10 +133,13 @@ def _anderson_step(x: Array, image: Array, history: Array) -> Array:
     """
     history = history[:, history.any(axis=(0, 2, 3))]  # at first most of it is zeros
     x_changes, image_changes = np.moveaxis(history, 1, 3).swapaxes(0, 1)  # (R, k, M) each
-    residual_changes = image_changes - x_changes
+    residual_changes, residual = image_changes - x_changes, image - x
+    if weights is not None:
+        residual_changes *= np.sqrt(weights)[:, None]
+        residual = residual * np.sqrt(weights)
     # scaled to length 1: the latest changes are much smaller than the first, and more accurate
     change_lengths = np.linalg.norm(residual_changes, axis=1, keepdims=True)
     change_lengths[change_lengths == 0] = 1.0
     # singular vectors with smaller singular values are mostly rounding
-    weight = np.linalg.pinv(residual_changes / change_lengths, rcond=1e-5) @ (image - x)[..., None]
+    weight = np.linalg.pinv(residual_changes / change_lengths, rcond=1e-5) @ residual[..., None]
     return np.asarray(image - (image_changes / change_lengths @ weight)[..., 0])

@@ -19,20 +19,23 @@ Equations (4.1)-(4.11) hold at a given leverage, with what its change -dV_s/ds a
 of the output.  Both are iterated.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from solvers.fixed_point import fixed_point
 from solvers.newton import newton
-from solvers.results import Array, Indices, largest_modulus
+from solvers.results import Array, Indices, Result, largest_modulus
 
 from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
+COMBINED = 2  # passes that Anderson's method combines
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
 
@@ -120,14 +123,16 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     of_lengths = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
     error0 = known + of_lengths + Q1_of_signal * table.mu1**2  # Eq. (4.7)
     g = fit.group.share_of_products(fit.R, V, alpha)
-    error, drift, rows = np.zeros_like(gap), np.zeros(len(V)), np.arange(len(V))
-    of_leverage = np.zeros_like(gap)  # -dV_s/ds, which adds to the variance of the output
-    for _ in range(MOST_PASSES):
+    size = error0 @ w  # of -dV_s/ds, which adds to the variance of the output
+    error = np.empty_like(gap)
+
+    def of_leverage(x: Array, rows: Indices) -> Array:
         at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
-        before = error0[rows] + of_leverage[rows]
+        added = size[rows, None] * x
+        before = error0[rows] + added
         X = group.conjugates_from(R * R * before, alpha[rows]) + of_signal.X[rows]  # Eq. (4.8)
         X[:, 0] += (spared * fit.conjugates[:, 0])[rows]
-        through_leverage = (R * (R * before * leverage[rows] - of_leverage[rows])) @ w
+        through_leverage = (R * (R * before * leverage[rows] - added)) @ w
         X[:, 1] += alpha[rows] / table.beta * through_leverage / at[:, 1]
         Q = group.second_moments(at, alpha[rows], lam[rows], X)  # Eq. (4.10)
         error[rows] = before + group.at_nodes(Q)
@@ -138,11 +143,9 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
         of_products /= (1 + g[rows]) ** 2
         new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
-        drift[rows] = (np.abs(new - of_leverage[rows]) @ w) / (error[rows] @ w)
-        of_leverage[rows] = new
-        rows = rows[drift[rows] > SETTLED]
-        if not rows.size:
-            break
+        return new / size[rows, None]
+
+    drift = _iterate(of_leverage, np.zeros_like(gap), w).residual
     wrong = class_error(table, y - gap, error - known)
     errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
@@ -152,26 +155,37 @@ def _solve_responses(
     table: LoadedTable, alpha: Array, lam: Array, V: Array
 ) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
-    V, leverage = V.copy(), np.zeros((len(alpha), len(table.weights)))
-    residual, passes, rows = np.full(len(V), np.inf), np.zeros(len(V), int), np.arange(len(V))
+    V = V.copy()
 
-    def system(U: Array, which: Indices) -> tuple[Array, Array]:
-        at = rows[which]
-        return LeveragedGroup(table, leverage[at]).log_residual(U, alpha[at], lam[at])
+    def new_leverage(leverage: Array, rows: Indices) -> Array:
+        def system(U: Array, which: Indices) -> tuple[Array, Array]:
+            at = rows[which]
+            return LeveragedGroup(table, leverage[which]).log_residual(U, alpha[at], lam[at])
 
-    for _ in range(MOST_PASSES):
-        fit = _fit(table, alpha[rows], V[rows], leverage[rows])
-        g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
-        new = _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
-        change = np.abs((new - leverage[rows]) / (1 + new)).max(axis=1)
-        leverage[rows], passes[rows] = new, passes[rows] + 1
         V[rows] = newton(system, V[rows], tol=1e-12).value
-        error, _ = system(V[rows], np.arange(len(rows)))
-        residual[rows] = np.maximum(largest_modulus(error), change)
-        rows = rows[change > SETTLED]
-        if not rows.size:
-            break
-    return V, leverage, residual, passes
+        of_responses[rows] = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
+        fit = _fit(table, alpha[rows], V[rows], leverage)
+        g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
+        return _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
+
+    of_responses = np.empty(len(V))
+    start = np.zeros((len(V), len(table.weights)))
+    found = _iterate(new_leverage, start, table.weights)
+    return V, found.value, np.maximum(found.residual, of_responses), found.iterations
+
+
+def _iterate(step: Callable[[Array, Indices], Array], start: Array, weights: Array) -> Result:
+    """Fixed point of a leverage, or of its change, at nodes with ``weights`` (N,) from a ``start``
+    (P, N)."""
+    return fixed_point(
+        step,
+        start,
+        tol=SETTLED,
+        size=lambda x: 1 + np.abs(x),
+        history=np.zeros((len(start), COMBINED, 2, start.shape[1])),
+        weights=weights,
+        max_iterations=MOST_PASSES,
+    )
 
 
 def _leverage(

@@ -192,16 +192,15 @@ def _anderson(
 ) -> Result:
     """Fixed point of ``image``, by Anderson's method from ``start`` (k N,), with least squares
     weighted by the shares of the strata.  A ``linear`` image is extrapolated from any distance."""
-    root_shares = np.sqrt(np.resize(equations.strata.shares, start.size))
-    result = fixed_point(
-        lambda x, rows: root_shares * image(x[0] / root_shares)[None],
-        (root_shares * start)[None],
+    return fixed_point(
+        lambda x, rows: image(x[0])[None],
+        start[None],
         tol=tol,
-        size=lambda x: root_shares * size(x[0] / root_shares).reshape(1, -1),
+        size=lambda x: size(x[0]).reshape(1, -1),
         history=np.zeros((1, 6, 2, start.size)),
+        weights=np.resize(equations.strata.shares, start.size),
         linear_below=np.inf if linear else 1.0,
         longest_step=np.inf if linear else 2.0,
         max_iterations=600,
         contraction=contraction,
     )
-    return replace(result, value=result.value / root_shares)
