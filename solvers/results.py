@@ -46,6 +46,10 @@ class Status(Enum):
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     FEW_DIRECTIONS = "not converged: the dimension is too small for rows of so few directions"
     NOISY_ROWS = "not converged: the dimension is too small for rows that vary most with noise"
+    FAR_FROM_LIMIT = (
+        "not converged: at this dimension errors on reused samples are far from the limit, and by "
+        "how much is not known"
+    )
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     __hash__ = object.__hash__  # in C: there is a status for every point

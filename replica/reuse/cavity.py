@@ -38,8 +38,9 @@ class SampleClass(NamedTuple):
         Part of u of (21.6) in the fields of every kind, over sqrt g_b.
     noise : (A, E, Q)
         Part of V_N of every kind, over g_b.
-    constants : (A, E, Q, 4)
-        What m, eps_2, eps_3 and eps_1 of every kind take from the label, over sqrt g_b.  Eq. (21.8)
+    constants : (A, E, Q, 5)
+        What m, eps_2, eps_3, eps_1 and eps_4 of every kind take from the label, over sqrt g_b.
+        Eqs. (21.8), (21.14)
     along : (D + 2, E, Q)
         Coordinates of the sample on the special directions, with its own part, and this part.
     labels : (E, Q)
@@ -64,7 +65,7 @@ def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> Sa
     shape = -1, Q
     E = strata.weights.size // Q
     form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
-    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 4))
+    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 5))
     for b, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
         n = kind.trained if trained else kind.fresh
@@ -80,7 +81,8 @@ def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> Sa
         by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
         residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
         noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
-        constants[b] = np.stack([n.mean, *n.scalars, n.initial], axis=-1).reshape(E, Q, 4)
+        of_label = n.mean, *n.scalars, n.initial, n.by_pairs
+        constants[b] = np.stack(of_label, axis=-1).reshape(E, Q, 5)
     own = strata.push if trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)

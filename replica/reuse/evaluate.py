@@ -63,14 +63,15 @@ class ReadoutPoint(NamedTuple):
 
 class UnknownSlices(NamedTuple):
     """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
-    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, and eps_1.
-    Eliminating this field leaves the last term of (21.9)."""
+    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, eps_1 and
+    eps_4.  Eliminating this field leaves the last term of (21.9)."""
 
     fields: slice
     m: slice
     scalars: slice
     multipliers: slice
     initial: slice
+    pairs: slice
 
 
 class Readout(CavityEquations):
@@ -81,14 +82,14 @@ class Readout(CavityEquations):
     def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
         D, A = len(self.strata.s), self.kinds
-        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A])
+        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A, A])
         return UnknownSlices(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
         A, F, places = self.kinds, len(G), self.places
-        K = places.initial.stop
+        K = places.pairs.stop
         kind = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, kind)  # the last for the rest of the field
         M[places.fields, places.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
@@ -96,6 +97,7 @@ class Readout(CavityEquations):
         M[own, own] = -np.linalg.inv(G)
         M[places.m, places.m] = np.eye(A) / self.dimension  # the price of m^2
         M[places.initial, places.initial] = np.eye(A) / 2
+        M[places.pairs, places.pairs] = np.eye(A)
         M[places.scalars, places.multipliers] = np.eye(2 * A)
         M[places.multipliers, places.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
@@ -122,13 +124,14 @@ class Readout(CavityEquations):
         (E, Q, K + 1) in the K unknowns and, last, the label."""
         places, F = self.places, 3 * self.kinds
         E, Q = one.weights.shape
-        X = np.zeros((E, Q, places.initial.stop + 1), g.dtype)
+        X = np.zeros((E, Q, places.pairs.stop + 1), g.dtype)
         fields = one.along[..., None] * form.w[..., :F]
         X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
         roots = np.sqrt(g)[:, None, None, None]
         constants = -np.moveaxis(roots * one.constants, 0, 2)
         X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
         X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
+        X[..., places.pairs] = constants[..., 4]
         X[..., places.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = one.labels
         return X

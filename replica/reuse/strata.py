@@ -99,6 +99,8 @@ class Features(NamedTuple):
         L_a, C_ta, and E l_a F - L_a E z F, for a = 2, 3.
     initial : (N,)
         Derivative d_1 of m_0 in the squared norm of the initial row; zeros where all are equal.
+    by_pairs : (N,)
+        rho, the derivative of m_0 in eps_4, what pairs of samples left in the row.  Eq. (21.14)
     """
 
     own: Array
@@ -112,6 +114,7 @@ class Features(NamedTuple):
     by_rest_of_scalars: Array
     by_scalars: Array
     initial: Array
+    by_pairs: Array
 
 
 class Neurons(NamedTuple):
@@ -286,8 +289,9 @@ def _neurons(
         trained_along_initial += (norm_gain - pi1**2) * F_omega_omega / 2 + along * m_omega
         fresh_along_initial = mu1 * along + norm_gain * by_norm
     in_scalars = np.array([F_z_omega, F_omega_omega / 2])
-    of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial
-    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial
+    by_pairs = own * psi_S1
+    of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial, by_pairs
+    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial, zero
     trained = own, mean, slope_z, m_omega, spread, by_rest, *(norms * x for x in of_norms)
     fresh = zero, mu0, zero, mu1, mu2, zero, *(norms * x for x in of_fresh)
     scalar_noise = norms * np.array([[X22, X23], [X23, norm_noise]])

@@ -8,6 +8,7 @@ import pytest
 import replica
 from replica import GradientStep, gradient, learning_curve, optimal_eta, optimal_lambda, solve
 from replica.errors import InvalidArgument
+from solvers.results import Status
 from tests.cli.commands import theory, validate
 from validation import simulate
 
@@ -50,12 +51,11 @@ def test_point_has_the_step_it_is_of():
 
 
 def test_a_finite_dimension_changes_errors_as_on_fresh_samples():
-    """abs on He_2, where networks of d = 300 and 1000 are 9.6 and 4.3 % below the limit
-    (benchmarks/REUSE.md)."""
-    step = GradientStep(student="abs", target="he2", alpha0=2.0, eta=1.0)
-    at = {"alpha": 2.0, "lam": 0.1, "quadrature_tol": 1e-3}
+    """Of tanh on tanh with few samples, simulated at d = 300 and 1000 (benchmarks/REUSE.md)."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.5, eta=1.0)
+    at = {"alpha": 0.5, "lam": 0.01, "quadrature_tol": 1e-3}
     reused, fresh = (solve(step.network(beta=1.0, reuse=share), **at) for share in (1.0, 0.0))
-    for dimension, low, high in ((300, 2.803, 2.898), (1000, 2.970, 3.068)):  # two standard errors
+    for dimension, low, high in ((300, 0.2746, 0.2824), (1000, 0.2752, 0.2781)):  # 2 s.e.
         here, of_fresh = (
             solve(step.network(beta=1.0, reuse=share, dimension=dimension), **at)
             for share in (1.0, 0.0)
@@ -66,9 +66,20 @@ def test_a_finite_dimension_changes_errors_as_on_fresh_samples():
             assert getattr(here, error) == pytest.approx(getattr(reused, error) * ratio, rel=1e-9)
         assert np.isnan(here.overlaps.V1).all()  # which the theory of reused samples does not have
     shift = here.test_error / reused.test_error - 1
-    assert reused.finite_size_shift == pytest.approx(shift, rel=1e-4)  # to the tables' accuracy
+    assert reused.finite_size_shift == pytest.approx(shift, rel=1e-3)  # to the tables' accuracy
     assert reused.notes == fresh.notes
     assert reused.network_difference == 0
+
+
+def test_errors_that_a_dimension_moves_far_are_flagged():
+    """abs on He_2, whose training error would be 4 % below simulation at d = 1000."""
+    step = GradientStep(student="abs", target="he2", alpha0=2.0, eta=1.0)
+    at = {"alpha": 2.0, "lam": 0.1, "quadrature_tol": 1e-3}
+    point = solve(step.network(beta=1.0, reuse=1.0, dimension=1000), **at)
+    assert point.status is Status.FAR_FROM_LIMIT
+    assert np.isnan([point.test_error, point.train_error]).all()
+    limit, fresh = (solve(step.network(beta=1.0, reuse=share), **at) for share in (1.0, 0.0))
+    assert limit.notes == fresh.notes != ()
 
 
 def test_derivative_in_the_penalty():
@@ -246,9 +257,9 @@ def test_an_even_target_is_solved():
         alpha=2.0, lam=0.1,
     )  # fmt: skip
     assert point.converged
-    # simulated at d = 300 and 1 000 (benchmarks/REUSE.md): 2.83 and 2.98, training .726 and .738
+    # simulated at d = 300 and 1 000: 2.85 and 2.98, training .729 and .742 +- .004
     assert 2.9 < point.test_error < 3.3
-    assert point.train_error == pytest.approx(0.7914, abs=1e-3)
+    assert point.train_error == pytest.approx(0.7562, abs=1e-3)
 
 
 @pytest.mark.slow

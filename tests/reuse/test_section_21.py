@@ -5,6 +5,7 @@ of the docs' theory page), whose nodes leave some 1e-7.
 """
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +14,13 @@ import pytest
 
 from replica import GradientStep, solve
 from replica.reuse.evaluate import REUSE_RESIDUAL_TOLERANCE, Readout
-from replica.reuse.strata import strata
+from replica.reuse.strata import _neurons, strata
 
 NODES = 1e-6  # the prototype's strata and ours, of errors of order one
 NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]
 KNOWN = tomllib.loads(Path(__file__).with_name("section_21.toml").read_text())
-ROWS, ERRORS, PARTS, HALVES, KINDS, TWELVE = (
-    KNOWN[name] for name in ("rows", "errors", "parts", "halves", "kinds", "twelve")
+ROWS, ERRORS, PAIRS, PARTS, HALVES, KINDS, TWELVE = (
+    KNOWN[name] for name in ("rows", "errors", "pairs", "parts", "halves", "kinds", "twelve")
 )
 ALL = pytest.mark.parametrize(
     "row", [pytest.param(row, marks=[pytest.mark.slow] * (row not in "AD")) for row in ROWS]
@@ -54,9 +55,41 @@ def readout_of(row="A", level=0, **values):
     return Readout(strata_of(step, level, **values), counts, beta, lam)
 
 
+def without_pairs(nodes):
+    """Strata without (21.14), which the prototype lacks."""
+    neurons = tuple(
+        kind._replace(trained=kind.trained._replace(by_pairs=0 * kind.trained.by_pairs))
+        for kind in nodes.neurons
+    )
+    return nodes._replace(neurons=neurons)
+
+
+def errors_of_prototype(row, share=1.0, level=4, **changes):
+    """Test and training errors without (21.14), at alpha = alpha0, samples reused in a
+    ``share``."""
+    step, beta, lam = asked(row, **changes)
+    nodes = without_pairs(strata(step, *kinds_of(step.network(beta=beta)), level))
+    counts = share * step.alpha0, (1 - share) * step.alpha0, (1 - share) * step.alpha0
+    readout = Readout(nodes, counts, beta, lam)
+    found = readout.errors(readout.solve_cavity())
+    return found.test, found.train
+
+
+def kinds_of(model):
+    """Readouts and biases of every kind of neurons, and their shares."""
+    shares = np.ravel(1.0 if model.fractions is None else model.fractions)
+    return tuple(tuple(values.tolist()) for values in model.rows.kinds), tuple(shares.tolist())
+
+
 @ALL
 def test_errors(row):
-    assert np.allclose(solved(ROWS[row]), ERRORS[row][:2], rtol=0, atol=NODES)
+    assert np.allclose(errors_of_prototype(ROWS[row]), ERRORS[row][:2], rtol=0, atol=NODES)
+
+
+@ALL
+def test_errors_with_pairs_of_samples(row):
+    """Numbers of this code with (21.14), whose term ``test_noise_of_two_samples`` simulates."""
+    assert np.allclose(solved(ROWS[row]), PAIRS[row], rtol=0, atol=NODES)
 
 
 @ALL
@@ -67,13 +100,14 @@ def test_errors_without_row_norms(row):
 
 @ALL
 def test_errors_of_gaussian_rows(row):
-    found = solved(ROWS[row], initialisation="gaussian")
+    found = errors_of_prototype(ROWS[row], initialisation="gaussian")
     assert np.allclose(found, ERRORS[row][4:], rtol=0, atol=NODES)
 
 
 @ALL
 def test_parts_of_the_error_and_overlaps(row):
     readout = readout_of(row, 4 if row == "F" else 3)  # few samples: steep responses
+    readout = replace(readout, strata=without_pairs(readout.strata))
     cavity = readout.solve_cavity()
     found = readout.errors(cavity)
     overlaps = found.m, found.theta, found.psi, found.chi
@@ -84,14 +118,15 @@ def test_parts_of_the_error_and_overlaps(row):
 @pytest.mark.slow
 @pytest.mark.parametrize("row", HALVES)
 def test_half_of_the_samples_reused(row):
-    assert np.allclose(solved(ROWS[row], 0.5), HALVES[row], rtol=0, atol=NODES)
+    assert np.allclose(errors_of_prototype(ROWS[row], 0.5), HALVES[row], rtol=0, atol=NODES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", KINDS)
 def test_two_readout_values(row):
     values, readout, errors = KINDS[row]
-    assert np.allclose(solved(values, readout=readout), errors, rtol=0, atol=NODES)
+    found = errors_of_prototype(values, readout=readout)
+    assert np.allclose(found, errors, rtol=0, atol=NODES)
 
 
 @pytest.mark.slow
@@ -100,9 +135,7 @@ def test_fresh_samples_are_those_of_the_networks_own_theory(row):
     *values, also = row
     step, beta, lam = asked(values, **also)
     model = step.network(beta=beta)
-    kinds = tuple(tuple(values.tolist()) for values in model.rows.kinds)
-    shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
-    of = strata(step, kinds, shares, 4)
+    of = strata(step, *kinds_of(model), 4)
     readout = Readout(of, (0.0, step.alpha0, 1.3), beta, lam)
     found = readout.errors(readout.solve_cavity())
     point = solve(model, alpha=1.3, lam=lam)
@@ -159,3 +192,37 @@ def test_corrupted_unknowns_are_flagged(values):
         G = cavity.G.copy()
         G[i, j] = G[j, i] = G[i, j] + 1e-6 * np.abs(G).max()
         assert readout.errors(cavity._replace(G=G)).residual > REUSE_RESIDUAL_TOLERANCE
+
+
+@pytest.mark.slow
+def test_noise_of_two_samples():
+    """Covariance, over simulated neurons, of what the linear part of (21.3) leaves of the features
+    of two samples: that of the row's scalars, and rho rho^T / d of (21.14)."""
+    d, eta, factors, rng = 200, 4.0, [], np.random.default_rng(1)
+    step = GradientStep(student="relu", target="sin", alpha0=1, eta=eta)
+    norm_noise = strata_of(step).neurons[0].scalar_noise[1, 1]
+    h0, h1 = 1 / np.sqrt(2 * np.pi), 0.5
+    for _ in range(12):
+        X, W = rng.standard_normal((d, d)), rng.standard_normal((60 * d, d))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        residual = np.sin(X[:, 0]) - h0
+        mean_row, own = eta / d * h1 * residual @ X, eta / d * residual * (X**2).sum(axis=1)
+        size = np.linalg.norm(mean_row)
+        kappa, N = (X @ mean_row - h1 * own) / size, size / (eta * h1)
+        weights = np.full(d, 1 / d)
+        kind = _neurons(step, True, 1, 0, norm_noise, 0, weights, residual, N, kappa, 200)
+        of, Z = kind.trained, W @ X.T
+        slope = (Z > 0) - h1
+        V = W + eta / d * (slope * residual) @ X
+        omega = V @ X.T - own * slope
+        noise = np.maximum((V + mean_row) @ X.T, 0) - of.slope_z * Z - of.slope_omega * omega
+        noise -= noise.mean(axis=0)
+        scalars = of.linear @ X @ X.T @ of.linear.T / d**3 + kind.scalar_noise / d
+        known = of.scalars.T @ scalars @ of.scalars
+        known += (with_own := of.scalars.T @ of.by_scalars / d) + with_own.T
+        rho = of.by_pairs
+        found = ((noise @ rho) ** 2).mean() - (noise**2).mean(axis=0) @ rho**2  # off the diagonal
+        found -= rho @ known @ rho - np.diag(known) @ rho**2
+        factors.append(found * d / ((rho @ rho) ** 2 - (rho**4).sum()))
+    # of rho rho^T / d; .93 +- .06 in 40 draws, .94 +- .04 in 10 at d = 800: without (21.14) it is 0
+    assert np.mean(factors) == pytest.approx(1, abs=0.35)  # three standard errors of 12 draws
