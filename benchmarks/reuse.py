@@ -116,7 +116,7 @@ def main(store: Annotated[Path, Option(help="Folder of finished cells.")] = Path
             both, shift = compared(name, size, store)
             theory, mean, error, _ = both.T
             z = (mean - theory) / error
-            every.append((dimension, z, error / mean, mean / theory - 1, shift))
+            every.append((name, dimension, z, error / mean, mean / theory - 1, shift))
             text = [f"{t:.5f}; {m:.5f} ± {e:.5f}; {f:.5f}" for t, m, e, f in both]
             scores = ", ".join(f"{x:+.1f}" for x in z)
             row = (name, str(dimension), *text, scores, f"{shift:+.1%}")
@@ -124,7 +124,7 @@ def main(store: Annotated[Path, Option(help="Folder of finished cells.")] = Path
             print(" | ".join(rows[-1]), flush=True)
     summary = []
     for dimension in SIZES:
-        own = [one[1:] for one in every if one[0] == dimension and np.isfinite(one[1]).all()]
+        own = [one[2:] for one in every if one[1] == dimension and np.isfinite(one[2]).all()]
         z, e, off = (np.array([one[i] for one in own]) for i in range(3))
         rms, most = np.sqrt((z**2).mean(axis=0)), np.abs(off).max(axis=0)
         summary.append(
@@ -132,8 +132,8 @@ def main(store: Annotated[Path, Option(help="Folder of finished cells.")] = Path
             f"{rms[0]:.2f}, up to {most[0]:.1%} off; training errors {shares(z[:, 1])}, rms "
             f"{rms[1]:.2f}, up to {most[1]:.1%} off; {np.median(e):.1%}, {e.max():.1%}."
         )
-        unsolved = sum(one[0] == dimension for one in every) - len(own)
-        summary.append(f"- d = {dimension}: {unsolved} settings not solved.")
+        if flagged := [one[0] for one in every if one[1] == dimension and np.isnan(one[2]).all()]:
+            summary.append(f"- d = {dimension}, not answered: {'; '.join(flagged)}.")
     heads = ["setting", "d", "test error", "training error", "z", "from the limit"]
     text = paragraphs(
         "# Both layers trained on the same samples",
