@@ -35,7 +35,7 @@ from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
 SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
-COMBINED = 2  # passes that Anderson's method combines
+COMBINED_PASSES = 2  # that Anderson's method combines
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
 
@@ -182,7 +182,7 @@ def _iterate(step: Callable[[Array, Indices], Array], start: Array, weights: Arr
         start,
         tol=SETTLED,
         size=lambda x: 1 + np.abs(x),
-        history=np.zeros((len(start), COMBINED, 2, start.shape[1])),
+        history=np.zeros((len(start), COMBINED_PASSES, 2, start.shape[1])),
         weights=weights,
         max_iterations=MOST_PASSES,
     )
