@@ -152,6 +152,12 @@ def test_rows_that_vary_more_with_noise_than_with_the_labels():
     assert far.converged
 
 
+def test_a_test_error_that_crosses_its_limit_is_no_noise():
+    """tanh on he1 + he3/2, whose training error moves by 1.0 % and whose test error by .5."""
+    step = GradientStep(student="tanh", target="he1 + he3/2", alpha0=10, eta=3)
+    assert solve(step.network(beta=1.0, dimension=600), alpha=0.85, lam=0.1).converged
+
+
 def test_rows_of_few_directions():
     """Products of two directions of the bulk are fewer than neurons, .7 as many at d = 2000, .18 at
     500: flagged.  As independent noise they would not change the training error by a tenth of what
