@@ -41,6 +41,7 @@ from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
+    COLUMNS,
     LARGEST_MATRIX,
     Evaluation,
     ridge,
@@ -114,8 +115,8 @@ def _at_own_dimension(
     limit = evaluate(replace(fresh, dimension=np.inf), alpha, lam, time_limit=time_limit)
     if model.reuse:
         in_limit = replace(model, dimension=np.inf)
-        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit).columns
-        limit.store(np.arange(len(alpha)), **{name: reused[name] for name in OF_REUSED})
+        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
+        limit.store(np.arange(len(alpha)), **{name: getattr(reused, name) for name in OF_REUSED})
     found = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
     if model.reuse:
         found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
@@ -137,7 +138,7 @@ def _each_at_its_alpha(
         rows = np.flatnonzero(alpha == value)
         at = alpha[rows], lam[rows]
         one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
-        found.store(rows, **one.columns)
+        found.store(rows, **{name: getattr(one, name) for name in COLUMNS})
     return found
 
 
@@ -155,7 +156,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     table = table_at(model, level)
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
-    (test, train), least = points.errors, IN_DOUBT * table.label_power.sum()
+    (test, train), least = points.errors, IN_DOUBT * table.total_power
     known = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
     return np.where(known, test, np.nan)
 
@@ -242,7 +243,7 @@ def evaluate_at_bias(
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
+    power = table.total_power - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
     lost = (found.test_error < IN_DOUBT * power) | (found.train_error < 0)
     found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, lost)
     if model.labels.binary:

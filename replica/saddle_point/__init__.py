@@ -20,6 +20,14 @@ from .overlaps import (
 )
 from .pencil import TrainedRows
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
-from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
+from .ridge import (
+    COLUMNS,
+    ERRORS,
+    SMALLEST_ERROR,
+    Evaluation,
+    Signal,
+    relative_change,
+    responses_of,
+)
 from .rows import TabulatedRows
 from .special_directions import DELTA, norm_variance

@@ -16,7 +16,8 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from functools import cache, cached_property
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from math import exp, inf, isfinite, log, log1p, sqrt
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ SOLVE, SECOND_MOMENTS, NEWTON = range(3)
 # Calls after which a process loads the core.  Importing numba and loading the cached kernel takes
 # 1.4 s, which the core saves in 200 calls for a point each, or for 60 000 points at once.
 CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
+# arrays of one type and layout, as numba would compile others anew
+as_numba = partial(np.ascontiguousarray, dtype=float)
 solved = [0.0]  # calls for one group so far, and their points over POINTS_PER_CALL
 
 Pair = tuple[float, float]
@@ -67,19 +70,6 @@ def kernel() -> Any:
     """Compiled ``solve_task``; None without numba."""
     found = compile_together(solve_task, OneGroup, HalfLine)
     return None if found is solve_task else found
-
-
-def run(group: OneGroup, task: int, *arrays: Array) -> Array:
-    """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
-    # of one type and layout, as numba would compile others anew
-    arrays = tuple([np.ascontiguousarray(x, float) for x in arrays])
-    try:
-        return np.asarray(kernel()(group, task, *arrays))
-    except OSError:
-        pass  # numba could not write its cache: the function is in memory
-    except Exception:  # a damaged cache: reading it may raise anything
-        kernel()._cache.flush()
-    return np.asarray(kernel()(group, task, *arrays))
 
 
 @compiled
@@ -270,30 +260,38 @@ class _Compiled(Responses):
     """Responses of one group at real arguments: packed vectors are pairs (V1, V2)."""
 
     @cached_property
-    def group(self) -> OneGroup:
-        """The table's moments as the core takes them."""
+    def task(self) -> Callable[..., Array]:
+        """The compiled ``solve_task`` of the table, whatever the state of its cache on disk."""
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
-        return OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+        group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+        none, no_pairs = np.zeros(0), np.zeros((0, 2))
+        try:  # at no point
+            kernel()(group, SOLVE, none, none, no_pairs, no_pairs, no_pairs)
+        except OSError:
+            pass  # numba could not write its cache: the function is in memory
+        except Exception:  # a damaged cache: reading it may raise anything
+            kernel()._cache.flush()
+        return partial(kernel(), group)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
         V = np.ones((len(alpha), 2))
-        found = run(self.group, SOLVE, alpha, lam, V, V, V)
+        found = self.task(SOLVE, *map(as_numba, (alpha, lam, V, V, V)))
         residual, iterations, status = found[:, 2:].T
         statuses = STATUSES[status.astype(np.int64)]
         return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
-        return run(self.group, SECOND_MOMENTS, lam, lam, guess, V_hat, X)[:, :2]
+        return self.task(SECOND_MOMENTS, *map(as_numba, (lam, lam, guess, V_hat, X)))[:, :2]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
-        return run(self.group, NEWTON, alpha, lam, V, V, X)[:, 2:4]
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, X)))[:, 2:4]
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """Newton's step from V (P, 2) relative to V."""
-        return run(self.group, NEWTON, alpha, lam, V, V, V)[:, :2]
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, V)))[:, :2]
 
 
 class CompiledIsotropic(_Compiled, Isotropic):
