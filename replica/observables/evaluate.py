@@ -41,7 +41,6 @@ from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
-    COLUMNS,
     LARGEST_MATRIX,
     Evaluation,
     ridge,
@@ -138,7 +137,7 @@ def _each_at_its_alpha(
         rows = np.flatnonzero(alpha == value)
         at = alpha[rows], lam[rows]
         one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
-        found.store(rows, **{name: getattr(one, name) for name in COLUMNS})
+        found.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
     return found
 
 

@@ -20,14 +20,6 @@ from .overlaps import (
 )
 from .pencil import TrainedRows
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
-from .ridge import (
-    COLUMNS,
-    ERRORS,
-    SMALLEST_ERROR,
-    Evaluation,
-    Signal,
-    relative_change,
-    responses_of,
-)
+from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
 from .rows import TabulatedRows
 from .special_directions import DELTA, norm_variance

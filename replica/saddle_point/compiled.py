@@ -90,8 +90,8 @@ def solve_task(
             out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
         elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
             V1_hat, level = V_hat[i, 0], lam[i] + V_hat[i, 1]
-            c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
-            _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+            c, slope, r = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
+            _, _, inverse2, mixed, weighted2 = r
             dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
             by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
             out[i, 0] = weighted2 * X1 + mixed * X2 - level * by_c
@@ -120,8 +120,8 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, floa
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(sweeps):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
-        c, _ = effective_variance(t, t.rows, alpha * E.Ra * V2)
-        V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+        q, level = alpha * E.Ra * V2, lam + ratio * E.Rb
+        c, _, (V2, V1, _, _, _) = resolvent(t, t.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
     slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
@@ -179,7 +179,7 @@ def log_residual(
     if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
         bulk = Bulk(W1, t.c, 1.0, 1.0)
     else:  # Eq. (16.6)
-        c, by_q = effective_variance(t, t.rows, q)
+        c, by_q = effective_variance(rows, q)
         falls = q + 1 / t.c  # -dq / d log W1
         p = 1 / (1 + q * c)
         p_slope = falls * (c + q * by_q) * p
@@ -203,11 +203,12 @@ def log_residual(
 
 @compiled
 def resolvent(
-    t: OneGroup, c: float, level: float, slope: float
-) -> tuple[float, float, float, float, float]:
-    """Averages <1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of
-    variance c, as in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs.
-    (5.1), (5.2)"""
+    t: OneGroup, rows: HalfLine | None, at: float, level: float, slope: float
+) -> tuple[float, float, tuple[float, float, float, float, float]]:
+    """Variance of rows and its derivative ``at`` q, and averages <1/S>, <D/S>, <1/S^2>, <D/S^2>,
+    <D^2/S^2> for S = level + slope D, as in ``solvers.marchenko_pastur``: sums and products of
+    positive terms.  Eqs. (5.1), (5.2)"""
+    c, by_q = (t.c, 0.0) if rows is None else effective_variance(rows, at)
     beta, q = t.beta, c * slope
     b = level + (1 - beta) * q
     root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
@@ -216,14 +217,13 @@ def resolvent(
     weighted = c * inverse / shrunk
     balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
     inverse2, mixed = inverse / balance, weighted / shrunk / balance
-    return inverse, weighted, inverse2, mixed, beta * weighted**2 + c / shrunk**2 * mixed
+    weighted2 = beta * weighted**2 + c / shrunk**2 * mixed
+    return c, by_q, (inverse, weighted, inverse2, mixed, weighted2)
 
 
 @compiled
-def effective_variance(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
+def effective_variance(rows: HalfLine, q: float) -> Pair:
     """Variance c_e and its derivative at q."""
-    if rows is None:
-        return t.c, 0.0
     panel, x, dx = locate(rows, q)
     value, slope = chebyshev_series(rows.series[0, panel], x)
     return value, slope * dx
