@@ -93,7 +93,7 @@ class Coordinates:
     def __init__(self, table: Table) -> None:
         A, self.spikes = table.loadings.shape[:2]
         self.lower = np.tril_indices(A)
-        self.size = float(np.sqrt(table.total_power)) or 1.0
+        self.size = float(np.sqrt(table.label_power.sum())) or 1.0
         offsets, special = np.split(table.regressors, [len(table.offsets)])
         output_norms = np.sqrt(special**2 @ table.per_part(table.weights)).reshape(A, -1)
         self.unit = self.size / np.where(output_norms > 0, output_norms, self.size)

@@ -341,7 +341,7 @@ def _store_errors(
     if subtask.model.train_bias:
         slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
         evaluation.store(point_rows, slope=slope)
-    power = SMALLEST_ERROR * table.total_power
+    power = SMALLEST_ERROR * table.label_power.sum()
     floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]
     with np.errstate(all="ignore"):

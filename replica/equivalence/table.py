@@ -142,11 +142,6 @@ class Table:
         """Second moment of the labels at the nodes, times their weights, (N,)."""
         return self.weights * (self.power + self.noise)
 
-    @cached_property
-    def total_power(self) -> float:
-        """Second moment of the labels."""
-        return float(self.label_power.sum())
-
     def per_part(self, weighted: Array) -> Array:
         """Weights at the nodes (P, N), repeated for each of their parts, (P, (1 + K') N)."""
         return np.tile(weighted, 1 + len(self.g))

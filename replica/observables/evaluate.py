@@ -155,7 +155,7 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     table = table_at(model, level)
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
-    (test, train), least = points.errors, IN_DOUBT * table.total_power
+    (test, train), least = points.errors, IN_DOUBT * table.label_power.sum()
     known = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
     return np.where(known, test, np.nan)
 
@@ -242,7 +242,7 @@ def evaluate_at_bias(
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = table.total_power - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
+    power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
     lost = (found.test_error < IN_DOUBT * power) | (found.train_error < 0)
     found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, lost)
     if model.labels.binary:

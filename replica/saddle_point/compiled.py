@@ -264,9 +264,8 @@ class _Compiled(Responses):
         """The compiled ``solve_task`` of the table, whatever the state of its cache on disk."""
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
         group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
-        none, no_pairs = np.zeros(0), np.zeros((0, 2))
         try:  # at no point
-            kernel()(group, SOLVE, none, none, no_pairs, no_pairs, no_pairs)
+            kernel()(group, SOLVE, *map(np.zeros, (0, 0, (0, 2), (0, 2), (0, 2))))
         except OSError:
             pass  # numba could not write its cache: the function is in memory
         except Exception:  # a damaged cache: reading it may raise anything

@@ -349,7 +349,7 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     floors = [
         norms * np.maximum(scale, terms),
         SMALLEST_OVERLAP * scale / norms[:, count:],  # infinite where a loading is 0
-        np.full((T * P, 1), SMALLEST_ERROR * tables[0].total_power),
+        np.full((T * P, 1), SMALLEST_ERROR * tables[0].label_power.sum()),
         SMALLEST_ERROR * idle_train,
         np.zeros((T * P, 3 * V.shape[1])),
     ]
