@@ -265,7 +265,7 @@ class _Compiled(Responses):
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
         group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
         try:  # at no point
-            kernel()(group, SOLVE, *map(np.zeros, (0, 0, (0, 2), (0, 2), (0, 2))))
+            kernel()(group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
         except OSError:
             pass  # numba could not write its cache: the function is in memory
         except Exception:  # a damaged cache: reading it may raise anything
