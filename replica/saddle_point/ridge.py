@@ -74,7 +74,7 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
     else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
         n = len(table.regressors)
         gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
-        matrix = gram[:, :n, :n].copy()
+        matrix = gram[:, :n, :n]
         matrix[:, :, 1:] = matrix[:, :, 1:] @ M
         matrix[:, 1:, 1:] += identity(n - 1)
         corner = matrix[:, :1, 0]
