@@ -40,8 +40,9 @@ def one_thread() -> Iterator[None]:
     with _lock:
         if not _threads_inside:
             for library in _blas().lib_controllers:
-                _limited.append((library, library.num_threads))
-                library.set_num_threads(1)
+                if (count := library.num_threads) > 1:
+                    _limited.append((library, count))
+                    library.set_num_threads(1)
         _threads_inside.append(None)
     try:
         yield

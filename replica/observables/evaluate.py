@@ -118,8 +118,8 @@ def _at_own_dimension(
     limit = evaluate(replace(fresh, dimension=np.inf), alpha, lam, time_limit=time_limit)
     if model.reuse:
         in_limit = replace(model, dimension=np.inf)
-        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit).columns
-        limit.store(np.arange(len(alpha)), **{name: reused[name] for name in OF_REUSED})
+        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
+        limit.store(np.arange(len(alpha)), **{name: getattr(reused, name) for name in OF_REUSED})
     found = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
     if model.reuse:
         far = np.abs(found.test_error / limit.test_error - 1) > FARTHEST_OF_REUSED
@@ -143,7 +143,7 @@ def _each_at_its_alpha(
         rows = np.flatnonzero(alpha == value)
         at = alpha[rows], lam[rows]
         one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
-        found.store(rows, **one.columns)
+        found.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
     return found
 
 

@@ -201,7 +201,7 @@ def computed(
 
 def _columns(column_names: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
     """Columns ``column_names`` of the points of one block, (P,) each."""
-    evaluated = evaluate(*block, **settings).columns
-    columns = {name: evaluated[name] for name in column_names}
+    evaluated = evaluate(*block, **settings)
+    columns = {name: getattr(evaluated, name) for name in column_names}
     sentences = {status: status.value for status in set(columns["status"])}
     return columns | {"status": np.array([sentences[status] for status in columns["status"]])}

@@ -25,7 +25,7 @@ from ..problem import (
     one_positive,
     samples_of,
 )
-from ..saddle_point import Conjugates, Overlaps
+from ..saddle_point import Conjugates, Overlaps, ridge
 from ..steps import GradientStep, model_of
 from .changes import CHANGES, few_products_note, headline_error, model_columns, price_note
 from .evaluate import evaluate
@@ -189,7 +189,7 @@ class Solution(Displayed):
         shown, at = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
 
         def error(model: SpikedRandomFeatures) -> float:
-            return float(evaluate(model, *at, loss=self.loss).columns[shown].item())
+            return float(getattr(evaluate(model, *at, loss=self.loss), shown).item())
 
         with deadline(NETWORK_TIME):
             return float(CHANGES[name].of(self.model, getattr(self, shown), error))
@@ -359,7 +359,7 @@ def solve(
             loss=minimised,
             overlaps=Overlaps(*(part[0] for part in evaluated.overlaps)),
             conjugates=Conjugates(*(part[0] for part in evaluated.conjugates)),
-            **{name: column.item() for name, column in evaluated.columns.items()},
+            **{name: getattr(evaluated, name).item() for name in ridge.COLUMNS},
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:

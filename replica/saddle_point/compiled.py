@@ -16,7 +16,8 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from functools import cache, cached_property
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from math import exp, inf, isfinite, log, log1p, sqrt
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ SOLVE, SECOND_MOMENTS, NEWTON = range(3)
 # Calls after which a process loads the core.  Importing numba and loading the cached kernel takes
 # 1.4 s, which the core saves in 200 calls for a point each, or for 60 000 points at once.
 CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
+# arrays of one type and layout, as numba would compile others anew
+as_numba = partial(np.ascontiguousarray, dtype=float)
 solved = [0.0]  # calls for one group so far, and their points over POINTS_PER_CALL
 
 Pair = tuple[float, float]
@@ -69,19 +72,6 @@ def kernel() -> Any:
     return None if found is solve_task else found
 
 
-def run(group: OneGroup, task: int, *arrays: Array) -> Array:
-    """Results of the compiled ``solve_task``, whatever the state of its cache on disk."""
-    # of one type and layout, as numba would compile others anew
-    arrays = tuple([np.ascontiguousarray(x, float) for x in arrays])
-    try:
-        return np.asarray(kernel()(group, task, *arrays))
-    except OSError:
-        pass  # numba could not write its cache: the function is in memory
-    except Exception:  # a damaged cache: reading it may raise anything
-        kernel()._cache.flush()
-    return np.asarray(kernel()(group, task, *arrays))
-
-
 @compiled
 def solve_task(
     t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
@@ -100,8 +90,8 @@ def solve_task(
             out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
         elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
             V1_hat, level = V_hat[i, 0], lam[i] + V_hat[i, 1]
-            c, slope = effective_variance(t, t.rows, t.beta * V2 * V1_hat)
-            _, _, inverse2, mixed, weighted2 = resolvent(t, c, level, V1_hat)
+            c, slope, r = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
+            _, _, inverse2, mixed, weighted2 = r
             dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
             by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
             out[i, 0] = weighted2 * X1 + mixed * X2 - level * by_c
@@ -130,8 +120,8 @@ def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, floa
     V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
     for _ in range(sweeps):
         E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
-        c, _ = effective_variance(t, t.rows, alpha * E.Ra * V2)
-        V2, V1, _, _, _ = resolvent(t, c, lam + ratio * E.Rb, ratio * E.Ra)  # Eq. (5.3)
+        q, level = alpha * E.Ra * V2, lam + ratio * E.Rb
+        c, _, (V2, V1, _, _, _) = resolvent(t, t.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
     slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
@@ -189,7 +179,7 @@ def log_residual(
     if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
         bulk = Bulk(W1, t.c, 1.0, 1.0)
     else:  # Eq. (16.6)
-        c, by_q = effective_variance(t, t.rows, q)
+        c, by_q = effective_variance(rows, q)
         falls = q + 1 / t.c  # -dq / d log W1
         p = 1 / (1 + q * c)
         p_slope = falls * (c + q * by_q) * p
@@ -213,11 +203,12 @@ def log_residual(
 
 @compiled
 def resolvent(
-    t: OneGroup, c: float, level: float, slope: float
-) -> tuple[float, float, float, float, float]:
-    """Averages <1/S>, <D/S>, <1/S^2>, <D/S^2>, <D^2/S^2> for S = level + slope D and rows of
-    variance c, as in ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs.
-    (5.1), (5.2)"""
+    t: OneGroup, rows: HalfLine | None, at: float, level: float, slope: float
+) -> tuple[float, float, tuple[float, float, float, float, float]]:
+    """Variance of rows and its derivative ``at`` q, and averages <1/S>, <D/S>, <1/S^2>, <D/S^2>,
+    <D^2/S^2> for S = level + slope D, as in ``solvers.marchenko_pastur``: sums and products of
+    positive terms.  Eqs. (5.1), (5.2)"""
+    c, by_q = (t.c, 0.0) if rows is None else effective_variance(rows, at)
     beta, q = t.beta, c * slope
     b = level + (1 - beta) * q
     root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
@@ -226,14 +217,13 @@ def resolvent(
     weighted = c * inverse / shrunk
     balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
     inverse2, mixed = inverse / balance, weighted / shrunk / balance
-    return inverse, weighted, inverse2, mixed, beta * weighted**2 + c / shrunk**2 * mixed
+    weighted2 = beta * weighted**2 + c / shrunk**2 * mixed
+    return c, by_q, (inverse, weighted, inverse2, mixed, weighted2)
 
 
 @compiled
-def effective_variance(t: OneGroup, rows: HalfLine | None, q: float) -> Pair:
+def effective_variance(rows: HalfLine, q: float) -> Pair:
     """Variance c_e and its derivative at q."""
-    if rows is None:
-        return t.c, 0.0
     panel, x, dx = locate(rows, q)
     value, slope = chebyshev_series(rows.series[0, panel], x)
     return value, slope * dx
@@ -270,30 +260,37 @@ class _Compiled(Responses):
     """Responses of one group at real arguments: packed vectors are pairs (V1, V2)."""
 
     @cached_property
-    def group(self) -> OneGroup:
-        """The table's moments as the core takes them."""
+    def task(self) -> Callable[..., Array]:
+        """The compiled ``solve_task`` of the table, whatever the state of its cache on disk."""
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
-        return OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+        group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+        try:  # at no point
+            kernel()(group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
+        except OSError:
+            pass  # numba could not write its cache: the function is in memory
+        except Exception:  # a damaged cache: reading it may raise anything
+            kernel()._cache.flush()
+        return partial(kernel(), group)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
         V = np.ones((len(alpha), 2))
-        found = run(self.group, SOLVE, alpha, lam, V, V, V)
+        found = self.task(SOLVE, *map(as_numba, (alpha, lam, V, V, V)))
         residual, iterations, status = found[:, 2:].T
         statuses = STATUSES[status.astype(np.int64)]
         return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
-        return run(self.group, SECOND_MOMENTS, lam, lam, guess, V_hat, X)[:, :2]
+        return self.task(SECOND_MOMENTS, *map(as_numba, (lam, lam, guess, V_hat, X)))[:, :2]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
-        return run(self.group, NEWTON, alpha, lam, V, V, X)[:, 2:4]
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, X)))[:, 2:4]
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """Newton's step from V (P, 2) relative to V."""
-        return run(self.group, NEWTON, alpha, lam, V, V, V)[:, :2]
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, V)))[:, :2]
 
 
 class CompiledIsotropic(_Compiled, Isotropic):

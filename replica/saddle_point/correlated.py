@@ -26,7 +26,7 @@ from ..equivalence import Table
 from .groups import Groups, geometric_means
 from .isotropic import Isotropic
 from .pencil import GroupResolvent, PencilEquations, TrainedRows
-from .responses import Responses
+from .responses import Responses, identity
 from .rows import TabulatedRows
 from .special_directions import DELTA, Special
 
@@ -90,10 +90,12 @@ class SignalResponse(NamedTuple):
     def _matrix_W(self) -> Array:
         """Matrix W = (1 + Pi K C)^-1, (P, nA, nA).  Eq. (17.4)"""
         A = self.K.shape[1]
-        n = self.C.shape[1] // A
+        n, unit = self.C.shape[1] // A, identity(self.C.shape[1])
+        if n == self.output_directions:  # of tables: Pi is 0
+            return unit[None]
         Pi_K = np.zeros((len(self.K), n, A, n, A), self.K.dtype)
         Pi_K[:, range(self.output_directions, n), :, range(self.output_directions, n)] = self.K
-        return np.linalg.inv(np.eye(n * A) + Pi_K.reshape(self.C.shape) @ self.C)
+        return np.linalg.inv(unit + Pi_K.reshape(self.C.shape) @ self.C)
 
 
 class CorrelatedGroup(Isotropic):

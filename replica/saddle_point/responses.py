@@ -34,7 +34,7 @@ LARGEST_MATRIX = 600  # unknowns (34 groups): larger linear systems are solved b
 
 # cached, as computing the indices takes as long as several points of one group
 _upper = lru_cache(maxsize=64)(np.triu_indices)
-_identity = lru_cache(maxsize=64)(np.eye)
+identity = lru_cache(maxsize=64)(np.eye)
 
 
 class Susceptibility(NamedTuple):
@@ -232,7 +232,7 @@ class Responses(ABC):
             return Susceptibility(M.real, penalty, signal_response)
         diagonal = (alpha[:, None] * table.c * V2)[..., None, None]
         n = len(table.regressors) - len(table.offsets)
-        matrix = diagonal * _identity(n).reshape(self.groups, -1, n)
+        matrix = diagonal * identity(n).reshape(self.groups, -1, n)
         return Susceptibility(matrix.reshape(-1, n, n), penalty)
 
     def signal_sources(

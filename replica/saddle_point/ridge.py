@@ -41,7 +41,7 @@ from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
-from .responses import Responses, Susceptibility
+from .responses import Responses, Susceptibility, identity
 from .rows import TabulatedRows
 
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
@@ -49,6 +49,8 @@ from .rows import TabulatedRows
 # this share of an overlap that makes the output as large as the target.
 SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
+ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
+COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
 
 
 class Signal(NamedTuple):
@@ -72,9 +74,9 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
     else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
         n = len(table.regressors)
         gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
-        matrix = gram[:, :n, :n].copy()
+        matrix = gram[:, :n, :n]
         matrix[:, :, 1:] = matrix[:, :, 1:] @ M
-        matrix[:, 1:, 1:] += np.eye(n - 1)
+        matrix[:, 1:, 1:] += identity(n - 1)
         corner = matrix[:, :1, 0]
         corner += penalty
         corner += corner == 0  # m is 0 where mu_0 is
@@ -142,6 +144,8 @@ class Points(NamedTuple):
 class Evaluation:
     """Results of the theory of one model at P points, as arrays over points, for ``Solution``.
 
+    Those named in ``COLUMNS`` have the names of its fields.
+
     A point is ``converged`` once it is solved on some table.  It is ``open`` until its quadrature
     error is within the tolerance, or it is given up.  Points that are both can be refined.
     ``slope`` is the derivative of the training objective in a common bias, if one is trained.
@@ -160,12 +164,6 @@ class Evaluation:
         self.trained_bias, self.slope = np.zeros((2, count))
         self.test_error, self.train_error, *other_errors = np.full((len(ERRORS), count), np.nan)
         self.loss_error, self.train_loss, self.classification_error = other_errors
-
-    @property
-    def columns(self) -> dict[str, Array]:
-        """Results of each point, (P,), with the field names of ``Solution`` as keys."""
-        account = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
-        return {name: getattr(self, name) for name in ("trained_bias", *ERRORS, *account)}
 
     def store(self, rows: Any, **results: Any) -> None:
         """Store results of some points by name: arrays, or records of arrays.
@@ -309,10 +307,10 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     special, special_hat = np.concatenate([o.theta, o.psi], axis=2), hats.special.reshape(P, -1)
     V, V_hat, X = pack(o.V1, o.V2), pack(hats.V1, hats.V2), pack(hats.X1, hats.X2)
     Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
-    errors = np.stack(points.errors, axis=1)
-    given = [-hats.m, -special_hat, special.reshape(P, -1), errors, V_hat, X, Q]
+    errors, overlaps = np.array(points.errors).T, special.reshape(P, -1)
+    reference = np.concatenate([-hats.m, -special_hat, overlaps, errors, V_hat, X, Q], axis=1)
     # that of a conjugate of the signal does not count: it is 0 but for rounding where mu_0 is
-    size = [0 * x for x in given[:2]] + [np.abs(x) for x in given[2:4]]
+    size = [np.zeros((P, count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
     size += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
     averages = []  # over the nodes of every table
@@ -351,14 +349,13 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     floors = [
         norms * np.maximum(scale, terms),
         SMALLEST_OVERLAP * scale / norms[:, count:],  # infinite where a loading is 0
-        np.full_like(idle_train, SMALLEST_ERROR * tables[0].label_power.sum()),
+        np.full((T * P, 1), SMALLEST_ERROR * tables[0].label_power.sum()),
         SMALLEST_ERROR * idle_train,
         np.zeros((T * P, 3 * V.shape[1])),
     ]
     found = [signal, special, test, train, V_hat, X, Q]
     value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (found, floors))
-    reference, least = (np.concatenate(x, axis=1) for x in (given, size))
-    scale = np.maximum(least, floor)
+    scale = np.maximum(np.concatenate(size, axis=1), floor)
     change = np.abs(value - reference) / np.where(scale > 0, scale, 1.0)
     return np.maximum(change.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
 
