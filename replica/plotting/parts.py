@@ -217,10 +217,10 @@ def finish(
     settings ``described`` and of ``notes``, and a legend; where nothing is known, a sentence in
     place of numbers and legend."""
     figure: Any = ax.get_figure(root=True)
-    lowest_panel = [ax, *below][-1]
-    lowest_panel.set_xlabel(abscissa)
+    bottom_axes = [ax, *below][-1]
+    bottom_axes.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
-    _break_label(lowest_panel.xaxis.label, lowest_panel.bbox.width)
+    _break_label(bottom_axes.xaxis.label, bottom_axes.bbox.width)
     if described and current().title:
         title_settings = settings(with_theory(described, described))
         title_width = ax.bbox.width / (figure.dpi / 72)

@@ -291,11 +291,14 @@ def plot_bounds(
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
-    lowers, upper_bounds = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
-    ax.fill_between(eta, lowers, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
+    lower_bounds, upper_bounds = (
+        np.array([point[k] for point in points]) for k in ("lower", "upper")
+    )
+    ax.fill_between(eta, lower_bounds, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
     label = r"upper bound $U$, $\lambda\to\infty$"
     ax.plot(eta, upper_bounds, color=hue(0), label=label, **marks_of(upper_bounds))
-    ax.plot(eta, lowers, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lowers))
+    label = r"lower bound $L$"
+    ax.plot(eta, lower_bounds, "--", color=hue(0), label=label, **marks_of(lower_bounds))
     for i, alpha_value in enumerate(alpha, start=1):
         achieved = np.array([point[f"achieved_{alpha_value:g}"] for point in points], dtype=float)
         label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"
