@@ -124,13 +124,15 @@ class SpectralDensity(Displayed):
         times that x, and at 200 and 2000 times it, it has the same."""
         low, high = self.edges[interval]
         x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
-        y = np.zeros(4) if low else self._density(x[1:], interval)
-        if np.isnan(y).any():  # somewhere no density was found
+        density = np.zeros(4) if low else self._density(x[1:], interval)
+        if np.isnan(density).any():  # somewhere no density was found
             return float(x[0]), np.nan, 0.0
-        exponent, exponent_above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
+        exponent = exponent_above = -1.0
+        if (density > 0).all():
+            exponent, exponent_above = np.log10(density[1::2] / density[::2])
         if exponent <= -1 or abs(exponent_above - exponent) > SAME_POWER:  # the first has no mass
             return float(x[0]), 0.0, 0.0
-        return float(x[0]), float(y[0] * 0.5**exponent), float(exponent)
+        return float(x[0]), float(density[0] * 0.5**exponent), float(exponent)
 
     @property
     def diverges(self) -> bool:
