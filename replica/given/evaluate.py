@@ -146,7 +146,8 @@ class _Point:
             part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
             return self._solved(stratified, 0.1 if part else 5e-4)  # its errors scatter by far more
         # the theory is of large n, p and d
-        enough = max(self.tol, min(COARSE_TOLERANCE, 1 / min(self.samples, *model.weights.shape)))
+        finite_size = 1 / min(self.samples, *model.weights.shape)
+        direction_tol = max(self.tol, min(COARSE_TOLERANCE, finite_size))
         first_count = model.special.shape[1]
         most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
         for directions in range(first_count, most_directions + 1):
@@ -160,7 +161,7 @@ class _Point:
                 return _without_columns(solution, error_change > LOOSER * self.tol)
             rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
             worth, finer = _error_changes(beyond, rough), _error_changes(rough, solution)
-            if _largest(worth) <= max(enough, _largest(finer)):
+            if _largest(worth) <= max(direction_tol, _largest(finer)):
                 break
         for level in itertools.count(2):
             self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
@@ -168,9 +169,10 @@ class _Point:
                 break
             rough, solution = solution, self._solved(model.stratified(level, directions))
             finer = _error_changes(rough, solution)
-        if _largest(worth) > enough:
+        if _largest(worth) > direction_tol:
             raise GivenUp(Status.QUADRATURE)
-        return _without_columns(solution, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
+        is_loose = (finer > LOOSER * self.tol) | (worth > LOOSER * direction_tol)
+        return _without_columns(solution, is_loose)
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last

@@ -219,7 +219,7 @@ def covariances(variances: Array, outputs: int) -> Array:
     return matrices
 
 
-def largest_output(mean: Array, covariance: Array) -> Array:
+def win_probabilities(mean: Array, covariance: Array) -> Array:
     """P(output c is the largest) (N, C), of outputs N(mean, covariance), (N, C) and (N, C, C).
 
     Along the principal axis of their differences it is an integral in closed form; over the others
@@ -227,9 +227,10 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     Outputs that are equal share alike.  Raises ``GivenUp`` past the deadline.
     """
     N, C = mean.shape
-    apart = np.eye(C) - 1 / C
+    centring = np.eye(C) - 1 / C
     mean = mean - mean.mean(axis=1, keepdims=True)
-    lengths, turns = np.linalg.eigh(apart @ covariance @ apart)  # some are 0, or below by rounding
+    # some eigenvalues are 0, or below by rounding
+    lengths, turns = np.linalg.eigh(centring @ covariance @ centring)
     equal_outputs = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
     axes = turns * np.sqrt(np.maximum(lengths, 0.0) + equal_outputs)[:, None, :]
     # in the order of their slopes along the last axis, the longest
@@ -263,7 +264,7 @@ def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple
     matrix (C, C): shares of the largest outputs in the inputs of each class.  Its rows sum to 1,
     and are NaN of a class without inputs."""
     class_h = labels.h[: labels.outputs]
-    win_shares = largest_output(mean[: len(class_h)].T, covariances(variances, len(class_h)))
+    win_shares = win_probabilities(mean[: len(class_h)].T, covariances(variances, len(class_h)))
     own = labels.weights * class_h
     with np.errstate(invalid="ignore"):
         return 1 - (class_h * win_shares.T).sum(axis=0), own @ win_shares / own.sum(axis=1)[:, None]

@@ -206,10 +206,10 @@ def layer_curve(
         if progress is not None:
             progress(next(done), count)
 
-    accuracy = quadrature_tol, time_limit
-    curves = [layer_points(model, n, penalties, rho, *accuracy, advance).columns for rho in losses]
-    column_names = dict.fromkeys(name for rho in losses for name in layer_columns(model, rho))
-    columns = {key: np.concatenate([columns[key] for columns in curves]) for key in column_names}
+    limits = quadrature_tol, time_limit
+    by_loss = [layer_points(model, n, penalties, x, *limits, advance).columns for x in losses]
+    column_names = dict.fromkeys(name for x in losses for name in layer_columns(model, x))
+    columns = {name: np.concatenate([x[name] for x in by_loss]) for name in column_names}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
     if not (loss_axis or losses[0].is_square):

@@ -169,7 +169,7 @@ def _solved_columns(
     """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
     a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
     shown = dict.fromkeys(
-        name for model in models[:1] for rho in losses for name in model_columns(model, rho)
+        name for model in models[:1] for loss in losses for name in model_columns(model, loss)
     )
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.

@@ -106,20 +106,21 @@ class SamplesNeeded(Displayed):
     def _facts(self) -> dict[str, Any]:
         values, noted = self.curve[self.error].values, {"note": self.note} if self.note else {}
         is_solved = np.isfinite(values)
-        n, tried_or = self.curve.samples.values[is_solved], "tried" if is_solved.all() else "solved"
+        n = self.curve.samples.values[is_solved]
+        status_word = "tried" if is_solved.all() else "solved"
         if not n.size:
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
             least = values[is_solved].min()
             name = self.error.replace("_", " ")
-            many = f"more than {n[-1]:g}, the largest {tried_or} (smallest {name}: {least:.4g})"
+            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least:.4g})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends} within a standard error of the sample's rows"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             at_most = "" if f"{SENSITIVE}, and" in self.note else "at most "
-            sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {tried_or}"
+            sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {status_word}"
         sample_facts |= {} if np.isnan(self.low) else {"band": band}
         return sample_facts | self._penalty | noted
 
