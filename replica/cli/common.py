@@ -27,7 +27,7 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..array_files import file_and_name
-from ..errors import ELSEWHERE, InvalidArgument, shorten
+from ..errors import OUR_NAMES, InvalidArgument, shorten
 from .option_table import (
     FLAGS,
     GIVEN_FILES,
@@ -261,7 +261,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         bad_command = re.match("No such option: --?([A-Za-z_-]+)", message)
         if bad_command and re.fullmatch("accuracy|(classification|test).error", bad_command[1]):
             message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
-        elif bad_command and (here := ELSEWHERE.get(bad_command[1].replace("-", "_"))):
+        elif bad_command and (here := OUR_NAMES.get(bad_command[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
         return _fail(message, 2)
