@@ -28,7 +28,7 @@ from ..problem import (
     Problem,
     SpikedRandomFeatures,
     axis,
-    check_alone,
+    check_fixed_alpha0,
     describe_with_step,
     limits,
     tolerance,
@@ -236,7 +236,7 @@ def bounds(
     >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
-    check_alone(problem)
+    check_fixed_alpha0(problem)
     problem.refuse_reuse()
     problem.refuse_own_dimension()
     accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]

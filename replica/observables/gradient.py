@@ -22,7 +22,7 @@ from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
+from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, one_positive
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -140,7 +140,7 @@ def gradient(
         typed_slopes = tuple(slope * layer.samples / value for slope in slopes_in_n)
         return _gradient(layer, {name: typed_slopes} | slopes, status)
     alpha = needs_alpha(alpha, samples)
-    check_alone(problem)
+    check_fixed_alpha0(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
         model.refuse_own_dimension()
     if model.train_bias:

@@ -372,8 +372,8 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 @lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    enough = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
-    core = enough and len(table.mu1) == 1 and compiled.kernel() is not None
+    compile_now = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
+    core = compile_now and len(table.mu1) == 1 and compiled.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
@@ -416,6 +416,8 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
 def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
     """Conjugates of the model's G groups: up to signs, those of their kinds."""
     kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
-    pairs = np.s_[:, kinds[:, None], kinds]
+    by_group_pairs = np.s_[:, kinds[:, None], kinds]
     special = table.signs * special[:, kinds]
-    return Conjugates(V1[pairs], V2[:, kinds], m, special, X1[pairs], X2[:, kinds])
+    return Conjugates(
+        V1[by_group_pairs], V2[:, kinds], m, special, X1[by_group_pairs], X2[:, kinds]
+    )

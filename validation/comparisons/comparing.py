@@ -350,13 +350,15 @@ def compare_grid(
 
         for problem_at, width in problems_on_grid(problem, axes, beta):
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
-    kinds = {name: options[name] for name in ("theory", "simulated") if name in options}
+    theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = comparisons[0].theories[0].model.dimension
     same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
-        pairs = problems_on_grid(problem, axes, beta)
-        return [theory_of(problem_at, width, **kinds).at(size) for problem_at, width in pairs]
+        return [
+            theory_of(problem_at, width, **theory_options).at(size)
+            for problem_at, width in problems_on_grid(problem, axes, beta)
+        ]
 
     axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
