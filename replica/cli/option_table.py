@@ -36,7 +36,7 @@ from ..problem import (
 )
 from ..steps import GradientStep
 
-# By name, what was given: text as typed, or a value of a problem file.
+# Values by option name: text as typed, or a value of a problem file.
 Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
@@ -169,7 +169,7 @@ OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes
 
 
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
-# Of every array what it may be, once read as float64.
+# Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-THIN = {"elinewidth": 0.8, "capthick": 0.8}  # bars of one line over those of another
-PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
 def plot_comparison(
@@ -85,9 +83,11 @@ def plot_comparison(
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
     difference_panels = parts.panels_below(ax, 0.25) if compared else []
-    # other theories than the first: thin, and of another colour where colours tell nothing else
+    # other theories than the first: thin, and of another colour where colours tell nothing else;
+    # theories of infinite dimension: pale, and below
     thin_line: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
-    styles = {label: PALE if label == LIMIT else thin_line for label in [*theories][1:]}
+    pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
+    styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
     for line in lines:
         for error_name in errors:
             for label, theory in theories.items():
@@ -105,7 +105,8 @@ def plot_comparison(
             has_label = error_name == name and not theories  # else the label is of a line
             label_shown = line.label if has_label else ""
             style = {"color": line.colour, "label": label_shown} | MARKERS.get(error_name, {})
-            parts.draw_points(ax, x, mean, stderr, **(style | THIN))
+            # thin bars, as those of two lines may overlap
+            parts.draw_points(ax, x, mean, stderr, elinewidth=0.8, capthick=0.8, **style)
     parts.set_scale(ax, points[abscissa].values)
     parts.from_zero(ax)
     for panel in difference_panels:

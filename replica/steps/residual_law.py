@@ -27,9 +27,6 @@ from .step import Step
 
 SHORT = 1e-7  # shorter projections of unit vectors are rounding
 FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels
-MOST_PANELS = 2**20  # in one coordinate of tau, at all places together: 100 MB
-# Panels in a block: of the innermost coordinate, to fit in the processor's cache, and of others.
-INNER, OUTER = 2**10, 64
 
 # Nodes: sorted places (n,), tau (q, n) and weights (n,).
 TauNodes = tuple[NDArray[np.int64], Array, Array]
@@ -84,7 +81,8 @@ class NestedPanels(NamedTuple):
         kink_places = [((t - v @ centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
         breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
         tau_panels = panels_between(np.sort(breaks, axis=1))
-        adapted = halve_panels(values, tau_panels, self.tol, MOST_PANELS, self.panels_at_once)
+        most_panels = 2**20  # in one coordinate of tau, at all places together: 100 MB
+        adapted = halve_panels(values, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
             averages = f"the averages over the batch of a step: target {self.labels.target.name}"
             varies = "less the network's output varies too quickly to settle"
@@ -108,8 +106,9 @@ class NestedPanels(NamedTuple):
 
     @property
     def panels_at_once(self) -> int:
-        """Number of panels of the first coordinate in a block."""
-        return OUTER if self.L.shape[1] > 1 else INNER
+        """Number of panels of the first coordinate in a block: of the innermost coordinate as many
+        as fit in the processor's cache."""
+        return 64 if self.L.shape[1] > 1 else 2**10
 
 
 TAU_BLOCK = 2**14  # nodes of tau in a block, which fits in the processor's cache
