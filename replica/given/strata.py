@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from solvers.resources import check_time
+from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
@@ -195,10 +195,6 @@ class JoinedStrata(Strata):
         return sum(getattr(part, operation)(*part_weights) for part, *part_weights in by_part)
 
 
-FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
-DRAW_BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
-
-
 def with_sums(labels: Array) -> Array:
     """Labels (C, ...) of C classes and, after them, their sums in pairs.
 
@@ -237,11 +233,12 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
     slope_order = axes[:, :, -1].argsort(axis=1)
     mean = np.take_along_axis(mean, slope_order, axis=1)
     axes = np.take_along_axis(axes, slope_order[:, :, None], axis=1)
-    bits = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
+    # 2^4 to 2^15 draws of the outputs of a stratum: errors of many strata average out
+    bits = np.clip(int(18 - 1.2 * np.log2(N)), 4, 15)
     primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
     lattice = np.outer(np.arange(2**bits), np.sqrt(primes[: C - 1]))
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
-    strata_block = max(1, DRAW_BLOCK // lattice.size)
+    strata_block = max(1, CACHE_NUMBERS // lattice.size)
     for start in range(0, N, strata_block):
         check_time()
         i = slice(start, start + strata_block)
