@@ -164,7 +164,7 @@ class BoundsOverEta(Displayed):
 
 
 def _linear_text(linear: float) -> str:
-    """The error of the best linear predictor, and of what it is one."""
+    """Error of the best linear predictor, with the variables in which it is linear."""
     return f"{linear:.6g} (the best linear predictor of the inputs, not of these features)"
 
 

@@ -31,7 +31,6 @@ from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 RIDGE_AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
-PRECISION = 1e-11  # of solutions on strata that are subtracted
 ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 Slopes = tuple[float, ...]  # of both errors
 
@@ -166,7 +165,8 @@ def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slo
 
     def errors(name: str, value: float) -> Array:
         n, lam = (point_values | {name: value}).values()
-        neighbour = solve_point(stratified, point.loss, n, lam, points.last, PRECISION)
+        # errors are subtracted, and have to be solved far beyond the differences
+        neighbour = solve_point(stratified, point.loss, n, lam, points.last, 1e-11)
         neighbour_errors = errors_at(stratified, neighbour, point.loss)[0][:2]
         return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 

@@ -96,7 +96,8 @@ class Grid:
         """Put a field of ``each`` model among the variables, if it is one number."""
         values = [np.asarray(getattr(model, name)) for model in each]
         if name not in self.axes and all(value.size == 1 for value in values):
-            axes = [axis for axis in self.axes if axis not in OF_POINTS]
+            of_readout = ("loss", "alpha", "lam")  # axes that models do not depend on
+            axes = [axis for axis in self.axes if axis not in of_readout]
             variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
     def with_changes(self, **settings: Any) -> "Grid":
@@ -118,9 +119,6 @@ class Grid:
         errors_of_models = np.split(self.columns[name], len(self.models))
         models_and_errors = zip(self.models, errors_of_models, strict=True)
         return np.concatenate([change.of(base, x, errors) for base, x in models_and_errors])
-
-
-OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
 
 
 def solve_grid(
