@@ -23,7 +23,6 @@ MEANINGS = {  # of the numbers that place a point
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
-ROWS = "numbers of rows, 1 or more (of a fraction of features: fraction * len(features))"  # n
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -183,8 +182,10 @@ def positive(name: str, values: ArrayLike) -> Array:
     refused_numbers = array[~((array >= least_number) & (array <= FINITE))]  # NaN too
     if refused_numbers.size:
         allowed = f"positive, from {least_number:g} to {FINITE:g}{MEANINGS[name]}"
-        is_fraction = name == "samples" and 0 < refused_numbers[0] < 1
-        raise InvalidArgument(name, float(refused_numbers[0]), ROWS if is_fraction else allowed)
+        if name == "samples" and 0 < refused_numbers[0] < 1:
+            of_fraction = "of a fraction of features: fraction * len(features)"
+            allowed = f"numbers of rows, 1 or more ({of_fraction})"
+        raise InvalidArgument(name, float(refused_numbers[0]), allowed)
     return array
 
 

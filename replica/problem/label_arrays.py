@@ -96,7 +96,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
 
 
 def _varying_labels(labels: Array) -> Array:
-    """Real ``labels``, unless all rows have the same, of which there is nothing to learn."""
+    """Real ``labels``, or InvalidArgument where all rows have one value: nothing to learn."""
     if len(labels) > 1 and (labels == labels[0]).all():
         got = f"{shorten(str(labels[0]))} in all {len(labels)} rows"
         raise InvalidArgument("labels", got, "of more than one value")

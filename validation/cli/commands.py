@@ -308,13 +308,10 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     output.write(document, lambda: show_points(document, output), figure=figure)
 
 
-DRAWS = drawn("seeds", int, 2, "Independent draws.")
-
-
 @cli.command(
     without=("lam", "intercept", "train_bias", "loss", "reuse"),
     files=(".json",),
-    also=(DIMENSION, DRAWS, RNG, SIMULATED),
+    also=(DIMENSION, drawn("seeds", int, 2, "Independent draws."), RNG, SIMULATED),
     tabular=False,
 )
 def spectrum(

@@ -96,7 +96,6 @@ COCHRAN_DRAWS = 25.0  # draws over their squared skewness from which on a mean o
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 ONE_SIDED_SCORE = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 MAX_DIFFERENCE = 0.25  # of the simulated error: beyond that nothing is called agreement
-CLOSE = 0.1  # of the simulated error: what is further off by more than chance is not called close
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 SOURCES = np.array(["theory", "simulation"])
 
@@ -263,7 +262,7 @@ def verdict(
         elif leans:
             errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in leans)
             ways.append(f"{errors} lie to one side{' each' if len(leans) > 1 else ''}")
-        closeness = "close but " * bool(relative[k][tuple(point)] <= CLOSE)
+        closeness = "close but " * bool(relative[k][tuple(point)] <= 0.1)  # of the simulated error
         return False, (
             f"Theory and simulation are {closeness}not equal: {', and '.join(ways)}, "
             f"though within {allowed}, the largest in {largest}."
