@@ -78,7 +78,7 @@ class Source(NamedTuple):
     without: Sequence[str] = ()
 
     def fault(self, allowed: str) -> InvalidArgument:
-        """Error about the file, with what would be allowed in its place."""
+        """InvalidArgument for the file; ``allowed`` says which files are."""
         return InvalidArgument(self.name, str(self.path), allowed)
 
     def chosen(self, axes: Mapping[str, int]) -> str:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Where what others call by these names is found here.
-ELSEWHERE = {
+# Our argument for a name of scikit-learn, torch or of another of our functions.
+OUR_NAMES = {
     "covariance": "inputs=GaussianMixture(means=..., covariances=...)",
     "weights": "weights of a FirstLayer",
     "activation": "student",
@@ -66,7 +66,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """
     plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
     close = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return ELSEWHERE.get(plural, close[0] if close else "")
+    return OUR_NAMES.get(plural, close[0] if close else "")
 
 
 def check_names(
@@ -108,7 +108,7 @@ def answering(function: Function) -> Function:
     def checked(*args: Any, **given: Any) -> Any:
         unknown = [one for one in given if one not in known]
         if unknown or len(args) > len(known) - len(by_name):
-            foreign = [one for one in unknown if ELSEWHERE.get(one, "").split(",")[0] in known]
+            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
             refused = foreign if any_name else unknown
             check_names(function.__name__, known, refused, by_name, len(args))
         left = [one.name for one in takes[len(args) :] if one.default is one.empty]

@@ -16,8 +16,6 @@ from numpy.polynomial import chebyshev
 from .chebyshev import coefficient_matrix
 from .results import Array
 
-DEGREE_PER_DIGIT = 1.2  # of a curve with several bumps in a cell
-
 
 class Minimum(NamedTuple):
     """Local minimum: its place (k,), the value there, and the axes along which it lies at an end of
@@ -147,7 +145,8 @@ def _refined(
     box shrinks around its minimum.  The box moves where the minimum lies on one of its sides, other
     than at the ``ends`` (k, 2) of the axes: a valley oblique to the axes leads out of the box.
     """
-    box_limits, times_narrowed, fine_nodes = box, 0, round(-DEGREE_PER_DIGIT * np.log10(rtol)) + 1
+    # degree 1.2 for each digit, for a curve with several bumps in a cell
+    box_limits, times_narrowed, fine_nodes = box, 0, round(-1.2 * np.log10(rtol)) + 1
     node_count, place, value = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
         box_middle, half = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2

@@ -80,9 +80,10 @@ def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
     outer = _nested_rule(n, outer_normals, outer_offsets)
     crossings = (t[..., None, :] - outer.nodes @ v[:, :-1].T) / v[:, -1]
     inner = gauss_legendre(n, crossings, panel=longest)
-    count = inner.nodes.shape[-1]
+    inner_count = inner.nodes.shape[-1]
     nodes = np.concatenate(
-        [np.repeat(outer.nodes[..., None, :], count, axis=-2), inner.nodes[..., None]], axis=-1
+        [np.repeat(outer.nodes[..., None, :], inner_count, axis=-2), inner.nodes[..., None]],
+        axis=-1,
     )
     weights = outer.weights[..., None] * inner.weights
     shape = (*nodes.shape[:-3], -1)

@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from .results import ConvergenceError, Status
 
 TIME_LIMIT = 20.0  # seconds for a call, or for a point of a curve; ordinary ones take less
+CACHE_NUMBERS = 2**17  # floats of 8 bytes that stay in the processor's cache: 1 MB
 
 _lock = threading.Lock()
 _threads_inside: list[None] = []

@@ -84,14 +84,15 @@ def gauss_rule_of(measure: Rule, n: int) -> Rule:
     >>> float(np.round(w @ x**4, 12))
     3.0
     """
-    basis, diagonal, off_diagonal = [np.sqrt(measure.weights)], [], []
+    # values of the orthonormal polynomials times root weights; and their recurrence (Jacobi) matrix
+    polynomials, diagonal, off_diagonal = [np.sqrt(measure.weights)], [], []
     for _ in range(n):
-        vector = measure.nodes * basis[-1]
-        diagonal.append(vector @ basis[-1])
+        vector = measure.nodes * polynomials[-1]
+        diagonal.append(vector @ polynomials[-1])
         for _ in range(2):  # twice, as rounding leaves a part of earlier vectors, which grows
-            vector = vector - np.array(basis).T @ (np.array(basis) @ vector)
+            vector = vector - np.array(polynomials).T @ (np.array(polynomials) @ vector)
         off_diagonal.append(np.linalg.norm(vector))
-        basis.append(vector / off_diagonal[-1])
+        polynomials.append(vector / off_diagonal[-1])
     nodes, vectors = eigh_tridiagonal(diagonal, off_diagonal[:-1])
     return Rule(nodes, vectors[0] ** 2)
 
@@ -113,8 +114,8 @@ def graded_breaks(
     points: Sequence[float], half_width: float = HALF_WIDTH, width: float = 1e-6
 ) -> Array:
     """Breaks of panels that shrink by factors of 4 towards each point, down to ``width``."""
-    count = int(np.ceil(np.log(2 * half_width / width) / np.log(4)))
-    distance = 2 * half_width * 4.0 ** -np.arange(count + 1)
+    panel_count = int(np.ceil(np.log(2 * half_width / width) / np.log(4)))
+    distance = 2 * half_width * 4.0 ** -np.arange(panel_count + 1)
     offsets = np.concatenate([-distance, [0.0], distance])
     breaks = np.add.outer(np.asarray(points, dtype=float), offsets).ravel()
     return np.unique(np.clip(breaks, -half_width, half_width))

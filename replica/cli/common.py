@@ -27,7 +27,7 @@ from solvers.results import ConvergenceError
 
 from .. import __version__
 from ..array_files import file_and_name
-from ..errors import ELSEWHERE, InvalidArgument, shorten
+from ..errors import OUR_NAMES, InvalidArgument, shorten
 from .option_table import (
     FLAGS,
     GIVEN_FILES,
@@ -43,9 +43,7 @@ from .printing import PICTURES, Output, answers_only, say
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
-SIMULATIONS = "compare", "simulate", "figure"  # commands of replica-validate
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
-READ = ("inputs", *GIVEN_FILES)  # options that name files to read
 
 
 def file_name(text: str) -> Path:
@@ -134,8 +132,8 @@ def command(
             options = in_file | options
             try:
                 with answers_only():
-                    file_options = [str(options[name]) for name in READ if name in options]
-                    read = [file_and_name(typed_file)[0] for typed_file in file_options]
+                    with_files = [x for x in ("inputs", *GIVEN_FILES) if x in options]
+                    read = [file_and_name(str(options[name]))[0] for name in with_files]
                     output.check(files, [*read, *([config] if config else [])])
                     answer_known = function(options, output, **given)
                     if unused := [name for name in in_file if name in HELP and name not in offers]:
@@ -253,7 +251,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     except usage_error as error:
         message = error.format_message() or "a command is missing"
         if bad_command := re.match("No such command '([a-z]+)'", message):
-            other_program = "replica-validate" if bad_command[1] in SIMULATIONS else "replica"
+            is_simulation = bad_command[1] in ("compare", "simulate", "figure")
+            other_program = "replica-validate" if is_simulation else "replica"
             if bad_command[1] == "probe":
                 message += " (replica readout?)"
             elif other_program != application.info.name:
@@ -261,7 +260,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         bad_command = re.match("No such option: --?([A-Za-z_-]+)", message)
         if bad_command and re.fullmatch("accuracy|(classification|test).error", bad_command[1]):
             message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
-        elif bad_command and (here := ELSEWHERE.get(bad_command[1].replace("-", "_"))):
+        elif bad_command and (here := OUR_NAMES.get(bad_command[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
         return _fail(message, 2)

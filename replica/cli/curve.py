@@ -140,7 +140,7 @@ def _theory_name(model: SpikedRandomFeatures) -> str:
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:
-    """Notes on what the theory at d = 1000, or at the models' own dimensions, lacks."""
+    """Notes on what the theory at d = 1000, or at the models' own dimensions, leaves out."""
     prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
     with deadline(TIME_LIMIT):
         few_products = observables.few_products_note(grid.models, grid.axes["alpha"])
@@ -177,9 +177,6 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:
         document["steps"] = [asdict(step_rows) for step_rows in after_each_step(step)]
     return document
-
-
-POINT_OPTIONS = ("alpha", "samples", "lam")  # of coordinates, what a search takes
 
 
 @command(offered=tuple(HELP), files=DATASETS)
@@ -231,7 +228,8 @@ def _figure(model: Any, dataset: Any) -> Any:
     if dataset.test_error.size > 1 or not dataset.converged.all():
         return plot_optima(dataset)
     search = observables.optimal_eta if "eta" in dataset.data_vars else observables.optimal_lambda
-    point_options = {name: x.item() for name, x in dataset.coords.items() if name in POINT_OPTIONS}
+    of_point = ("alpha", "samples", "lam")
+    point_options = {name: x.item() for name, x in dataset.coords.items() if name in of_point}
     return search(model, **point_options).plot()
 
 
@@ -280,14 +278,13 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     return all(rate_bounds.converged for rate_bounds in bounds_of_models)
 
 
-UNUSED_OPTIONS = ("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS)
-# by the theory of reused samples
-NOT_OF_REUSE = (
-    "inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias",
-)  # fmt: skip
-
-
-@command(without=(*UNUSED_OPTIONS, *NOT_OF_REUSE))
+@command(
+    without=(
+        *("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS),
+        # not covered by the theory of reused samples
+        *("inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias"),
+    )
+)
 def plan(
     options: Options,
     output: Output,

@@ -59,7 +59,7 @@ class Guard:
 
 
 def release_memory() -> None:
-    """Give back to the system what closed pages used, which the C library of Linux would keep."""
+    """Return the memory of closed pages to the system: the C library of Linux would keep it."""
     gc.collect()
     with suppress(AttributeError, OSError, TypeError):  # on other systems
         ctypes.CDLL(None).malloc_trim(0)

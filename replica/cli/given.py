@@ -43,7 +43,7 @@ NEEDED = {
     "directions": "a file, such as D.npy", "labels": "a file, such as y.npy, with one for each row",
     "lam": "a penalty, such as 0.1",
 }  # fmt: skip
-# Of every file what its array may be, once read as float64.
+# Arrays that each file may hold, once read as float64.
 COLUMN_OR_MATRIX = MATRIX._replace(axes=(1, 2))
 WANTED = {
     "weights": MATRIX, "bias": COLUMN_OR_MATRIX, "directions": COLUMN_OR_MATRIX,

@@ -21,7 +21,7 @@ from solvers.results import Array
 
 from ..array_files import Wanted, read_array
 from ..documents import open_regular
-from ..errors import ELSEWHERE, InvalidArgument, shorten
+from ..errors import OUR_NAMES, InvalidArgument, shorten
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,
@@ -36,7 +36,7 @@ from ..problem import (
 )
 from ..steps import GradientStep
 
-# By name, what was given: text as typed, or a value of a problem file.
+# Values by option name: text as typed, or a value of a problem file.
 Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
@@ -169,7 +169,7 @@ OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes
 
 
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
-# Of every array what it may be, once read as float64.
+# Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
@@ -258,11 +258,11 @@ def as_typed(options: Options) -> Options:
 def _mistake(name: str, value: Any, allow_import: bool) -> str:
     """Mistake in the value of a key, in words; empty if there is none."""
     if name not in KEYS:
-        option_meant = ELSEWHERE.get(name)
+        option_meant = OUR_NAMES.get(name)
         return "there is no such key" + (f": it is {option_meant}" if option_meant in KEYS else "")
-    value_forms, allowed = KEYS[name]
+    allowed_types, allowed = KEYS[name]
     try:
-        if _form(value) in value_forms:
+        if _value_type(value) in allowed_types:
             is_word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
             if name in (*GRIDS, "reuse") and not is_word:
                 parse_grid(name, value)
@@ -275,11 +275,11 @@ def _mistake(name: str, value: Any, allow_import: bool) -> str:
     return f"must be {allowed}, got {shorten(json.dumps(value, default=str), 60)}"
 
 
-def _form(value: Any, depth: int = 0) -> str:
-    """Kind of a value, as ``KEYS`` names it; a bool is no number."""
+def _value_type(value: Any, depth: int = 0) -> str:
+    """Type of a value, as ``KEYS`` names it; a bool is no number."""
     if isinstance(value, list) and depth < 2:
-        forms = {_form(list_entry, depth + 1) for list_entry in value}
-        return f"list of {forms.pop() if len(forms) == 1 else 'several'}"
+        entry_types = {_value_type(list_entry, depth + 1) for list_entry in value}
+        return f"list of {entry_types.pop() if len(entry_types) == 1 else 'several'}"
     if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
         return "groups"
     if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE_KEYS.keys():
@@ -288,7 +288,7 @@ def _form(value: Any, depth: int = 0) -> str:
 
 
 AXIS = ("text", "number", "list of number")
-# Of every key the forms of its value, and these in words.
+# Allowed types of the value of each key, and these in words.
 KEYS: dict[str, tuple[tuple[str, ...], str]] = (
     dict.fromkeys(HELP, (("text",), "text in quotes"))
     | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}

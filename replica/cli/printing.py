@@ -249,7 +249,7 @@ def note_edges(at_edge: ArrayLike) -> None:
 
 
 def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
-    """Say on standard error how many of the points did not converge, and why."""
+    """Write the number of points that did not converge, with the reasons, to standard error."""
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
         why = "; ".join(dict.fromkeys(failed_statuses)).replace("time_limit", "--time-limit")
@@ -259,7 +259,7 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
-    """Write a note where the test error is hardly below E sigma_*^2, that of predicting 0."""
+    """Write a note where the test error is hardly below E sigma_*^2, the error of predicting 0."""
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power

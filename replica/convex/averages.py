@@ -184,11 +184,11 @@ def _mixture_averages(average: Average, mean: Array, sd: Array, V: Array, shares
     mixture_sum = np.zeros((3, *mean.shape))
     for pair_index in np.unique(groups):
         selected = groups == pair_index
-        count, all_nodes = np.count_nonzero(selected), pair_index == len(sizes)
+        gaussian_count, all_nodes = np.count_nonzero(selected), pair_index == len(sizes)
         nodes = mean if all_nodes else midpoint + half_width * chebpts1(sizes[pair_index])
-        nodes, responses = (np.repeat(x, count, axis=0) for x in (nodes, V))
+        nodes, responses = (np.repeat(x, gaussian_count, axis=0) for x in (nodes, V))
         at_nodes = average(nodes, sd[:, selected].reshape(-1, 1), responses)
-        at_nodes = at_nodes.reshape(3, len(mean), count, -1)
+        at_nodes = at_nodes.reshape(3, len(mean), gaussian_count, -1)
         values = np.einsum("xrmn,m->xrn", at_nodes, shares[selected])
         if not all_nodes:
             x = np.clip((mean - midpoint) / half_width, -1, 1)
@@ -347,8 +347,8 @@ def average(
     every node of tau, (3, P, N, T).
     """
     points, nodes = field.centre.shape
-    count = labels.tau.shape[2]  # other components of tau are Gaussian: Eq. (19.4)
-    gaussian_slopes, field = field.tau_slope[..., count:], field.project_tau(count)
+    node_axes = labels.tau.shape[2]  # other components of tau are Gaussian: Eq. (19.4)
+    gaussian_slopes, field = field.tau_slope[..., node_axes:], field.project_tau(node_axes)
     # as many pairs of a point and a kappa at once as have arrays that fit into the cache
     if by_label_steps := labels.steps is not None and not each_tau:
         width = labels.steps.values.size * labels.shares.size

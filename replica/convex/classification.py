@@ -30,7 +30,6 @@ from .label_tables import (
 from .panels import average_over_tau
 
 BLOCK_SIZE = 2**18  # points or places, times the nodes of each
-TAU_RULE_LEVELS = 5  # number of rules over them
 
 
 def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
@@ -45,7 +44,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     for point_block in (slice(i, i + 16) for i in range(0, len(class_error), 16)):
         part = Overlaps(*(x[point_block] for x in overlaps))
         if one_spike and several_tau:  # tables would have too many nodes
-            values = (_error_on_panels(model, part, tol, level) for level in range(TAU_RULE_LEVELS))
+            values = (_error_on_panels(model, part, tol, level) for level in range(5))
             class_error[point_block] = _settled_value(values, len(part.V2), tol)
             continue
         values = (_error_on_table(x, part) for x in shared_tables(model))

@@ -199,18 +199,20 @@ class Equations:
         # where E[mu_0 s] has no slope, its rounding would give large steps
         score_moments[:, means] *= np.abs(score_moments[:, means]) > 1e-15 * score_size
         # map from (x, phi) to coefficients of regressors, theta = root phi; quadratic penalties
-        basis, penalties = np.tile(np.eye(len(regressors)), (2, len(x), 1, 1))
-        basis[:, special, special] = root
+        to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(x), 1, 1))
+        to_coefficients[:, special, special] = root
         penalties[:, means, means] = combine.T @ (penalty[..., None] * combine)
-        basis_T = basis.swapaxes(1, 2)
-        newton_matrix = basis_T @ slope_gram @ basis + penalties
-        newton_rhs = (basis_T @ score_moments[..., None] - penalties @ unknowns[..., None])[..., 0]
-        diagonal = np.einsum("pii->pi", newton_matrix)
+        transposed = to_coefficients.swapaxes(1, 2)
+        newton_matrix = transposed @ slope_gram @ to_coefficients + penalties
+        gradient = transposed @ score_moments[..., None] - penalties @ unknowns[..., None]
+        newton_rhs = gradient[..., 0]
+        newton_diagonal = np.einsum("pii->pi", newton_matrix)
         # a bound on steps where there is no slope; solutions do not change, as E[mu_0 s] = 0 there
-        diagonal[:, means] += 1e-6 * score_size / coordinates.size + 1e-300
+        newton_diagonal[:, means] += 1e-6 * score_size / coordinates.size + 1e-300
         newton_step = solve_rows(newton_matrix, newton_rhs)
         # the mean output alone: the part of tau in the slope is taken to be linear
-        output_step = (basis @ newton_step[..., None])[..., 0] @ regressors[:, : table.weights.size]
+        coefficient_step = (to_coefficients @ newton_step[..., None])[..., 0]
+        output_step = coefficient_step @ regressors[:, : table.weights.size]
         step_of_m = np.linalg.norm(newton_step[:, means], axis=1) / coordinates.size
         step_fraction = LONGEST_STEP_OF_M / np.maximum(step_of_m, LONGEST_STEP_OF_M)
         if (limited := step_fraction < 1).any():

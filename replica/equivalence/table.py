@@ -191,7 +191,7 @@ class Batch(NamedTuple):
     ----------
     alpha : float
         Number of samples over the input dimension.
-    pairs : (D + 2, D + 2, M)
+    products : (D + 2, D + 2, M)
         Quadrature weights times products of two of (1, x_1, ..., x_D, phi).  The x_i are the
         projections of the input on the D directions on which labels depend, and phi is the sample's
         coefficient in the batch's noise vector.  The entry of 1 with 1 is the weights themselves.
@@ -210,7 +210,7 @@ class Batch(NamedTuple):
     """
 
     alpha: float
-    pairs: Array
+    products: Array
     t11: Array
     t12: Array
     F: Array
@@ -224,7 +224,7 @@ class Batch(NamedTuple):
     @property
     def weights(self) -> Array:
         """Quadrature weights of the nodes, (M,)."""
-        return self.pairs[0, 0]
+        return self.products[0, 0]
 
     def select(self, groups: NDArray[np.int64]) -> "Batch":
         """Batch restricted to some of the groups."""

@@ -33,14 +33,15 @@ from .texts import State, command, number_of, options_of, request_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
-ONE_THREAD = ThreadPoolExecutor(1)  # matplotlib opens fonts anew in every thread, and keeps them
+# The only thread that draws: matplotlib opens fonts anew in every thread, and keeps them.
+PLOTTING_THREAD = ThreadPoolExecutor(1)
 LINE_TIME = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
 WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
 def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Result of a function, called in the one thread of all pages, after calls of other pages."""
-    return ONE_THREAD.submit(function, *args, **kwargs).result()
+    return PLOTTING_THREAD.submit(function, *args, **kwargs).result()
 
 
 def point(state: State) -> Solution:

@@ -33,7 +33,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 
 from solvers.arrays import diagonal_view, inverse, like, namespace
-from solvers.resources import check_time
+from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
 from ..saddle_point import Field, Scores
@@ -233,12 +233,6 @@ class SampledEquations(StrataEquations):
         return np.asarray(Q @ np.linalg.inv(identity + row_noise[:, None] * Q) * sample_weights)
 
 
-RESOLVENT_BLOCK = 2**17  # numbers of R at a time, so that they stay in the cache
-FEW_ROWS = 4  # rows, over features, of which R itself takes less time than its products
-MANY_ROWS = 1000  # rows, of which each is a small part of a variance
-PRODUCTS = 2.5e9  # of numbers that its fourth powers may take; more are estimated from some rows
-
-
 @dataclass(frozen=True)
 class RowStrata(Strata):
     """The rows.
@@ -291,7 +285,8 @@ class RowEquations(StrataEquations):
         R_diagonal = V / kept  # R_ii
         once = f * (1 - f)
         g, R_squares, N = once * slope**2, None, len(V)
-        if self.labels.outputs > 1 or min(FEW_ROWS * strata.width, 5000) >= N:  # 400 MB
+        # up to 4 rows a feature R itself takes less time than its products; 5000 rows take 400 MB
+        if self.labels.outputs > 1 or min(4 * strata.width, 5000) >= N:
             scaled_rows = strata.features / kept[:, None]
             R_squares = scaled_rows @ (G / strata.width) @ scaled_rows.T  # R
             R_squares *= R_squares
@@ -327,11 +322,11 @@ class RowEquations(StrataEquations):
         a random part of the j."""
         features: Any = self.strata.features / kept_residual[:, None]
         rows_times_G, (N, p) = features @ (G / self.strata.width), features.shape
-        if N > MANY_ROWS:  # single precision is enough for a correction
+        if N > 1000:  # each is a small part of a variance: single precision is enough
             features, rows_times_G, g = (x.astype(np.float32) for x in (features, rows_times_G, g))
-        step = int(np.ceil(N**2 * p / PRODUCTS))
+        step = int(np.ceil(N**2 * p / 2.5e9))  # beyond as many products, from some rows
         sampled_rows = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
-        other_rows, row_block = features[sampled_rows], max(1, RESOLVENT_BLOCK * step // N)
+        other_rows, row_block = features[sampled_rows], max(1, CACHE_NUMBERS * step // N)
         power_sums = np.zeros(N)
         for start in range(0, N, row_block):
             check_time()

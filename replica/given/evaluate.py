@@ -1,4 +1,4 @@
-"""The errors of the readout at many numbers of samples and penalties, and what they are known to.
+"""Errors of the readout at many numbers of samples and penalties, and their accuracy.
 
 A point is solved on finer and finer strata until its errors stand still: more directions, more
 nodes, and more Hermite degrees.  docs/theory.md 20
@@ -27,8 +27,6 @@ from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
-COARSE_TOLERANCE = 0.05  # that one more special direction may change an error by
-
 ROUGH_SHARE = 0.2  # of the tolerance, that errors are known to which are only compared
 WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
 LOOSER = 10  # times the tolerance, that columns beside the errors are known to
@@ -116,7 +114,7 @@ def check_memory(model: Given) -> None:
 
 @dataclass
 class _Point:
-    """Point that is solved on one set of strata after another until they have the same errors.
+    """Point that is solved on finer and finer strata until its errors converge.
 
     Attributes
     ----------
@@ -134,9 +132,9 @@ class _Point:
     account: dict[str, Any] = field(default_factory=UNKNOWN_POINT.copy)
 
     def settle(self, model: Given) -> ReadoutPoints:
-        """The errors on strata that are fine enough, along directions that are enough: they are
-        the same on coarser strata with one more direction; or on coarser strata, where one more
-        direction changes little.
+        """Errors on strata refined until they converge, in nodes and in special directions: they
+        agree with errors on coarser strata with one more direction; or with errors on coarser
+        strata, where one more direction changes little.
 
         Raises ``GivenUp`` where that is not reached.
         """
@@ -145,8 +143,10 @@ class _Point:
             stratified = model.stratified(self.samples)
             part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
             return self._solved(stratified, 0.1 if part else 5e-4)  # its errors scatter by far more
-        # the theory is of large n, p and d
-        enough = max(self.tol, min(COARSE_TOLERANCE, 1 / min(self.samples, *model.weights.shape)))
+        # Change of an error by one more special direction that is tolerated: at most 5 %, and no
+        # less than the theory of large n, p and d is off by.
+        finite_size = 1 / min(self.samples, *model.weights.shape)
+        direction_tol = max(self.tol, min(0.05, finite_size))
         first_count = model.special.shape[1]
         most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
         for directions in range(first_count, most_directions + 1):
@@ -160,7 +160,7 @@ class _Point:
                 return _without_columns(solution, error_change > LOOSER * self.tol)
             rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
             worth, finer = _error_changes(beyond, rough), _error_changes(rough, solution)
-            if _largest(worth) <= max(enough, _largest(finer)):
+            if _largest(worth) <= max(direction_tol, _largest(finer)):
                 break
         for level in itertools.count(2):
             self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
@@ -168,9 +168,10 @@ class _Point:
                 break
             rough, solution = solution, self._solved(model.stratified(level, directions))
             finer = _error_changes(rough, solution)
-        if _largest(worth) > enough:
+        if _largest(worth) > direction_tol:
             raise GivenUp(Status.QUADRATURE)
-        return _without_columns(solution, (finer > LOOSER * self.tol) | (worth > LOOSER * enough))
+        is_loose = (finer > LOOSER * self.tol) | (worth > LOOSER * direction_tol)
+        return _without_columns(solution, is_loose)
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last

@@ -35,12 +35,9 @@ from .layer import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
 
-VARIANCE = "a variance, 0 or more"
-MOST_MOMENTS = 2**24  # moments of features, and numbers of strata: with what they take beside, 1 GB
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.
 SHARES = 0.02, 0.02, 0.05, 0.05
-STRATUM_NUMBERS = 128  # numbers of a stratum beside its moments
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -122,7 +119,8 @@ class FirstLayer(Described):
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
             raise InvalidArgument("student", student.name, "continuous: its features jump")
         layer: dict[str, Any] = dict(student=student, target=g, directions=directions)
-        layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, VARIANCE)
+        allowed = "a variance, 0 or more"
+        layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, allowed)
         layer["inputs"] = None if inputs is None else inputs.within(d)
         assign(self, **layer, **neuron_arrays, device=check_device(self.device))
         check_readout(self)
@@ -182,7 +180,7 @@ class FirstLayer(Described):
 
     @cached_property
     def _ordered(self) -> tuple[Array, int]:
-        """Orthonormal directions (d, k), and how many of them a point begins with.
+        """Orthonormal directions (d, k), and the number of them with which a point begins.
 
         First are the target's, then others by their share of the pre-activations' variance, the
         largest first, one more than is needed.  A point begins with those whose share is above
@@ -259,7 +257,8 @@ class FirstLayer(Described):
             if not component.share:
                 continue
             node_rule = component.nodes(self.student, kink_planes, level, last)
-            if node_rule.weights.size * (len(component.shift) + STRATUM_NUMBERS) > MOST_MOMENTS:
+            # numbers of all strata, 128 beside the moments of the features: 1 GB with copies
+            if node_rule.weights.size * (len(component.shift) + 128) > 2**24:
                 raise GivenUp(Status.MEMORY)
             cut_j = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept

@@ -16,7 +16,7 @@ from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, sta
 from .equations import RowStrata
 from .strata import Strata, Stratified, StratumLabels, labels_of
 
-# How many axes each has beside that of the strata.
+# Number of axes of each array, beside the axis of the strata.
 FEATURE_AXES = {"covariances": 2, "means": 1, "fractions": 0}
 LABEL_AXES = {"label_means": 0, "label_covariances": 1, "label_variances": 0}
 

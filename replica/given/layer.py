@@ -32,8 +32,7 @@ from ..problem import Activation
 from .nodes import Conditioned
 from .strata import EXACT, Strata
 
-# Panels of t = s / sqrt(c), of this width, and points of each; the largest t of a table.
-PANEL_WIDTH, PANEL_POINTS, LARGEST_SHIFT = 2.0, 13, 1000.0
+PANEL_WIDTH, PANEL_POINTS = 2.0, 13  # of t = s / sqrt(c), and Chebyshev points of each panel
 MOMENT_BLOCK = 2**17  # moments that are looked up at a time, for memory
 
 
@@ -51,7 +50,8 @@ class NodeMoments:
         deviation = np.sqrt(np.where(c > 0, c, np.inf))
         t = s / like(deviation, s)
         lowest_shift, highest_shift = (to_host(end(t, axis=0)) for end in (xp.min, xp.max))
-        self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= LARGEST_SHIFT)
+        # tables end at abs(t) = 1000
+        self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= 1000.0)
         if self.tabulated.any():
             tabulated_c = np.where(self.tabulated, c, c[self.tabulated][0])
             first_panel = lowest_shift[self.tabulated].min()
@@ -134,11 +134,6 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
         if k_max > 1:
             moments[2:-1, spread_neurons] = student.hermite_coefficients(k_max, *shift_and_variance)
     return moments
-
-
-SKETCH_COLUMNS = 24  # that a sketch has at first
-SKETCH_ERROR = 0.3  # part of what may be left out that a sketch may miss
-TABLE_ACCURACY = 1e-10  # relative accuracy of moments that are interpolated
 
 
 class Degree(NamedTuple):
@@ -257,7 +252,7 @@ def layer_strata(
         counts = not degree or float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
         degrees.append(Degree(*_principal(d, shares, rho_power, least)) if counts else nothing)
         rho_power = rho_power * rho_squared
-    accuracy = TABLE_ACCURACY if node_moments.tabulated.any() else EXACT
+    accuracy = 1e-10 if node_moments.tabulated.any() else EXACT  # of interpolated moments
     strata = HermiteStrata(component.share * shares, second, degrees, rho, accuracy)
     diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
     if not float(diagonal_error) <= 1e-12 * least / tol:
@@ -273,7 +268,7 @@ def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array,
     P^T is small.  Eqs. (20.12), (20.13)
     """
     xp, (N, p), sketch_rng = namespace(d), d.shape, np.random.default_rng(0)
-    node_weights, columns = like(shares, d), SKETCH_COLUMNS
+    node_weights, columns = like(shares, d), 24
     moment_energy = node_weights @ (d * d)
     while True:
         sketch = np.sqrt(shares)[:, None] * sketch_rng.standard_normal((N, min(columns, N)))
@@ -282,7 +277,8 @@ def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array,
         basis_gram = node_factors.T @ (node_weights[:, None] * node_factors)
         missed = moment_energy - xp.sum((sketch_basis @ basis_gram) * sketch_basis, axis=1)
         missed = xp.where(missed > 0, missed, 0.0 * missed)
-        if columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= SKETCH_ERROR * least:
+        # the sketch may miss a third of what may be left out
+        if columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= 0.3 * least:
             break
         columns *= 2
     node_factors, basis_gram = to_host(node_factors), to_host(basis_gram)

@@ -21,10 +21,6 @@ from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
 from ..problem import Activation, triangular_root
 
-# Loadings over the width in which features vary, root mean square, from which on Hermite nodes are
-# too far apart; and the largest that counts.
-STEEP_SLOPE, LARGEST_SLOPE = 4.0, 100.0
-
 
 class Level(NamedTuple):
     """Fineness of the strata that inputs are cut into.
@@ -129,13 +125,14 @@ class Conditioned(NamedTuple):
         pre-activations are 0.  No planes are returned if no features change so fast.
         """
         loadings = self.loadings[:, :count]
-        # what is smooth varies on a scale of 1, or what is left of pre-activations smooths it
+        # Smooth features vary on a scale of 1; others on the scale of the remaining variance of the
+        # pre-activations, and on no less than a hundredth of their loadings.
         widths = self.variances + (0.0 if student.kinks else 1.0)
-        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / LARGEST_SLOPE**2 + 1e-300)
+        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / 100.0**2 + 1e-300)
         feature_slopes = loadings / widths[:, None]
         _, slope_sizes, axes = np.linalg.svd(feature_slopes, full_matrices=False)
         largest_slope = slope_sizes.max(initial=0.0) / np.sqrt(len(feature_slopes))
-        if largest_slope < STEEP_SLOPE:
+        if largest_slope < 4:  # Hermite nodes are close enough
             return np.empty((0, count)), np.empty(0)
         slope_on_axis = np.abs(feature_slopes @ axes[0])
         steep_neurons = slope_on_axis >= slope_on_axis.mean()

@@ -135,8 +135,8 @@ class FeatureSample(Described):
 
     @cached_property
     def repeated(self) -> int:
-        """Number of rows whose features and label are those of a row before; 0 of features of few
-        values, as of a table, which are alike by chance, as rows of 0 are."""
+        """Number of rows that repeat the features and the label of an earlier row.  Rows of 0, and
+        all rows of features with few values, as in a table, repeat by chance and do not count."""
         first_numbers = self.features[: 1 + 1000 // self.width].ravel()
         if np.unique(first_numbers).size <= first_numbers.size / 10:
             return 0

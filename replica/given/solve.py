@@ -146,8 +146,9 @@ def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved
     def size(x: Array) -> Array:
         field = _unpack(x)
         output_square = equations.size2(field.centre, field.variance)
-        root_square, of_log = np.sqrt(output_square), output_square / field.variance
-        return np.concatenate([np.ones_like(root_square), root_square, of_log, root_square], axis=1)
+        output_size, size_of_log_v = np.sqrt(output_square), output_square / field.variance
+        scales = np.ones_like(output_size), output_size, size_of_log_v, output_size
+        return np.concatenate(scales, axis=1)
 
     first_field = _pack(equations.strata.field(start))
     solution = _anderson(equations, image, first_field, tol, size=size)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from solvers.resources import check_time
+from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
@@ -195,10 +195,6 @@ class JoinedStrata(Strata):
         return sum(getattr(part, operation)(*part_weights) for part, *part_weights in by_part)
 
 
-FEWEST, MOST = 4, 15  # draws of the outputs of a stratum, as powers of 2
-DRAW_BLOCK = 2**17  # of these draws at a time, so that they stay in the cache
-
-
 def with_sums(labels: Array) -> Array:
     """Labels (C, ...) of C classes and, after them, their sums in pairs.
 
@@ -219,7 +215,7 @@ def covariances(variances: Array, outputs: int) -> Array:
     return matrices
 
 
-def largest_output(mean: Array, covariance: Array) -> Array:
+def win_probabilities(mean: Array, covariance: Array) -> Array:
     """P(output c is the largest) (N, C), of outputs N(mean, covariance), (N, C) and (N, C, C).
 
     Along the principal axis of their differences it is an integral in closed form; over the others
@@ -227,20 +223,22 @@ def largest_output(mean: Array, covariance: Array) -> Array:
     Outputs that are equal share alike.  Raises ``GivenUp`` past the deadline.
     """
     N, C = mean.shape
-    apart = np.eye(C) - 1 / C
+    centring = np.eye(C) - 1 / C
     mean = mean - mean.mean(axis=1, keepdims=True)
-    lengths, turns = np.linalg.eigh(apart @ covariance @ apart)  # some are 0, or below by rounding
+    # some eigenvalues are 0, or below by rounding
+    lengths, turns = np.linalg.eigh(centring @ covariance @ centring)
     equal_outputs = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
     axes = turns * np.sqrt(np.maximum(lengths, 0.0) + equal_outputs)[:, None, :]
     # in the order of their slopes along the last axis, the longest
     slope_order = axes[:, :, -1].argsort(axis=1)
     mean = np.take_along_axis(mean, slope_order, axis=1)
     axes = np.take_along_axis(axes, slope_order[:, :, None], axis=1)
-    bits = np.clip(int(18 - 1.2 * np.log2(N)), FEWEST, MOST)  # errors of many strata average out
+    # 2^4 to 2^15 draws of the outputs of a stratum: errors of many strata average out
+    bits = np.clip(int(18 - 1.2 * np.log2(N)), 4, 15)
     primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
     lattice = np.outer(np.arange(2**bits), np.sqrt(primes[: C - 1]))
     shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
-    strata_block = max(1, DRAW_BLOCK // lattice.size)
+    strata_block = max(1, CACHE_NUMBERS // lattice.size)
     for start in range(0, N, strata_block):
         check_time()
         i = slice(start, start + strata_block)
@@ -263,7 +261,7 @@ def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple
     matrix (C, C): shares of the largest outputs in the inputs of each class.  Its rows sum to 1,
     and are NaN of a class without inputs."""
     class_h = labels.h[: labels.outputs]
-    win_shares = largest_output(mean[: len(class_h)].T, covariances(variances, len(class_h)))
+    win_shares = win_probabilities(mean[: len(class_h)].T, covariances(variances, len(class_h)))
     own = labels.weights * class_h
     with np.errstate(invalid="ignore"):
         return 1 - (class_h * win_shares.T).sum(axis=0), own @ win_shares / own.sum(axis=1)[:, None]

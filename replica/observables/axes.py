@@ -82,7 +82,7 @@ def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
 
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
-    """The model of each combination; what a step needs and is missing is refused."""
+    """Models of all combinations; InvalidArgument for a parameter of the step that is missing."""
     return [problem.model_at(**values) for values in places_on_grid(axes)]
 
 

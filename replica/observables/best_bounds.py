@@ -11,7 +11,7 @@ from solvers.results import ConvergenceError
 
 from ..display import Displayed
 from ..errors import answering
-from ..problem import Problem, check_alone, check_step, limits, logarithms, tolerance
+from ..problem import Problem, check_fixed_alpha0, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
 from .evaluate import RIDGE_QUADRATURE_TOLERANCE
@@ -97,7 +97,7 @@ def best_bounds(
     (True, 1.7321, False)
     """
     check_step(step, "problem")
-    check_alone(step)
+    check_fixed_alpha0(step)
     step.refuse_reuse()
     quadrature_tol = tolerance(quadrature_tol)
     model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
@@ -118,5 +118,7 @@ def best_bounds(
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):
-        (at_L, edge_low, at_low), (high, edge_high, at_high) = search("lower"), search("upper")
-    return BestBounds(at_low.lower, at_high.upper, at_L, high, edge_low, edge_high, at_low, at_high)
+        eta_lower, edge_lower, at_lower = search("lower")
+        eta_upper, edge_upper, at_upper = search("upper")
+    etas, edges = (eta_lower, eta_upper), (edge_lower, edge_upper)
+    return BestBounds(at_lower.lower, at_upper.upper, *etas, *edges, at_lower, at_upper)

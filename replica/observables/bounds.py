@@ -28,7 +28,7 @@ from ..problem import (
     Problem,
     SpikedRandomFeatures,
     axis,
-    check_alone,
+    check_fixed_alpha0,
     describe_with_step,
     limits,
     tolerance,
@@ -164,7 +164,7 @@ class BoundsOverEta(Displayed):
 
 
 def _linear_text(linear: float) -> str:
-    """The error of the best linear predictor, and of what it is one."""
+    """Error of the best linear predictor, with the variables in which it is linear."""
     return f"{linear:.6g} (the best linear predictor of the inputs, not of these features)"
 
 
@@ -236,7 +236,7 @@ def bounds(
     >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
-    check_alone(problem)
+    check_fixed_alpha0(problem)
     problem.refuse_reuse()
     problem.refuse_own_dimension()
     accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]

@@ -56,7 +56,6 @@ REPEATED_ROWS = (
     "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
     "once)"
 )
-MOST_REPEATED = 0.01  # of the rows, without a note
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -128,7 +127,7 @@ def _notes_of_sample(model: FeatureSample) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
-    many_repeated = model.repeated > MOST_REPEATED * len(labels)
+    many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
 
@@ -182,7 +181,6 @@ def meet_rows(
 
 
 NO_LABEL_VARIANCE = "the square where labels vary within a stratum"
-FREEDOM_COLUMNS = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
 
 
 def layer_curve(
@@ -206,10 +204,10 @@ def layer_curve(
         if progress is not None:
             progress(next(done), count)
 
-    accuracy = quadrature_tol, time_limit
-    curves = [layer_points(model, n, penalties, rho, *accuracy, advance).columns for rho in losses]
-    column_names = dict.fromkeys(name for rho in losses for name in layer_columns(model, rho))
-    columns = {key: np.concatenate([columns[key] for columns in curves]) for key in column_names}
+    limits = quadrature_tol, time_limit
+    by_loss = [layer_points(model, n, penalties, x, *limits, advance).columns for x in losses]
+    column_names = dict.fromkeys(name for x in losses for name in layer_columns(model, x))
+    columns = {name: np.concatenate([x[name] for x in by_loss]) for name in column_names}
     columns["status"] = np.array([status.value for status in columns["status"]])
     constants = model.described
     if not (loss_axis or losses[0].is_square):
@@ -246,7 +244,8 @@ def layer_columns(model: Given, loss: Loss) -> list[str]:
     by_rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if by_rows]
     stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(binary))
-    fit_columns = ["readout_variance", *FREEDOM_COLUMNS]
+    freedom = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
+    fit_columns = ["readout_variance", *freedom]
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
     return ["test_error", "train_error", *binary, *stderr, *fit_columns, *accuracy, *loss_columns]
 

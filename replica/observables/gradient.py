@@ -22,7 +22,7 @@ from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_alone, limits, needs_alpha, one_positive
+from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, one_positive
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -31,7 +31,6 @@ from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
 RIDGE_AGREEMENT, LOSS_AGREEMENT = (1e-5, 1e-8), (1e-3, 1e-5)
-PRECISION = 1e-11  # of solutions on strata that are subtracted
 ErrorsAt = Callable[[str, float], Array]  # both, (2,), with one parameter at a value
 Slopes = tuple[float, ...]  # of both errors
 
@@ -140,7 +139,7 @@ def gradient(
         typed_slopes = tuple(slope * layer.samples / value for slope in slopes_in_n)
         return _gradient(layer, {name: typed_slopes} | slopes, status)
     alpha = needs_alpha(alpha, samples)
-    check_alone(problem)
+    check_fixed_alpha0(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
         model.refuse_own_dimension()
     if model.train_bias:
@@ -166,7 +165,8 @@ def _given_slopes(points: ReadoutPoints, point: Solution) -> tuple[dict[str, Slo
 
     def errors(name: str, value: float) -> Array:
         n, lam = (point_values | {name: value}).values()
-        neighbour = solve_point(stratified, point.loss, n, lam, points.last, PRECISION)
+        # errors are subtracted, and have to be solved far beyond the differences
+        neighbour = solve_point(stratified, point.loss, n, lam, points.last, 1e-11)
         neighbour_errors = errors_at(stratified, neighbour, point.loss)[0][:2]
         return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 

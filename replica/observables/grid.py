@@ -96,7 +96,8 @@ class Grid:
         """Put a field of ``each`` model among the variables, if it is one number."""
         values = [np.asarray(getattr(model, name)) for model in each]
         if name not in self.axes and all(value.size == 1 for value in values):
-            axes = [axis for axis in self.axes if axis not in OF_POINTS]
+            of_readout = ("loss", "alpha", "lam")  # axes that models do not depend on
+            axes = [axis for axis in self.axes if axis not in of_readout]
             variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
     def with_changes(self, **settings: Any) -> "Grid":
@@ -118,9 +119,6 @@ class Grid:
         errors_of_models = np.split(self.columns[name], len(self.models))
         models_and_errors = zip(self.models, errors_of_models, strict=True)
         return np.concatenate([change.of(base, x, errors) for base, x in models_and_errors])
-
-
-OF_POINTS = ("loss", "alpha", "lam")  # axes that models do not depend on
 
 
 def solve_grid(
@@ -169,7 +167,7 @@ def _solved_columns(
     """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
     a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
     shown = dict.fromkeys(
-        name for model in models[:1] for rho in losses for name in model_columns(model, rho)
+        name for model in models[:1] for loss in losses for name in model_columns(model, loss)
     )
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.

@@ -75,11 +75,11 @@ def learnability(
         allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
         allowed += ": direction.T" * (target_directions.shape[1:] == (model.width,))
         raise InvalidArgument("direction", f"shape {target_directions.shape}", allowed)
-    accuracy = limits(quadrature_tol, time_limit)
+    quadrature_tol, seconds = limits(quadrature_tol, time_limit)
     target_columns = target_directions.reshape(model.width, -1).T
     learned_parts = np.full(len(target_columns), np.nan)
-    with deadline(accuracy[1]), suppress(GivenUp):
-        point, points = solve_layer(model, alpha, samples, lam, "square", *accuracy)
+    with deadline(seconds), suppress(GivenUp):
+        point, points = solve_layer(model, alpha, samples, lam, "square", quadrature_tol, seconds)
         if point.converged:
             learned_parts = _learned(points, point.samples, point.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts

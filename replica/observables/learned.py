@@ -38,7 +38,6 @@ from .solution import Solution, solve, solve_layer
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-AVERAGE_TOLERANCE = 1e-5  # relative: finer than any line that is drawn
 PLACES_PER_BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
 
 # Average over the components given kappa, and mean and variance in each of them, (M N,).
@@ -190,7 +189,8 @@ class LearnedAlong(LearnedFunction):
             kappas_known = t.size if self.point.converged else 0
             for block in (slice(start, start + width) for start in range(0, kappas_known, width)):
                 values_on_rule = partial(self._on, t[block], function_of_law, spikes)
-                rule_values = settle(rule_sizes, values_on_rule, largest_change, AVERAGE_TOLERANCE)
+                # to 1e-5 of the largest value: finer than any line that is drawn
+                rule_values = settle(rule_sizes, values_on_rule, largest_change, 1e-5)
                 averages[..., block] = rule_values.value if rule_values.converged else np.nan
         return averages.reshape(averages.shape[:-1] + shape)
 
@@ -224,7 +224,7 @@ def _mixture_moments(
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedByReadout(LearnedFunction):
     """Learned function of a given layer, given the projections kappa on the target's directions:
-    mean over inputs of its mean readout, and variance with that of the readout over samples.
+    mean over inputs of the mean readout, and variance over inputs and over samples of the readout.
 
     Attributes
     ----------

@@ -46,11 +46,6 @@ if TYPE_CHECKING:
 LAM_RANGE, ETA_RANGE = (1e-8, 1e4), (1e-2, 1e2)
 SEARCHED_RANGES = {"lam": LAM_RANGE, "eta": ETA_RANGE}
 LAM_SCAN, ETA_SCAN = 40, 12  # values scanned: 3 a decade, to see every basin
-# Relative tolerances of the error at a minimum: of its place on a table, and between this table and
-# ``solve``.  On reused samples and of networks at their own dimension, whose points take a hundred
-# times as long, it is looked for on few nodes: it may lie beside the best by as little as changes
-# the error by the last of these.
-TOLERANCES, ON_FEW_NODES = (1e-10, 1e-10), (1e-4, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -311,7 +306,10 @@ def _search(
         error_rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
         return np.reshape(error_rows, [x.size for x in varied])
 
-    level, (rtol, error_change) = (0, ON_FEW_NODES) if few_nodes else (1, TOLERANCES)
+    # Relative tolerances of the error at the minimum: of its place on a table, and between this
+    # table and ``solve``.  Points on reused samples, and of networks at their own dimension, take a
+    # hundred times as long: the minimum is searched on few nodes, to 1e-3 of its error.
+    level, rtol, error_change = (0, 1e-4, 1e-3) if few_nodes else (1, 1e-10, 1e-10)
     while True:
         basins = minima(partial(errors, level), list(axes.values()), rtol=rtol)
         local_minima = [_local_minimum(basin, [*axes]) for basin in basins]

@@ -31,14 +31,7 @@ from .solution import solve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LAYER_SHARES = (0.5,)  # shares of the samples that are tried for a layer
-SPLIT_RANGE = (0.02, 0.98)  # shares of the step between which the best split is searched
-SPLIT_TOLERANCE = 1e-2  # to which it is known
-REUSED_TOLERANCE = 1e-4  # of errors on reused samples
 SECONDS_A_USE = 60.0  # for a use
-# A readout on 0.012 d samples has 5 at d = 400, and the limit is 40 % off there (simulated).
-FEW_SAMPLES = 0.05  # of a layer over dimension, below which a note says so
-SAME_ERROR = 2e-4  # relative difference of test errors that the search does not tell apart
 
 
 @dataclass(frozen=True)
@@ -110,12 +103,13 @@ class SampleAllocation(Displayed):
                 "cannot learn this target in a step (replica staircase), or the budget is too small"
             ]
         fewest = min(best_plan.alpha0, best_plan.alpha)
-        if fewest < FEW_SAMPLES:
+        # a readout on 0.012 d samples has 5 at d = 400, and the limit is 40 % off there (simulated)
+        if fewest < 0.05:
             notes.append(
                 f"a layer of the best use has only {fewest:.2g} d samples, {1000 * fewest:.0f} at "
                 "d = 1000: networks of so few may be far from this limit (simulate them)"
             )
-        nearly_best = (1 + SAME_ERROR) * best_plan.test_error
+        nearly_best = (1 + 2e-4) * best_plan.test_error  # the search does not tell these apart
         if equal_uses := [plan.use for plan in self.plans[1:] if plan.test_error <= nearly_best]:
             notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")
         return notes
@@ -164,7 +158,7 @@ def sample_allocation(
     beta: float = 1.0,
     lam: float | str = BEST,
     eta: str | None = None,
-    parts: Sequence[float] = LAYER_SHARES,
+    parts: Sequence[float] = (0.5,),
     time_limit: float = SECONDS_A_USE,
     progress: bool | Progress = False,
 ) -> SampleAllocation:
@@ -232,7 +226,7 @@ def sample_allocation(
         """A use of these shares of the samples."""
         planned_step, alpha = replace(step, alpha0=of_step * samples), of_readout * samples
         plan_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        use_options, at_edge = how | ({"quadrature_tol": REUSED_TOLERANCE} if reuse else {}), ""
+        use_options, at_edge = how | ({"quadrature_tol": 1e-4} if reuse else {}), ""
         with suppress(ConvergenceError, QuadratureError), deadline(how["time_limit"]):
             found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_options)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
@@ -253,7 +247,8 @@ def sample_allocation(
     with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
     splits = [tried_plan for tried_plan in plans if tried_plan.use == "split"]
-    minimize_scalar(split, bounds=SPLIT_RANGE, method="bounded", options={"xatol": SPLIT_TOLERANCE})
+    # the share of the step, to 0.01
+    minimize_scalar(split, bounds=(0.02, 0.98), method="bounded", options={"xatol": 0.01})
     best_split = min(splits, key=lambda one: one.ranked)
     plans += [] if best_split in plans else [best_split]
     searched = {"alpha0"} if eta is None else {"alpha0", "eta"}

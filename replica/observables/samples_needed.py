@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
-IN_A_DECADE = 6  # numbers of samples in each
-TOO_LOW, SMALL_ERROR = 1.2, 0.05  # factor by which SENSITIVE errors may be too low, unless small
-NEAR_ALL = 0.85, 0.9, 0.95  # of all rows, which are tried, too
-PER_FEATURE = 100.0  # features' number to which a layer is tried
-FAR_FACTOR = 100.0  # times the most, where an error that is not reached has levelled off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,20 +101,21 @@ class SamplesNeeded(Displayed):
     def _facts(self) -> dict[str, Any]:
         values, noted = self.curve[self.error].values, {"note": self.note} if self.note else {}
         is_solved = np.isfinite(values)
-        n, tried_or = self.curve.samples.values[is_solved], "tried" if is_solved.all() else "solved"
+        n = self.curve.samples.values[is_solved]
+        status_word = "tried" if is_solved.all() else "solved"
         if not n.size:
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
             least = values[is_solved].min()
             name = self.error.replace("_", " ")
-            many = f"more than {n[-1]:g}, the largest {tried_or} (smallest {name}: {least:.4g})"
+            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least:.4g})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends} within a standard error of the sample's rows"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             at_most = "" if f"{SENSITIVE}, and" in self.note else "at most "
-            sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {tried_or}"
+            sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {status_word}"
         sample_facts |= {} if np.isnan(self.low) else {"band": band}
         return sample_facts | self._penalty | noted
 
@@ -211,8 +207,9 @@ def samples_needed(
     notes = [beyond_note(model)] * beyond_rows
     sensitive = notes_of(model, finite).get(SENSITIVE)
     if error == "classification_error" and sensitive is not None and sensitive[nearest]:
-        most_needed = needed_on(n, values * TOO_LOW, target)
-        most_known = target > SMALL_ERROR and np.isfinite(most_needed)
+        # SENSITIVE errors are up to 20 % too low, and small ones by more
+        most_needed = needed_on(n, values * 1.2, target)
+        most_known = target > 0.05 and np.isfinite(most_needed)
         more_samples = f"up to {most_needed:.0f}" if most_known else "more"
         notes.append(f"{SENSITIVE}, and {more_samples} samples may be needed")
     if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
@@ -235,7 +232,8 @@ def samples_needed(
             notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
         another = "other or more features" if lam == BEST else "another penalty or other features"
-        far_samples, way_to_target = FAR_FACTOR * tried[-1], f"more rows or {another}"
+        # at a hundred times the largest number tried the error has levelled off
+        far_samples, way_to_target = 100 * tried[-1], f"more rows or {another}"
         with suppress(InvalidArgument):  # of what takes more rows
             _tried_samples(model, far_samples)
             curve_options: Any = as_loss(loss), time_limit, None, error, target
@@ -249,8 +247,8 @@ def samples_needed(
 
 
 def wanted_error(name: str, value: Any, model: Given | None) -> float:
-    """An error that is asked for, or InvalidArgument of that ``name``; of the classes of a
-    ``model`` if one is given, less than that of a guess."""
+    """Error to reach, or InvalidArgument of that ``name``; with a ``model``, a classification error
+    below the error of a guess."""
     if model is None:
         return number(name, value, 0, FINITE, "an error, more than 0", open_low=True)
     guess = 1 - 1 / max(2, model.outputs)
@@ -286,7 +284,8 @@ def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) ->
 
 def _tried_samples(model: Given, most: float | None) -> Array:
     """Numbers of samples, from FEWEST_SAMPLES to the largest."""
-    usual = model.most_by_rows if isinstance(model, FeatureSample) else PER_FEATURE * model.width
+    # of a layer, a hundred times its features
+    usual = model.most_by_rows if isinstance(model, FeatureSample) else 100.0 * model.width
     allowed = f"{2 * FEWEST_SAMPLES:g} or more samples"
     largest = number("most", usual if most is None else most, 2 * FEWEST_SAMPLES, FINITE, allowed)
     if isinstance(model, FeatureSample) and largest > usual:
@@ -294,17 +293,17 @@ def _tried_samples(model: Given, most: float | None) -> Array:
             model.stratified(largest)
         except InvalidArgument as error:
             raise InvalidArgument("most", round(largest), error.allowed) from None
-    tried_count = 2 + int(np.ceil(IN_A_DECADE * np.log10(largest / FEWEST_SAMPLES)))
+    tried_count = 2 + int(np.ceil(6 * np.log10(largest / FEWEST_SAMPLES)))  # six in a decade
     tried_samples = np.geomspace(FEWEST_SAMPLES, largest, tried_count)
     # next to all rows, which are few and given, errors may turn
-    near_all = np.multiply(NEAR_ALL, usual)
+    near_all = np.multiply([0.85, 0.9, 0.95], usual)
     near_rows = near_all if isinstance(model, FeatureSample) and largest >= usual else []
     return np.unique(np.rint([*tried_samples, *near_rows]))
 
 
 def _further_samples(model: Given, target: float, value: float, far: float, other: str) -> str:
-    """Ways to a smaller error than at the numbers of samples that were tried, by its ``value`` at
-    many more, ``far``, or by ``other`` than samples."""
+    """Sentence on ways to a smaller error than at the samples tried: more samples, by its ``value``
+    at many more, ``far``; or ``other`` changes."""
     far_error = f"{value:.3g} at {far:g} samples"
     if beyond(model, far):
         far_error += ", of features taken for Gaussian"
@@ -314,8 +313,8 @@ def _further_samples(model: Given, target: float, value: float, far: float, othe
 
 
 def _unsolved_text(curve: Any, samples: Array) -> str:
-    """A sentence on the numbers of ``samples`` of a curve whose errors are not known, with how many
-    of them have each status."""
+    """Sentence on the ``samples`` at which a curve did not converge, with the number of points of
+    each status."""
     sample_text = ", ".join(f"{n:g}" for n in samples)
     counts = Counter(curve.status.sel(samples=samples).values.tolist())
     reasons = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]

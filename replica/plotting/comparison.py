@@ -19,7 +19,7 @@ from .curve import (
     draw_line,
     finish_lines,
     in_words,
-    label_kinds,
+    label_errors,
     lines_of,
 )
 from .heat_map import with_all_axes
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
-THIN = {"elinewidth": 0.8, "capthick": 0.8}  # bars of one line over those of another
-PALE: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}  # and how these are drawn
 
 
 def plot_comparison(
@@ -81,52 +79,64 @@ def plot_comparison(
     if compared:
         points = points.sel(source="simulation", drop=True)
     name = error_drawn(points.data_vars, error)
-    kinds = list(STYLES) if name == "test_error" else [name]
+    errors = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
     difference_panels = parts.panels_below(ax, 0.25) if compared else []
-    # other theories than the first: thin, and of another colour where colours tell nothing else
+    # other theories than the first: thin, and of another colour where colours tell nothing else;
+    # theories of infinite dimension: pale, and below
     thin_line: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
-    styles = {label: PALE if label == LIMIT else thin_line for label in [*theories][1:]}
+    pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
+    styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
     for line in lines:
-        for kind in kinds:
+        for error_name in errors:
             for label, theory in theories.items():
                 style = styles.get(label, {})
-                legend_label = line.label if kind == name and not style else ""
+                legend_label = line.label if error_name == name and not style else ""
                 few_points = theory.sizes[abscissa] < 3  # errors that a line does not show
                 mark = {"marker": "_", "markersize": 14} if few_points else {}
-                draw_line(ax, theory, abscissa, line, kind, 0, label=legend_label, **mark, **style)
+                draw_line(
+                    ax, theory, abscissa, line, error_name, 0, label=legend_label, **mark, **style
+                )
             at = points.sel(line.at)
-            mean, stderr = at[kind], at[f"{kind}_stderr"]
+            mean, stderr = at[error_name], at[f"{error_name}_stderr"]
             # bars of test and training error side by side: long ones would cross
-            x = parts.nudged(at[abscissa].values, kinds.index(kind) - (len(kinds) - 1) / 2)
-            label_shown = line.label if kind == name and not theories else ""  # else of a line
-            style = {"color": line.colour, "label": label_shown} | MARKERS.get(kind, {})
-            parts.draw_points(ax, x, mean, stderr, **(style | THIN))
+            x = parts.nudged(at[abscissa].values, errors.index(error_name) - (len(errors) - 1) / 2)
+            has_label = error_name == name and not theories  # else the label is of a line
+            label_shown = line.label if has_label else ""
+            style = {"color": line.colour, "label": label_shown} | MARKERS.get(error_name, {})
+            # thin bars, as those of two lines may overlap
+            parts.draw_points(ax, x, mean, stderr, elinewidth=0.8, capthick=0.8, **style)
     parts.set_scale(ax, points[abscissa].values)
     parts.from_zero(ax)
     for panel in difference_panels:
-        _draw_differences(panel, points, abscissa, lines, kinds)
+        _draw_differences(panel, points, abscissa, lines, errors)
     if theories:
-        label_kinds(ax, lines, kinds, [*theories], MARKERS)
+        label_errors(ax, lines, errors, [*theories], MARKERS)
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
-    for kind in kinds[:1] if theories else kinds:  # other points are beside their lines
-        label = f"{'' if theories else in_words(kind) + ', '}{simulated} (±{parts.BARS} s.e.)"
-        parts.draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(kind, {}))
-    return finish_lines(ax, points, lines, abscissa, kinds, difference_panels)
+    for error_name in errors[:1] if theories else errors:  # other points are beside their lines
+        label = f"{'' if theories else in_words(error_name) + ', '}{simulated} (±{parts.BARS} s.e.)"
+        parts.draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(error_name, {}))
+    return finish_lines(ax, points, lines, abscissa, errors, difference_panels)
 
 
 def _draw_differences(
-    ax: "Axes", points: "xarray.Dataset", abscissa: str, lines: Sequence[Line], kinds: Sequence[str]
+    ax: "Axes",
+    points: "xarray.Dataset",
+    abscissa: str,
+    lines: Sequence[Line],
+    errors: Sequence[str],
 ) -> None:
     """Differences of the points from the theory in standard errors; their logarithms beyond the
     band of two, if any are so large that it would not show."""
-    for line, kind in product(lines, kinds):
+    for line, error_name in product(lines, errors):
         line_points = points.sel(line.at)
-        style = {"color": line.colour} | MARKERS.get(kind, {})
-        parts.draw_points(ax, line_points[abscissa], line_points[f"{kind}_z"], np.nan, **style)
+        style = {"color": line.colour} | MARKERS.get(error_name, {})
+        parts.draw_points(
+            ax, line_points[abscissa], line_points[f"{error_name}_z"], np.nan, **style
+        )
     ax.axhline(0, **parts.REFERENCE)
     ax.axhspan(-parts.BARS, parts.BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)

@@ -89,14 +89,14 @@ def plot_curve(
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     with_train_error = train and name == "test_error" and "train_error" in curve
-    kinds = list(STYLES) if with_train_error else [name]
+    errors = list(STYLES) if with_train_error else [name]
     few_marks = parts.FEW if points is None else 0
     for line in lines:
-        for kind in kinds:
-            label = line.label if kind == name else ""
-            draw_line(ax, curve, abscissa, line, kind, few_marks, label=label)
+        for error_name in errors:
+            label = line.label if error_name == name else ""
+            draw_line(ax, curve, abscissa, line, error_name, few_marks, label=label)
         if f"{name}_stderr" in curve:
-            middle, stderr = (curve[kind].sel(line.at).values for kind in (name, f"{name}_stderr"))
+            middle, stderr = (curve[x].sel(line.at).values for x in (name, f"{name}_stderr"))
             parts.draw_band(ax, x, middle, stderr, color=line.colour)
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
@@ -105,21 +105,21 @@ def plot_curve(
         )
     mark_exceptions(ax, curve, abscissa, lines, name)
     if points is not None:
-        _draw_measured(ax, points, abscissa, kinds, lines)
+        _draw_measured(ax, points, abscissa, errors, lines)
     parts.set_scale(ax, x)
     if name in names.BEST_OF:
         parts.set_scale(ax, curve[name].values.ravel(), "y")
     else:
         parts.from_zero(ax)
-    if len(kinds) > 1:
+    if len(errors) > 1:
         # it may then lie below the training error
         has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
         theory_labels = ["test error, without label noise"] * bool(has_noise)
         point_marks = parts.marks_of(curve[name].sel(lines[0].at), few_marks)
         point_marks.pop("markevery", None)
-        markers = dict.fromkeys(kinds, point_marks) if points is None else MARKERS
-        label_kinds(ax, lines, kinds, theory_labels, markers)
-    return finish_lines(ax, curve, lines, abscissa, kinds)
+        markers = dict.fromkeys(errors, point_marks) if points is None else MARKERS
+        label_errors(ax, lines, errors, theory_labels, markers)
+    return finish_lines(ax, curve, lines, abscissa, errors)
 
 
 def draw_line(
@@ -127,12 +127,12 @@ def draw_line(
     curve: "xarray.Dataset",
     abscissa: str,
     line: Line,
-    kind: str,
+    error_name: str,
     few: int = parts.FEW,
     **style: Any,
 ) -> None:
-    """Draw a line of a figure: an error of one ``kind``, with marks if a ``few`` are known."""
-    values, line_dashes = curve[kind].sel(line.at).values, STYLES.get(kind, "-")
+    """Draw a line of a figure: the error ``error_name``, with marks if a ``few`` are known."""
+    values, line_dashes = curve[error_name].sel(line.at).values, STYLES.get(error_name, "-")
     looks = {"linestyle": line_dashes, "color": line.colour, **parts.marks_of(values, few), **style}
     ax.plot(curve[abscissa].values, values, **looks)
 
@@ -166,10 +166,10 @@ def mark_exceptions(
 
 
 def _draw_measured(
-    ax: "Axes", points: Any, abscissa: str, kinds: Sequence[str], lines: Sequence[Line]
+    ax: "Axes", points: Any, abscissa: str, errors: Sequence[str], lines: Sequence[Line]
 ) -> None:
-    """Draw measured points in the colours of their lines: errors of the first of the ``kinds``, and
-    of the others as far as they are given."""
+    """Draw measured points in the colours of their lines: the first of the ``errors``, and the
+    others as far as they are given."""
     try:
         columns = {str(name): np.asarray(points[name]) for name in points}
     except (TypeError, KeyError, IndexError):
@@ -183,10 +183,10 @@ def _draw_measured(
         allowed = "an error's name and _stderr, such as test_error_stderr"
         raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
     differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
-    if lacking := [name for name in (abscissa, kinds[0], *differing) if name not in columns]:
+    if lacking := [name for name in (abscissa, errors[0], *differing) if name not in columns]:
         raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
-    stderrs = [f"{kind}_stderr" for kind in kinds if f"{kind}_stderr" in columns]
-    measured_names = [abscissa, *(kind for kind in kinds if kind in columns), *stderrs]
+    stderrs = [x for x in (f"{error_name}_stderr" for error_name in errors) if x in columns]
+    measured_names = [abscissa, *(x for x in errors if x in columns), *stderrs]
     try:
         measured_numbers = {name: columns[name].astype(float) for name in measured_names}
     except (TypeError, ValueError):
@@ -202,11 +202,12 @@ def _draw_measured(
         matches = [[_same(v, line.at[dim]) for v in columns[dim].tolist()] for dim in dims]
         on_line = np.broadcast_to(np.all(matches, axis=0), x.shape)
         is_drawn |= on_line
-        for kind in kinds if on_line.any() else ():
-            if kind in columns:
-                stderr = measured_numbers.get(f"{kind}_stderr", no_bars)[on_line]
-                style = {"color": line.colour} | MARKERS.get(kind, {})
-                parts.draw_points(ax, x[on_line], measured_numbers[kind][on_line], stderr, **style)
+        for error_name in errors if on_line.any() else ():
+            if error_name in columns:
+                stderr = measured_numbers.get(f"{error_name}_stderr", no_bars)[on_line]
+                style = {"color": line.colour} | MARKERS.get(error_name, {})
+                values = measured_numbers[error_name][on_line]
+                parts.draw_points(ax, x[on_line], values, stderr, **style)
     bars_text = f" (±{parts.BARS} s.e.)" if stderrs else ""
     parts.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars_text}")
     if not is_drawn.all():
@@ -255,15 +256,15 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     return [Line(*line) for line in zip(line_places, labels, line_colours, strict=True)]
 
 
-def in_words(kind: str) -> str:
+def in_words(error_name: str) -> str:
     """The label of an error without its symbol."""
-    return names.ERROR_LABELS[kind].partition(" $")[0]
+    return names.ERROR_LABELS[error_name].partition(" $")[0]
 
 
-def label_kinds(
+def label_errors(
     ax: "Axes",
     lines: Sequence[Line],
-    kinds: Sequence[str],
+    errors: Sequence[str],
     theories: Sequence[str] = (),
     markers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
@@ -271,11 +272,12 @@ def label_kinds(
     first has the name of the first of the ``theories``, if there are any, and the dashes of the
     others, where they are of several, no colour."""
     line_colour = lines[0].colour if len(lines) == 1 else "0.3"
-    for kind in kinds:
-        is_first = bool(theories) and kind == kinds[0]
-        label, look = theories[0] if is_first else in_words(kind), (markers or {}).get(kind, {})
-        kind_colour = line_colour if is_first or len(theories) < 2 else "0.3"
-        ax.plot([], [], STYLES.get(kind, "-"), color=kind_colour, label=label, **look)
+    for error_name in errors:
+        is_first = bool(theories) and error_name == errors[0]
+        label = theories[0] if is_first else in_words(error_name)
+        look = (markers or {}).get(error_name, {})
+        error_colour = line_colour if is_first or len(theories) < 2 else "0.3"
+        ax.plot([], [], STYLES.get(error_name, "-"), color=error_colour, label=label, **look)
 
 
 def finish_lines(
@@ -283,7 +285,7 @@ def finish_lines(
     curve: "xarray.Dataset",
     lines: Sequence[Line],
     abscissa: str,
-    kinds: Sequence[str],
+    errors: Sequence[str],
     below: Sequence["Axes"] = (),
 ) -> "Axes":
     """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
@@ -293,8 +295,8 @@ def finish_lines(
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(kinds) > 1 else names.DRAWN[kinds[0]]
-    if kinds[0] not in names.BEST_OF and not below:  # panels below show what is best
+    ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
+    if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
         ordinate += names.at_best(curve)
     described = names.shared_settings(curve, [abscissa])
     label = names.LABELS.get(abscissa, names.symbol(abscissa))

@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-LONG_AXIS = 12  # values of a parameter from which it is an axis of a heat map
 MOST_CONTOURS = 8  # of contours
 WIDE_RANGE = 5  # factor between values from which colours are of their logarithm
 UNKNOWN = "0.85"  # the colour of values that are not known
 
 
 def is_map(curve: "xarray.Dataset", name: str) -> bool:
-    """True if a variable has two long dimensions or more, and is drawn as a heat map."""
-    return sum(curve.sizes[dim] >= LONG_AXIS for dim in curve[name].dims) > 1
+    """True if a variable has two dimensions or more of 12 values, and is drawn as a heat map."""
+    return sum(curve.sizes[dim] >= 12 for dim in curve[name].dims) > 1
 
 
 def plot_heat_map(

@@ -97,7 +97,7 @@ def setting(name: str, value: Any) -> str:
 
 
 def class_names(model: Any) -> list[str]:
-    """Names of the classes of what is given, in their order; -1 and +1 of two without names."""
+    """Names of the classes of a given layer or sample, in their order; else -1 and +1."""
     names = getattr(model, "names", None) or getattr(model, "classes", None)
     return [str(name) for name in names or ("-1", "+1")]
 

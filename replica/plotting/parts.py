@@ -53,7 +53,7 @@ def picture(figure: "Figure", kind: str) -> bytes:
 
 
 def mix_with_white(figure: "Figure") -> None:
-    """Give what is transparent the colour that it has on white: EPS files have no transparency."""
+    """Replace transparent colours by their mixture with white: EPS files have no transparency."""
     from matplotlib.colors import to_rgba_array
 
     for artist in figure.findobj():
@@ -175,7 +175,7 @@ def marks_of(y: ArrayLike, few: int = FEW) -> dict[str, Any]:
 
 
 def from_zero(ax: "Axes") -> None:
-    """Let the ordinate begin at zero, unless it is logarithmic, now or later."""
+    """Start the ordinate at zero, unless it is logarithmic, now or later."""
     if not is_empty(ax):
         ax.dataLim.intervaly = (0, max(ax.dataLim.y1, 0))
     ax.lines[0].sticky_edges.y.append(0)  # without a margin below
@@ -217,10 +217,10 @@ def finish(
     settings ``described`` and of ``notes``, and a legend; where nothing is known, a sentence in
     place of numbers and legend."""
     figure: Any = ax.get_figure(root=True)
-    lowest_panel = [ax, *below][-1]
-    lowest_panel.set_xlabel(abscissa)
+    bottom_axes = [ax, *below][-1]
+    bottom_axes.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
-    _break_label(lowest_panel.xaxis.label, lowest_panel.bbox.width)
+    _break_label(bottom_axes.xaxis.label, bottom_axes.bbox.width)
     if described and current().title:
         title_settings = settings(with_theory(described, described))
         title_width = ax.bbox.width / (figure.dpi / 72)
@@ -326,8 +326,8 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
 
 
 def _make_room(panels: Sequence[Any], share: float) -> None:
-    """Leave a share of the figure's height free under panels that lie one under another, of what
-    they had at first."""
+    """Shrink panels that lie one under another, to leave a share of the height they had at first
+    free below them."""
     boxes = [panel.get_position() for panel in panels]
     subplot_specs = [panel.get_subplotspec() for panel in panels]
     first_boxes = [spec.get_position(panels[0].figure) if spec else box

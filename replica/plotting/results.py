@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LARGEST_FONT = 9.0  # of shares, in points
-
-
 def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     """The shares of the answers, a row for each class, in percent; grey of a class without inputs.
 
@@ -61,7 +58,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     ax.tick_params(length=0, labelsize=SMALL)
     figure: Any = ax.get_figure(root=True)
     width, height = (pixels / (figure.dpi / 72) / len(classes) for pixels in ax.bbox.size)
-    size = min(LARGEST_FONT, width / 2.2, height / 1.3)  # of "100", and what is between rows
+    size = min(9.0, width / 2.2, height / 1.3)  # in points: "100" fits, and rows have a gap
     for i, j in np.argwhere(percents >= 0.5):  # shares that are not 0 in percent
         ink = "white" if percents[i, j] > 60 else "black"
         ax.text(j, i, f"{percents[i, j]:.0f}", ha="center", va="center", color=ink, fontsize=size)
@@ -291,11 +288,14 @@ def plot_bounds(
     """
     ax = axes(ax)
     eta = np.array([point["eta"] for point in points], dtype=float)
-    lowers, upper_bounds = (np.array([point[k] for point in points]) for k in ("lower", "upper"))
-    ax.fill_between(eta, lowers, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
+    lower_bounds, upper_bounds = (
+        np.array([point[k] for point in points]) for k in ("lower", "upper")
+    )
+    ax.fill_between(eta, lower_bounds, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
     label = r"upper bound $U$, $\lambda\to\infty$"
     ax.plot(eta, upper_bounds, color=hue(0), label=label, **marks_of(upper_bounds))
-    ax.plot(eta, lowers, "--", color=hue(0), label=r"lower bound $L$", **marks_of(lowers))
+    label = r"lower bound $L$"
+    ax.plot(eta, lower_bounds, "--", color=hue(0), label=label, **marks_of(lower_bounds))
     for i, alpha_value in enumerate(alpha, start=1):
         achieved = np.array([point[f"achieved_{alpha_value:g}"] for point in points], dtype=float)
         label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"

@@ -159,9 +159,9 @@ class Activation:
     @property
     def odd(self) -> bool:
         """True if sigma(-x) = -sigma(x), up to rounding."""
-        y = self(np.arange(-100, 101) * 0.08)
+        values = self(np.arange(-100, 101) * 0.08)
         # far above rounding, and too small to change an error of the theory
-        return bool(np.abs(y + y[::-1]).max() <= 1e-9 * np.abs(y).max() + 1e-300)
+        return bool(np.abs(values + values[::-1]).max() <= 1e-9 * np.abs(values).max() + 1e-300)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry

@@ -23,7 +23,6 @@ MEANINGS = {  # of the numbers that place a point
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
-ROWS = "numbers of rows, 1 or more (of a fraction of features: fraction * len(features))"  # n
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -183,8 +182,10 @@ def positive(name: str, values: ArrayLike) -> Array:
     refused_numbers = array[~((array >= least_number) & (array <= FINITE))]  # NaN too
     if refused_numbers.size:
         allowed = f"positive, from {least_number:g} to {FINITE:g}{MEANINGS[name]}"
-        is_fraction = name == "samples" and 0 < refused_numbers[0] < 1
-        raise InvalidArgument(name, float(refused_numbers[0]), ROWS if is_fraction else allowed)
+        if name == "samples" and 0 < refused_numbers[0] < 1:
+            of_fraction = "of a fraction of features: fraction * len(features)"
+            allowed = f"numbers of rows, 1 or more ({of_fraction})"
+        raise InvalidArgument(name, float(refused_numbers[0]), allowed)
     return array
 
 
@@ -338,9 +339,11 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
     The message describes it by ``text``, or by the ``sizes`` of its axes.
     """
     sizes = tuple(sizes)
-    count = prod(sizes)
-    if count > most:
-        allowed = f"of at most {most} points: {count:.3g} would take {4e-6 * count:.2g} GB"
+    point_count = prod(sizes)
+    if point_count > most:
+        allowed = (
+            f"of at most {most} points: {point_count:.3g} would take {4e-6 * point_count:.2g} GB"
+        )
         raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
 
 
@@ -366,7 +369,7 @@ def check_elementwise(
     x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
-            y = called(argument, function, *x)
+            values = called(argument, function, *x)
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
@@ -374,11 +377,11 @@ def check_elementwise(
         arrays_text = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
-    if not (np.abs(y) <= FINITE).all():  # NaN too
+    if not (np.abs(values) <= FINITE).all():  # NaN too
         allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
-        got = "values beyond" if np.isfinite(y).all() else "inf or nan"
+        got = "values beyond" if np.isfinite(values).all() else "inf or nan"
         raise InvalidArgument(argument, f"{name} ({got})", allowed)
-    check_order(argument, name, partial(called, argument, function), x, y)
+    check_order(argument, name, partial(called, argument, function), x, values)
 
 
 def check_order(

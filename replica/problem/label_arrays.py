@@ -54,12 +54,16 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     found = np.unique(array)
     class_count = len(found)
     if class_names is not None:
-        kinds = {array.dtype.kind, class_names.dtype.kind}
-        if kinds in ({*"fi"}, {*"fu"}) and (found == np.rint(found)).all():
+        dtype_kinds = {array.dtype.kind, class_names.dtype.kind}
+        if dtype_kinds in ({*"fi"}, {*"fu"}) and (found == np.rint(found)).all():
             allowed = "whole numbers of the labels' type: labels.astype(int) are classes"
             raise InvalidArgument("classes", classes, allowed)
-        if (len(kinds) > 1 and kinds != {*"iu"}) or not np.array_equal(np.sort(class_names), found):
-            same_type = len(kinds) == 1 or kinds == {*"iu"}  # of two types nothing is in both
+        if (len(dtype_kinds) > 1 and dtype_kinds != {*"iu"}) or not np.array_equal(
+            np.sort(class_names), found
+        ):
+            same_type = len(dtype_kinds) == 1 or dtype_kinds == {
+                *"iu"
+            }  # of two types nothing is in both
             other = ", ".join(map(str, np.setxor1d(class_names, found)[:3])) if same_type else ""
             unlike = f"; not in both: {other}" if other else f": {', '.join(map(str, found[:20]))}"
             allowed = "those of the labels, each once and of their type (left out they are found"
@@ -92,7 +96,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
 
 
 def _varying_labels(labels: Array) -> Array:
-    """Real ``labels``, unless all rows have the same, of which there is nothing to learn."""
+    """Real ``labels``, or InvalidArgument where all rows have one value: nothing to learn."""
     if len(labels) > 1 and (labels == labels[0]).all():
         got = f"{shorten(str(labels[0]))} in all {len(labels)} rows"
         raise InvalidArgument("labels", got, "of more than one value")

@@ -210,9 +210,9 @@ def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
             raise InvalidArgument(argument, text, "a function of one variable, x")
         x, kinks = np.append([0.0, 1.0], np.linspace(-30, 30, 200)), function.kinks
         with np.errstate(all="ignore"):
-            y = function(x)
-            value, slope = float(y[0]), float(y[1] - y[0])
-            affine = np.allclose(y, value + slope * x, rtol=1e-13, atol=0)
+            values = function(x)
+            value, slope = float(values[0]), float(values[1] - values[0])
+            affine = np.allclose(values, value + slope * x, rtol=1e-13, atol=0)
         if affine and not kinks:
             return replace(hermite([value, slope]), name=text)  # exactly linear
         return _from_function(function, text, argument, kinks)

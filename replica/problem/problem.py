@@ -163,9 +163,9 @@ def check_problem(problem: Any) -> None:
         raise InvalidArgument("problem", problem, "a GradientStep, or a model made by one")
 
 
-def check_alone(problem: Any) -> None:
-    """Raise InvalidArgument unless ``problem`` is a step or a model, which no alpha has to be known
-    for."""
+def check_fixed_alpha0(problem: Any) -> None:
+    """Raise InvalidArgument unless ``problem`` is a step or a model whose alpha0, if it has one, is
+    a number: not the readout's alpha."""
     check_problem(problem)
     if problem.follows_alpha:
         allowed = (

@@ -232,8 +232,8 @@ class SpikedRandomFeatures(Problem):
 
     @property
     def of_one_kind(self) -> "SpikedRandomFeatures":
-        """The model of the same errors whose first-step readout has one sign, if neurons of the
-        other are of the same kind; else the model itself."""
+        """Model of equal errors whose first-step readout has one sign, if neurons of both signs are
+        of one kind; else the model itself."""
         if self.rows is None or not self.rows.one_sign:
             return self
         step: Any = self.origin.step  # type: ignore[union-attr]

@@ -269,7 +269,7 @@ def trained_readout(
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> tuple[Array, Array]:
-    """What a linear output lacks of the target's parts, (P, 1 + K', N), and the error (P, N) of
+    """Linear output less the target's parts, (P, 1 + K', N), and the conditional error (P, N) of
     Eq. (4.7), with psi psi^T for Q1 and 0 for q2."""
     output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
     output -= table.target_parts
@@ -369,8 +369,8 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 @lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    enough = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
-    core = enough and len(table.mu1) == 1 and compiled.kernel() is not None
+    compile_now = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
+    core = compile_now and len(table.mu1) == 1 and compiled.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
@@ -381,7 +381,7 @@ def responses_of(table: Table) -> Responses:
 
 
 def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
-    """Overlaps of the model's G groups, from those of the table's A kinds of neurons.
+    """Overlaps of the model's G groups, from the overlaps of the table's A kinds of neurons.
 
     Up to signs, the groups of a kind divide its V2, theta and psi by their shares.  In
     V1 = c V2 - (coupling) they divide the coupling, and the first term is the group's own; likewise
@@ -411,8 +411,10 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
 
 
 def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
-    """Conjugates of the model's G groups: up to signs, those of their kinds."""
+    """Conjugates of the model's G groups: the conjugates of their kinds, up to signs."""
     kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
-    pairs = np.s_[:, kinds[:, None], kinds]
+    by_group_pairs = np.s_[:, kinds[:, None], kinds]
     special = table.signs * special[:, kinds]
-    return Conjugates(V1[pairs], V2[:, kinds], m, special, X1[pairs], X2[:, kinds])
+    return Conjugates(
+        V1[by_group_pairs], V2[:, kinds], m, special, X1[by_group_pairs], X2[:, kinds]
+    )

@@ -11,14 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from solvers.chebyshev import HalfLine, coefficient_matrix
-from solvers.resources import check_time
+from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
 from .pencil import TrainedRows
 from .special_directions import Special
 
 CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables
-COVARIANCE_BLOCK = 2**17  # samples times values of q at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class TabulatedRows:
             x_before = averages[-1][CHEBYSHEV_POINTS - 1]
         q, x = nodes.reshape(-1, 1, 1), np.concatenate(averages)
         samples = max(batch.weights.size for batch in self.rows.batches)
-        blocks = -(-q.size * samples // COVARIANCE_BLOCK)
+        blocks = -(-q.size * samples // CACHE_NUMBERS)
         values = list[Array]()
         for some in np.array_split(np.arange(q.size), min(blocks, q.size)):
             check_time()

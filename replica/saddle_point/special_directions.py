@@ -39,8 +39,8 @@ class _SampleBlock:
         E[phi Y^T (1 - Gh Q)].
     solved : (P, 2A, 2A)
         D^-1 Gh.  Gh, which may be singular, is a factor of all that D^-1 acts on.
-    block : (P, D + 2, D + 2, 2A, 2A)
-        Contribution to the pencil on ``places``.
+    pencil : (P, D + 2, D + 2, 2A, 2A)
+        Contribution to the pencil along ``places``.
     """
 
     def __init__(self, rows: TrainedRows, t: int, G: Array, rotation: Array) -> None:
@@ -53,18 +53,21 @@ class _SampleBlock:
         self.of_delta = rows.norms * self._times_Y(self.rest)
         on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
 
-        scale = np.ones((len(b.pairs) - 1, 1, 1))
+        scale = np.ones((len(b.products) - 1, 1, 1))
         scale[-1] = b.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
-        on_x, mixed = _average(b.pairs[1:, 1:], self.Q), _average(b.pairs[0, 1:], self.of_delta)
+        on_x, mixed = (
+            _average(b.products[1:, 1:], self.Q),
+            _average(b.products[0, 1:], self.of_delta),
+        )
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
         self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
         by_k = self.along @ (Gh @ self.solved)[:, None]
-        self.block = by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
-        self.block[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
-        self.block[:, :-1, -1] += scale * mixed
-        self.block[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
-        norm_block = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
-        self.block[:, -1, -1] += norm_block - _average(b.weights, on_delta)
+        self.pencil = by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
+        self.pencil[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
+        self.pencil[:, :-1, -1] += scale * mixed
+        self.pencil[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
+        norm_part = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
+        self.pencil[:, -1, -1] += norm_part - _average(b.weights, on_delta)
         order = np.insert(np.arange(len(rotation)), DELTA, len(rotation))
         self.places = block_diag(b.directions @ rotation, 1.0)[:, order]
 
@@ -83,12 +86,12 @@ class _SampleBlock:
         """
         b, z_places = self.batch, self.places @ z
         k = -self.solved @ (self.along.swapaxes(2, 3) @ z_places[..., None]).sum(axis=1)
-        r = np.empty((len(z), len(b.pairs), *self.Q.shape[2:]), z.dtype)
+        r = np.empty((len(z), len(b.products), *self.Q.shape[2:]), z.dtype)
         r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, z_places[:, -1])
         r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, z_places[:, :-1])
         r[:, -1] *= b.alpha**-0.5
         r[:, -1] += np.einsum("pijm,pj->pim", self.rest, k[..., 0])
-        labels = np.einsum("abm,paim,pbjm->pij", b.pairs, r, r, optimize=True)
+        labels = np.einsum("abm,paim,pbjm->pij", b.products, r, r, optimize=True)
         others = z - self.places[:-2].T @ z_places[:, :-2]
         others[:, DELTA] = 0.0
         r = np.einsum("pijm,paj->paim", self.Q, others)
@@ -122,7 +125,7 @@ class Special:
             by_labels = (label_places.T @ label_places)[..., None, None]  # E Q acts on all others
             H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
             H[..., step, step] += np.einsum(
-                "ia,jb,pijkl->pabkl", places, places, samples.block, optimize=True
+                "ia,jb,pijkl->pabkl", places, places, samples.pencil, optimize=True
             )
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * size, layers * size)

@@ -203,7 +203,7 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     normalised = sample._replace(linear=linear_weight, square=square)
     rho, weights = _matching_rule(labels, normalised, batch.alpha, Rule(rho, batch.weights))
     t11, t12 = square[:, None] * rho**2, linear_weight[:, None] * rho
-    rotated_batch = batch._replace(pairs=weights[None, None], t11=t11, t12=t12)
+    rotated_batch = batch._replace(products=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(rotated_batch,))
 
 

@@ -16,10 +16,6 @@ from .edges import SMALLEST_X, x_at_angle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EDGE_WIDTH = 4.0  # scales of a Wishart matrix's largest eigenvalue, from the edge on
-EXPECTED_BEYOND = 0.01  # eigenvalues of a bulk beyond the end of its tail
-SAME_POWER = 0.02  # difference that two powers may have
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SpectralDensity(Displayed):
@@ -55,17 +51,18 @@ class SpectralDensity(Displayed):
         eigs = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
         positive = (1 - self.atom) * eigs.shape[1]
         root_positive, root_p = np.sqrt([positive, eigs.shape[1]])
-        edge_width = EDGE_WIDTH * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
+        # four times the scale on which a Wishart matrix's largest eigenvalue varies about the edge
+        edge_width = 4 * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
         above_bulk = eigs > self._bulk_end(eigs.shape[1]) * (1 + edge_width)
         return np.where(above_bulk, eigs, np.nan)[:, : above_bulk.sum(axis=1).max()]
 
     def _bulk_end(self, width: float) -> float:
         """Upper end of the bulk of p = ``width`` eigenvalues: the largest edge, or, where a tail
-        ends at no sharp edge, the place beyond which hardly one of them is expected."""
+        ends at no sharp edge, the place beyond which 0.01 of them are expected."""
         if self.sharp[-1, 1]:
             return float(self.edges[-1, 1])
         x, beyond = self._tail
-        return float(np.exp(np.interp(np.log(width / EXPECTED_BEYOND), -np.log(beyond), np.log(x))))
+        return float(np.exp(np.interp(np.log(width / 0.01), -np.log(beyond), np.log(x))))
 
     @cached_property
     def _tail(self) -> tuple[Array, Array]:
@@ -124,13 +121,16 @@ class SpectralDensity(Displayed):
         times that x, and at 200 and 2000 times it, it has the same."""
         low, high = self.edges[interval]
         x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
-        y = np.zeros(4) if low else self._density(x[1:], interval)
-        if np.isnan(y).any():  # somewhere no density was found
+        density = np.zeros(4) if low else self._density(x[1:], interval)
+        if np.isnan(density).any():  # somewhere no density was found
             return float(x[0]), np.nan, 0.0
-        exponent, exponent_above = np.log10(y[1::2] / y[::2]) if (y > 0).all() else (-1.0, -1.0)
-        if exponent <= -1 or abs(exponent_above - exponent) > SAME_POWER:  # the first has no mass
+        exponent = exponent_above = -1.0
+        if (density > 0).all():
+            exponent, exponent_above = np.log10(density[1::2] / density[::2])
+        # a power of -1 or less has no mass; to 0.02 the two are one
+        if exponent <= -1 or abs(exponent_above - exponent) > 0.02:
             return float(x[0]), 0.0, 0.0
-        return float(x[0]), float(y[0] * 0.5**exponent), float(exponent)
+        return float(x[0]), float(density[0] * 0.5**exponent), float(exponent)
 
     @property
     def diverges(self) -> bool:

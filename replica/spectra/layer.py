@@ -27,11 +27,8 @@ from .density import SpectralDensity, even_angles
 from .edges import angle_of, x_at_angle
 
 LOG_V_TOLERANCE = 1e-5  # on log V
-LOWEST_X = 1e-8  # lower end of the grid of x, relative to its upper end
-POINTS_PER_DECADE, POINTS_PER_INTERVAL = 10, 32  # grid points
+POINTS_PER_INTERVAL = 32  # of the grid between two edges
 NEGLIGIBLE_DENSITY = 1e-4  # x times the density that counts as zero: V is not exact
-MOST_OUTLIERS = 12
-APPROACH_ANGLES = 0.3, 0.05, 0.01, 0.0  # arguments of z from which a point of the line is reached
 LAYER_TOLERANCE = 3e-3  # on x times the density, and on the mass
 
 
@@ -157,7 +154,7 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
 def _scan_downwards(solver: "_BulkSolver") -> tuple[Array, Array, list[Array]]:
     """Decreasing x (P,) over the whole spectrum, x times the density there, and V."""
     decades = np.log10(solver.highest / solver.lowest)
-    x = np.geomspace(solver.highest, solver.lowest, int(decades * POINTS_PER_DECADE) + 2)
+    x = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
     masses, V = np.empty(0), [solver.leading_order(solver.highest)]
     for grid_block in np.array_split(x, int(decades) + 1):
         mass, V_of_block = solver.density_along(grid_block, V[-1])
@@ -190,7 +187,7 @@ class _BulkSolver:
         rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
         if not sizes[0] > 0:
             raise ConvergenceError("the features have no spectrum: they vanish", None)
-        candidates = min(MOST_OUTLIERS, rank - 1)
+        candidates = min(12, rank - 1)  # outliers at most
         # n samples estimate an eigenvalue x to about x sqrt(2 / n)
         gaps = sizes[:candidates] > sizes[1 : candidates + 1] * (1 + 4 * np.sqrt(2 / samples))
         outlier_count = int(np.flatnonzero(gaps).max(initial=-1)) + 1
@@ -201,7 +198,7 @@ class _BulkSolver:
         norm_factor = 1 + 1 / np.sqrt(self.ratio)
         self.highest = 2 * sizes[outlier_count] * norm_factor**2
         smallest = sizes[rank - 1] * (norm_factor - 2) ** 2 / 10
-        self.lowest = max(LOWEST_X * self.highest, smallest)
+        self.lowest = max(1e-8 * self.highest, smallest)
 
     def _outlier(self, position: float, count: int) -> float:
         """Position of the outlier of rank ``count``, by iteration from a guess ``position``.
@@ -271,8 +268,8 @@ class _BulkSolver:
             V = np.full_like(start_V, np.nan)
             if np.abs(np.imag(start_V)).max() > 1e-3 * np.abs(start_V).max():
                 V = self.solve(x, start_V)
-            # from a real guess V would stay real
-            for angle in () if np.isfinite(V).all() else APPROACH_ANGLES:
+            # from a real guess V would stay real: the line is reached from above
+            for angle in () if np.isfinite(V).all() else (0.3, 0.05, 0.01, 0.0):
                 V = self.solve(x * np.exp(1j * angle), start_V)
                 start_V = V if np.isfinite(V).all() else start_V
             start_V = V if np.isfinite(V).all() else start_V

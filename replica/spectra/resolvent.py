@@ -24,8 +24,6 @@ from ..equivalence import Table
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import RESPONSE_TOLERANCE, Responses
 
-BLOCK_NUMBERS = 2**19  # numbers in the largest array of a block of points
-
 
 @dataclass(frozen=True, eq=False)
 class Resolvent:
@@ -100,12 +98,13 @@ class Resolvent:
         """
         rows = self.responses.table.covariance
         nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
-        block_size = max(1, BLOCK_NUMBERS // max(len(self.real.signed) ** 2, nodes))
+        # 2^19 numbers in the largest array of a block
+        block_size = max(1, 2**19 // max(len(self.real.signed) ** 2, nodes))
         if len(z) > block_size:
-            z_blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
-            starts = [None if start is None else start[block] for block in z_blocks]
-            pairs = zip(z_blocks, starts, strict=True)
-            return np.concatenate([self.solutions(z[block], guess) for block, guess in pairs])
+            blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
+            starts = [None if start is None else start[block] for block in blocks]
+            solved = map(self.solutions, (z[block] for block in blocks), starts)
+            return np.concatenate([*solved])
         if start is None:
             return self.by_continuation(z)
         size = self.responses.magnitude

@@ -25,7 +25,7 @@ from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
     asked,
-    check_alone,
+    check_fixed_alpha0,
     describe_with_step,
     limits,
     needs_alpha,
@@ -261,7 +261,7 @@ def spectrum(
         (n,) = samples_of(model, name, one_positive(name, value))
         find_spectrum = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
-        check_alone(model)
+        check_fixed_alpha0(model)
         model.refuse_reuse()
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:

@@ -22,9 +22,6 @@ from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
 from .several_steps import slope_statistics
 from .step import Step
 
-MOST_GROUPS = 500  # one point takes a minute
-KAPPA_NODES = 40  # nodes in each direction of E, for averages over a batch
-
 
 class _Batch(NamedTuple):
     """Samples of the step on N nodes of their coordinates on E.
@@ -101,7 +98,7 @@ def features_at_dimension(
     discretise = gauss_hermite if gaussian else step.readout.discretise
     readout_values, readout_shares = discretise(readout_nodes)
     row_rule = tensor_rule(*[gauss_hermite(row_nodes)] * K)
-    if len(row_rule.weights) * len(readout_values) > MOST_GROUPS:
+    if len(row_rule.weights) * len(readout_values) > 500:  # one point takes a minute
         allowed = f"fewer: {len(row_rule.weights)} times {len(readout_values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
@@ -155,7 +152,7 @@ def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
     """
     K, labels = directions.shape[1], step.labels_at(0)
     components = Components.from_law(step.inputs, directions, labels.combinations)
-    rule = tensor_rule(*[gauss_hermite(KAPPA_NODES if K < 3 else 16)] * K)
+    rule = tensor_rule(*[gauss_hermite(40 if K < 3 else 16)] * K)  # in each direction of E
     kappa_places, weights = components.places_and_weights(rule)
     h, g, spread = components.moments(labels.combined_mean, kappa_places)
     kappa, mean = np.split(components.projection_means(kappa_places), [K])

@@ -19,9 +19,6 @@ from .several_steps import GROUPS, features_after_steps, readout_values
 from .step import Step, check_is_step
 
 THEORIES = ("srf", "network")  # of a step
-# Largest number of kinds of neurons, readout values times biases, where the pencil has two indices
-# for each: one to three seconds a point.
-MOST_KINDS = 16
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,9 @@ def _most_readouts(step: Step) -> int:
     With an odd student without biases, neurons of opposite readout are of one kind.
     """
     symmetric = step.student.odd and not any(step.bias.values)
-    return GROUPS[-1] if symmetric else MOST_KINDS // len(step.bias.values)
+    # 16 kinds of neurons, readout values times biases: the pencil has two indices for each, and a
+    # point takes one to three seconds
+    return GROUPS[-1] if symmetric else 16 // len(step.bias.values)
 
 
 def _several_kinds(step: Step) -> bool:

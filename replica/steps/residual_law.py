@@ -27,9 +27,6 @@ from .step import Step
 
 SHORT = 1e-7  # shorter projections of unit vectors are rounding
 FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels
-MOST_PANELS = 2**20  # in one coordinate of tau, at all places together: 100 MB
-# Panels in a block: of the innermost coordinate, to fit in the processor's cache, and of others.
-INNER, OUTER = 2**10, 64
 
 # Nodes: sorted places (n,), tau (q, n) and weights (n,).
 TauNodes = tuple[NDArray[np.int64], Array, Array]
@@ -84,7 +81,8 @@ class NestedPanels(NamedTuple):
         kink_places = [((t - v @ centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
         breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
         tau_panels = panels_between(np.sort(breaks, axis=1))
-        adapted = halve_panels(values, tau_panels, self.tol, MOST_PANELS, self.panels_at_once)
+        most_panels = 2**20  # in one coordinate of tau, at all places together: 100 MB
+        adapted = halve_panels(values, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
             averages = f"the averages over the batch of a step: target {self.labels.target.name}"
             varies = "less the network's output varies too quickly to settle"
@@ -108,8 +106,9 @@ class NestedPanels(NamedTuple):
 
     @property
     def panels_at_once(self) -> int:
-        """Number of panels of the first coordinate in a block."""
-        return OUTER if self.L.shape[1] > 1 else INNER
+        """Number of panels of the first coordinate in a block: of the innermost coordinate as many
+        as fit in the processor's cache."""
+        return 64 if self.L.shape[1] > 1 else 2**10
 
 
 TAU_BLOCK = 2**14  # nodes of tau in a block, which fits in the processor's cache
@@ -182,12 +181,12 @@ def law_of_residuals(
     # mean label if the target does not depend on tau
     no_tau = np.zeros((q, *weights.shape, 1))
     plain = components.mean_label(labels.combined_mean, places, no_tau)[:, 0]
-    tau_integrals = []
+    component_rules = []
     for j, L in enumerate(components.tau_slopes):
         members = np.flatnonzero(places.component == j)
         centre, L = components.mean_arguments(places.subset(members)), L[:, L.any(axis=0)]
         at_places = LabelsAtPlaces(labels, power, centre, L, plain[members], offset[members], root)
-        tau_integrals.append((members, at_places, _tau_integral(at_places, level)))
+        component_rules.append((members, at_places, _tau_rule(at_places, level)))
 
     means = inputs.known @ components.projection_means(places)
     projection_means = np.concatenate([np.ones((1, len(weights))), means])
@@ -200,7 +199,7 @@ def law_of_residuals(
     covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
 
     def blocks() -> Iterator[Block]:
-        for j, (members, at_places, (*_, nodes)) in enumerate(tau_integrals):
+        for j, (members, at_places, (*_, nodes)) in enumerate(component_rules):
             tau_slopes = known_slopes[j][:, :q][:, components.tau_slopes[j].any(axis=0)]
             for members_at, tau, weight in nodes:
                 check_time()
@@ -211,7 +210,7 @@ def law_of_residuals(
                 moments *= weights[members[members_at]] * weight
                 yield Block(members[members_at], at_places.residual(members_at, tau), moments)
 
-    lows, highs, _ = zip(*(integral for *_, integral in tau_integrals), strict=True)
+    lows, highs, _ = zip(*(tau_rule for *_, tau_rule in component_rules), strict=True)
     noisy = any(variance for variance, _ in labels.gaussians)
     rho_ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
     rho, moments = on_few_nodes(labels, offset, rho_ends, blocks(), len(row_index), root, level)
@@ -254,7 +253,7 @@ class LabelsAtPlaces(NamedTuple):
         return np.asarray(mean - self.offset[place_index])
 
 
-class TauIntegral(NamedTuple):
+class TauRule(NamedTuple):
     """Nodes of tau at all places, in blocks, and the smallest and largest residual on them."""
 
     low: float
@@ -262,7 +261,7 @@ class TauIntegral(NamedTuple):
     nodes: Iterator[TauNodes]
 
 
-def _tau_integral(at_places: LabelsAtPlaces, level: int) -> TauIntegral:
+def _tau_rule(at_places: LabelsAtPlaces, level: int) -> TauRule:
     """Nodes of tau for a ``level`` of refinement.
 
     One direction of tau is integrated on panels.  Several are integrated by the target's own rules,
@@ -285,7 +284,7 @@ def _tau_integral(at_places: LabelsAtPlaces, level: int) -> TauIntegral:
     return _nodes_on_panels(at_places, 10.0 ** -min(6 + level - len(coarse_rules), 8))
 
 
-def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauIntegral:
+def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauRule:
     """Nodes of tau by a fixed rule at every place; ``rule_at`` returns the rules at some
     ``centre``, or a single one for all."""
     N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
@@ -306,10 +305,10 @@ def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) 
         check_time()
         rho = at_places.residual(index, tau)
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
-    return TauIntegral(lowest_rho, highest_rho, nodes())
+    return TauRule(lowest_rho, highest_rho, nodes())
 
 
-def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
+def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauRule:
     """Nodes of tau on panels that are halved until averages converge to ``tol``."""
     labels, offset = at_places.labels, at_places.offset
     noise = min(variance for variance, _ in labels.gaussians)
@@ -334,4 +333,4 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauIntegral:
     tols = np.full(len(offset), tol)
     nested = NestedPanels(averages, labels, all_places, at_places.centre, at_places.L, tols)
     panels, _ = nested.adapted()
-    return TauIntegral(lowest_rho, highest_rho, nested.nodes(panels))
+    return TauRule(lowest_rho, highest_rho, nested.nodes(panels))

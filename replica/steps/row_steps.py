@@ -36,11 +36,10 @@ from .several_steps import mean_output
 from .step import Step
 
 BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
-SLOWER, SOON = (10, 100), 1 / 10  # factors of smaller rates that are tried, and the part for each
 SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
 # Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
-# The same range on few nodes: what a residual needs varies slowly with kappa.
+# Few nodes on the range of KAPPA_RULES: nodes of the residual vary slowly with kappa.
 LEVEL_RULE = trapezoid(14, half_range(40))
 
 
@@ -79,14 +78,14 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], State]:
     try:
         return _row_steps(step, kinds, BATCH_TIME * seconds)
     except QuadratureError as error:
-        slower_hint = _slower_steps(step, kinds, SOON * seconds)
+        slower_hint = _slower_steps(step, kinds, seconds / 10)  # a tenth of the limit for each rate
         raise QuadratureError(f"{error}{slower_hint}; the sRF (--theory srf) needs none") from None
 
 
 def _slower_steps(step: Step, kinds: Kinds, longest: float) -> str:
     """Hint for an error message: smaller learning rates at which averages over the batches settle
     within ``longest`` seconds, or nothing if they do not."""
-    for factor in SLOWER:
+    for factor in (10, 100):
         slower = [(alpha0, eta / factor) for alpha0, eta in step.schedule]
         slower_fields: Any = {"steps": slower} if len(slower) > 1 else {"eta": slower[0][1]}
         with suppress(QuadratureError):
@@ -135,7 +134,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
         return moments, mean_output(step, shift, c)
 
     def root_strength(moments: StudentMoments) -> Array:
-        """Root of a sample's strength (``_pencil_probes``) over its residual, (A, N, 1)."""
+        """Root of a sample's strength (``_strength_functions``) over its residual, (A, N, 1)."""
         return np.abs(learning_rate) / alpha * np.sqrt(moments.s02 + moments.m2**2)
 
     def weights_and_labels(
@@ -236,18 +235,18 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guess: Rule, t: int) -
 
 def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
     """Contributions (k, N) of every node of kappa to the averages by which a rule is refined:
-    squares of the projections and of the sample weights, times the ``_pencil_probes``."""
+    squares of the projections and of the sample weights, times the ``_strength_functions``."""
     w = residual_law.weights[0, 0]
     weight_squares = [w * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
     weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *weight_squares])
-    probes = _pencil_probes(sample.t11[0], sample.t12[0], alpha)
-    return np.einsum("inm,nmx->ixn", weights, probes).reshape(-1, len(w))
+    test_functions = _strength_functions(sample.t11[0], sample.t12[0], alpha)
+    return np.einsum("inm,nmx->ixn", weights, test_functions).reshape(-1, len(w))
 
 
-def _pencil_probes(t11: Array, t12: Array, alpha: float) -> Array:
-    """Four probes 1 / (1 + x s), x = 0, 0.01, 0.1, 1, of the pencil's dependence on a sample's
-    strength s = (t11 + t12^2/alpha)/alpha, on a last axis: averages that settle with them settle
-    in the pencil."""
+def _strength_functions(t11: Array, t12: Array, alpha: float) -> Array:
+    """Four test functions 1 / (1 + x s), x = 0, 0.01, 0.1, 1, of a sample's strength
+    s = (t11 + t12^2/alpha)/alpha, on a last axis.  The pencil depends on s through such functions:
+    where averages with these four have converged, the pencil has."""
     sample_strength = (t11 + t12**2 / alpha) / alpha
     return np.asarray(1 / (1 + np.array([0.0, 0.01, 0.1, 1.0]) * sample_strength[..., None]))
 
@@ -276,15 +275,15 @@ def _not_settled(t: int, tol: float, how: str) -> QuadratureError:
 
 def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
     """Averages over a batch that settle where those in the pencil do, and their scales: products of
-    sample weights with the ``_pencil_probes``, then g, v, c and the spike after the step."""
-    pencil_probes = _pencil_probes(batch.t11[0], batch.t12[0], batch.alpha)
+    sample weights with the ``_strength_functions``, then g, v, c and the spike after the step."""
+    test_functions = _strength_functions(batch.t11[0], batch.t12[0], batch.alpha)
     functions = np.concatenate([batch.F, batch.lam, batch.L])
-    mixed = batch.pairs[1:, :1] * functions
+    mixed = batch.products[1:, :1] * functions
     squares = batch.weights * functions[:, None] * functions
-    upper = np.concatenate([batch.pairs[1:, 1:], mixed], axis=1)
+    upper = np.concatenate([batch.products[1:, 1:], mixed], axis=1)
     product_pairs = np.concatenate([upper, np.concatenate([mixed.swapaxes(0, 1), squares], axis=1)])
-    values = product_pairs @ pencil_probes
-    product_root = np.sqrt(np.einsum("iim,mx->ix", np.abs(product_pairs), pencil_probes))
+    values = product_pairs @ test_functions
+    product_root = np.sqrt(np.einsum("iim,mx->ix", np.abs(product_pairs), test_functions))
     product_root = np.maximum(product_root, SMALL_WEIGHT)
     product_sizes = product_root[:, None] * product_root  # scales of products that may vanish
     (g,), (v,) = batch.g, batch.v
@@ -323,7 +322,7 @@ def _batch_and_state(
     weight_pairs[-1, -1] = w * phi**2
     pair_sizes = np.abs(np.einsum("iinm->inm", weight_pairs[1:, 1:]))
     pair_sizes = np.concatenate([pair_sizes, *(np.abs(w) * f**2 for f in (F, lam, L))])
-    pair_sizes = pair_sizes[..., None] * _pencil_probes(t11[0], t12[0], alpha)[..., [0, -1]]
+    pair_sizes = pair_sizes[..., None] * _strength_functions(t11[0], t12[0], alpha)[..., [0, -1]]
     # nodes with negligible weight in every average are dropped
     kept_nodes = (pair_sizes > 1e-15 * pair_sizes.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
     kept_nodes |= not kept_nodes.any()  # samples without inputs or norms still act on the trace

@@ -34,7 +34,7 @@ from ..problem import (
     GaussianMixture,
     LabelLaw,
     SpikedRandomFeatures,
-    check_alone,
+    check_fixed_alpha0,
     complement_root,
 )
 from .step import Step, check_is_step
@@ -209,7 +209,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     0.7848 0.8997 0.9538
     """
     check_is_step(step)
-    check_alone(step)
+    check_fixed_alpha0(step)
     for name in ("readout", "bias"):
         law_of_field = getattr(step, name)
         if len(law_of_field.values) != 1:

@@ -1,4 +1,4 @@
-"""Directions of a target that a network learns, and with how many samples.  docs/theory.md 11, [D]
+"""Directions of a target that a network learns, and the samples each takes.  docs/theory.md 11, [D]
 
 A target g(z) of r orthonormal directions has Hermite tensors C_k = E He_k(z) g(z).  Let C_k be the
 first nonzero one.  A giant step learns the range of C_k if its n samples are of order d^k, and
@@ -199,9 +199,7 @@ def _stacked_directions(stages: tuple[Stage, ...], r: int) -> Array:
     return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])
 
 
-# Defaults of ``staircase``.
-DEGREE = 4  # highest degree of the tensors: a leap of 5 would need n = Theta(d^5) samples
-THRESHOLD = 1e-6  # share of the variance: far above rounding, far below simulation noise
+THRESHOLD = 1e-6  # default share of the variance: far above rounding, far below simulation noise
 
 
 @answering
@@ -270,7 +268,7 @@ def staircase(
     """
     highest, allowed = (12, "an integer from 1 to 12") if inputs is None else (1, "1 with inputs")
     if degree is None:
-        degree = min(DEGREE, highest)
+        degree = min(4, highest)  # a leap of 5 would need n = Theta(d^5) samples
     if int(number("degree", degree, 1, highest, allowed)) != degree:
         raise InvalidArgument("degree", degree, allowed)
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)

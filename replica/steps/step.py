@@ -34,9 +34,7 @@ from ..problem import (
     problem_repr,
 )
 
-MISSING_ETA = "given: the learning rate over the width, eta/p"
 MOST_COORDINATES = 50  # of structured inputs: in the limit they are few of d
-INITIALISATIONS = ("sphere", "gaussian")  # uniform on the unit sphere, or N(0, I/d)
 
 
 def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
@@ -119,7 +117,8 @@ class Step(Problem):
             bias=bias,
         )
         check_readout(self)
-        choice("initialisation", self.initialisation, INITIALISATIONS)
+        # uniform on the unit sphere, or N(0, I/d)
+        choice("initialisation", self.initialisation, ("sphere", "gaussian"))
 
     def labels_at(self, t: int) -> LabelLaw:
         """Law of the labels of step t = 0, 1, ..."""
@@ -235,7 +234,8 @@ class Step(Problem):
         for alpha0, eta in pairs:
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
-            allowed = MISSING_ETA if eta is None else "0 or more (eta/p)"
+            missing = "given: the learning rate over the width, eta/p"
+            allowed = missing if eta is None else "0 or more (eta/p)"
             checked_steps.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
         return tuple(checked_steps)
 

@@ -20,7 +20,7 @@ from replica import (
 from replica.convex import loss
 from replica.given import evaluate
 from replica.given.solve import solve_point
-from replica.given.strata import largest_output
+from replica.given.strata import win_probabilities
 from replica.observables.given_layers import meet_rows
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels
@@ -127,7 +127,7 @@ def test_how_often_an_output_is_the_largest():
     spread = covariance[:, 0, 0] + covariance[:, 1, 1] - 2 * covariance[:, 0, 1]
     exact = ndtr((mean[:, 0] - mean[:, 1]) / np.sqrt(spread))
     # the integral over their difference is in closed form
-    np.testing.assert_allclose(largest_output(mean, covariance)[:, 0], exact, atol=1e-9)
+    np.testing.assert_allclose(win_probabilities(mean, covariance)[:, 0], exact, atol=1e-9)
 
 
 @pytest.mark.parametrize(

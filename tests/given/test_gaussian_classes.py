@@ -15,7 +15,7 @@ from replica import (
     InvalidArgument,
     solve,
 )
-from replica.given.strata import largest_output
+from replica.given.strata import win_probabilities
 from tests.given.simulated import mean_errors, ridge
 
 
@@ -153,7 +153,7 @@ def test_the_largest_of_several_outputs(count):
     rng = np.random.default_rng(0)
     mean, root = rng.standard_normal((3, count)) / 3, rng.standard_normal((3, count, count)) / 3
     covariance = root @ root.swapaxes(1, 2)
-    found = largest_output(mean, covariance)
+    found = win_probabilities(mean, covariance)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     off = []
     for m, v, row in zip(mean, covariance, found, strict=True):
@@ -168,8 +168,8 @@ def test_the_largest_of_many_rows_averages_out_what_few_draws_leave():
     rng = np.random.default_rng(1)
     root = rng.standard_normal((1, 10, 10)) / 3
     one = rng.standard_normal((1, 10)) / 3, root @ root.swapaxes(1, 2)
-    whole = largest_output(*one)[0]
-    many = largest_output(*(np.repeat(x, 3000, axis=0) for x in one))
+    whole = win_probabilities(*one)[0]
+    many = win_probabilities(*(np.repeat(x, 3000, axis=0) for x in one))
     assert np.sqrt(np.mean((many - whole) ** 2)) > 5e-3
     np.testing.assert_allclose(many.mean(axis=0), whole, atol=1e-3)
 

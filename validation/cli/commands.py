@@ -84,7 +84,7 @@ def parse_simulation(
         if name != "dimension" and (name, typed_value) != ("theory", "given")
     }
     request = cli.parse_request(theory_options)
-    problem, width_ratio = first_problem(request, request.grids if on_grids else ())
+    problem, width_ratio = problem_at_grid_start(request, request.grids if on_grids else ())
     if settings["dimension"] is None:
         settings["dimension"] = int(
             cli.single_number("dimension", cli.parse_grid("dimension", typed_dimension))
@@ -146,7 +146,7 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
     output.table(table, names[:first_column] + sorted(names[first_column:], key=rank), targets)
 
 
-def first_problem(
+def problem_at_grid_start(
     request: cli.Request, on_grids: Container[str] = ()
 ) -> tuple[Problem, float | None]:
     """The problem with the first value of every grid, and its beta where that is not a field; grids
@@ -291,7 +291,7 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     replica-validate alignment --student relu --target "z1 + z1*z2" --steps 2:1,2:1,2:1 --rng 0
     """
     request = cli.parse_request(options, required=())  # no readout is trained here
-    problem, width_ratio = first_problem(request)
+    problem, width_ratio = problem_at_grid_start(request)
     if not problem.schedule or width_ratio is None:
         raise InvalidArgument("r", options.get("r"), "left out: a step is what is followed here")
     with cli.progress("draws") as advance:
@@ -308,13 +308,10 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     output.write(document, lambda: show_points(document, output), figure=figure)
 
 
-DRAWS = drawn("seeds", int, 2, "Independent draws.")
-
-
 @cli.command(
     without=("lam", "intercept", "train_bias", "loss", "reuse"),
     files=(".json",),
-    also=(DIMENSION, DRAWS, RNG, SIMULATED),
+    also=(DIMENSION, drawn("seeds", int, 2, "Independent draws."), RNG, SIMULATED),
     tabular=False,
 )
 def spectrum(
@@ -343,7 +340,7 @@ def spectrum(
     request = cli.parse_request(options, required=("alpha",))
     if simulated is Simulated.gaussian:
         raise InvalidArgument("simulated", simulated, "network or srf for eigenvalues")
-    problem, width_ratio = first_problem(request)
+    problem, width_ratio = problem_at_grid_start(request)
     if simulated is Simulated.srf:
         problem, width_ratio = spiked_model(problem, width_ratio), None
     alpha = cli.single_number("alpha", request.alpha)

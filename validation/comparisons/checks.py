@@ -96,7 +96,6 @@ COCHRAN_DRAWS = 25.0  # draws over their squared skewness from which on a mean o
 CHANCE = 0.01  # of a largest score beyond which theory and simulation are not called equal
 ONE_SIDED_SCORE = 2.5  # of a Gaussian mean score of several errors: one mean in a hundred
 MAX_DIFFERENCE = 0.25  # of the simulated error: beyond that nothing is called agreement
-CLOSE = 0.1  # of the simulated error: what is further off by more than chance is not called close
 ALLOWANCE = 20.0  # times 1/d: the finite-size bias allowed for, measured in ``compare``
 SOURCES = np.array(["theory", "simulation"])
 
@@ -213,22 +212,22 @@ def verdict(
     seeds : int
         Draws of which the standard errors are.
     """
-    kinds = list(checks.values())
-    if not np.isfinite([check.theory for check in kinds]).all():
+    all_checks = list(checks.values())
+    if not np.isfinite([check.theory for check in all_checks]).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
-    if not np.isfinite([check.simulated for check in kinds]).all():
+    if not np.isfinite([check.simulated for check in all_checks]).all():
         return False, (
             "The readout of a draw has no best bias, or could not be fitted, so that agreement "
             "cannot be told."
         )
-    z = np.array([check.z for check in kinds])
-    disagreeing = np.array([check.differs(allowance, seeds) for check in kinds])
-    far = np.array([~check.within(allowance, seeds) for check in kinds])
-    far_apart = np.array([check.is_far for check in kinds])
+    z = np.array([check.z for check in all_checks])
+    disagreeing = np.array([check.differs(allowance, seeds) for check in all_checks])
+    far = np.array([~check.within(allowance, seeds) for check in all_checks])
+    far_apart = np.array([check.is_far for check in all_checks])
     # elsewhere rounding over a standard error of 0
     scored = next((flags for flags in (disagreeing, far, far_apart) if flags.any()), np.isfinite(z))
     k, *point = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
-    largest = _difference(list(checks)[k], kinds[k], (point[0], point[1]), axes)
+    largest = _difference(list(checks)[k], all_checks[k], (point[0], point[1]), axes)
     bias = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {bias}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if disagreeing.any():
@@ -248,9 +247,9 @@ def verdict(
             f"{far_apart.sum()} of {far_apart.size} errors, most in {largest}. As this is within "
             f"{allowed}, a verdict takes more draws or a larger size: {more}."
         )
-    scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in kinds)
+    scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in all_checks)
     relative = [
-        np.abs(c.simulated - c.theory) / size for c, size in zip(kinds, scales, strict=True)
+        np.abs(c.simulated - c.theory) / size for c, size in zip(all_checks, scales, strict=True)
     ]
     if differ(z, seeds):
         large_count, leans = too_large(z, seeds), leaning(z, seeds)
@@ -263,12 +262,14 @@ def verdict(
         elif leans:
             errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in leans)
             ways.append(f"{errors} lie to one side{' each' if len(leans) > 1 else ''}")
-        closeness = "close but " * bool(relative[k][tuple(point)] <= CLOSE)
+        closeness = "close but " * bool(relative[k][tuple(point)] <= 0.1)  # of the simulated error
         return False, (
             f"Theory and simulation are {closeness}not equal: {', and '.join(ways)}, "
             f"though within {allowed}, the largest in {largest}."
         )
-    by_chance = _difference(list(checks)[k], kinds[k], (point[0], point[1]), axes, by_chance=True)
+    by_chance = _difference(
+        list(checks)[k], all_checks[k], (point[0], point[1]), axes, by_chance=True
+    )
     return True, (
         f"Theory and simulation agree: their {far.size} differences are no larger than chance "
         f"makes them, half of them up to {np.median(relative):.1%}, the largest in {by_chance}."

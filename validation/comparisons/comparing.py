@@ -29,8 +29,8 @@ Checks = dict[str, Check]
 
 
 def with_others(taken: Theory, simulation: Simulation) -> Iterator[Theory]:
-    """A theory, and others of what is simulated: of the sRF, and given the first layer of every
-    draw, with that of the first draw for lines."""
+    """A theory of the simulated model, and its alternatives: the theory of the sRF; and the theory
+    given the first layer of every draw, with the first draw's for lines."""
     yield taken
     if taken.published is not None:
         yield srf_instead(taken)
@@ -94,8 +94,8 @@ def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]
 
 
 def beside_draws(simulation: Simulation) -> Checks:
-    """Means over the draws of a simulation, and of the theory of every drawn first layer, by name
-    of what is measured; standard errors are those of the differences."""
+    """Checks by name of the error: means over draws of the simulation and of the theory given each
+    first layer, with standard errors of their differences."""
     drawn = simulation.experiment
     drawn_layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
     layer_theories = [theory_at(layer, simulation)[0] for layer in drawn_layers]
@@ -350,13 +350,15 @@ def compare_grid(
 
         for problem_at, width in problems_on_grid(problem, axes, beta):
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
-    kinds = {name: options[name] for name in ("theory", "simulated") if name in options}
+    theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = comparisons[0].theories[0].model.dimension
     same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
 
     def theories(axes: Mapping[str, Array]) -> list[Theory]:
-        pairs = problems_on_grid(problem, axes, beta)
-        return [theory_of(problem_at, width, **kinds).at(size) for problem_at, width in pairs]
+        return [
+            theory_of(problem_at, width, **theory_options).at(size)
+            for problem_at, width in problems_on_grid(problem, axes, beta)
+        ]
 
     axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]

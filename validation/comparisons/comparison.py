@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Values of a parameter between which a line is drawn, other than alpha and lam, which cost nothing:
-# each takes .1 s, and several seconds with a continuous law of the readout.
-SHOWN, SHOWN_OF_LAWS = 31, 13
 SIZES = ("dimension", "seeds")  # settings in which the simulations of a ladder differ
 
 
@@ -277,10 +274,11 @@ class Comparison(Displayed):
 
     @property
     def _shown(self) -> int:
-        """Between how many values of a parameter of the problem a line is drawn."""
+        """Number of values of a parameter of the problem between which a line is drawn: each takes
+        .1 s, and several seconds with a continuous law of the readout."""
         step = getattr(self.simulation.problem, "step", None)
         laws = "readout" in self.axes or (step is not None and step.readout.continuous)
-        return SHOWN_OF_LAWS if laws else SHOWN
+        return 13 if laws else 31
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}

@@ -20,7 +20,7 @@ from replica.problem import (
     Law,
     Problem,
     SpikedRandomFeatures,
-    check_alone,
+    check_fixed_alpha0,
     check_problem,
     complement_root,
 )
@@ -107,7 +107,7 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-    check_alone(problem)
+    check_fixed_alpha0(problem)
     D = problem.known_dimension
     d = whole_number("dimension", dimension, max(2, D + 1), "the input dimension d")
     row_rng, input_rng, noise_rng = map(default_rng, streams(rng))

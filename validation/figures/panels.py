@@ -213,8 +213,8 @@ def _curve_errors(panel: Panel, curve: Curve, store: Path | None) -> Values:
         ]  # fmt: skip
         for error, error_lines in curve_errors.items():
             keys = error, f"{error}_stderr"
-            pairs = [np.stack([one[key].ravel() for key in keys], axis=-1) for one in column_parts]
-            error_lines["simulated"] = np.concatenate(pairs)
+            with_stderr = (np.stack([x[key].ravel() for key in keys], -1) for x in column_parts)
+            error_lines["simulated"] = np.concatenate([*with_stderr])
     if panel.linear:
         model = model_of("theory", curve.points(panel.x[:1])[0][0], curve.beta)
         curve_errors["linear"] = replica.bounds(model).linear

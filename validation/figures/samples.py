@@ -1,4 +1,4 @@
-"""Figures of what samples buy.
+"""Figures of the errors that more samples, or samples used twice, reach.
 
 Digits: labels that a linear probe of scikit-learn's digits needs, ten classes, ridge regression.
 The theory of all rows, and of the first ones, with the standard error over rows of a sample;

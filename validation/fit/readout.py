@@ -211,13 +211,13 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
     it is smaller than the labels'.)
     """
     readouts, intercepts = [], []
-    gram_sums: list[Any] = []
+    moment_sums: list[Any] = []
     for rows_summed, (Phi, y) in _blocks_cut_at(blocks, sizes):
         xp, Z = arrays.namespace(Phi), Phi / Phi.shape[1] ** 0.5
         block_sums = [Z.T @ Z, Z.T @ y, xp.sum(Z, axis=0), xp.sum(y, axis=0)]
-        for block_sum, mean_weight in zip(gram_sums, block_sums, strict=True) if gram_sums else ():
-            block_sum += mean_weight
-        gram, label_moment, features, labels = gram_sums = gram_sums or block_sums
+        for total, block_sum in zip(moment_sums, block_sums, strict=True) if moment_sums else ():
+            total += block_sum
+        gram, label_moment, features, labels = moment_sums = moment_sums or block_sums
         del block_sums  # of p^2 numbers
         for _ in np.flatnonzero(sizes == rows_summed):
             mean_weight = 1 / rows_summed if intercept else 0.0
@@ -386,5 +386,5 @@ def _misclassified(labels: Array, prediction: Array) -> Array:
     equal, or 0."""
     if labels.ndim == 3:  # an output of 0, where all neurons are silent: half of them are wrong
         return np.asarray((labels * prediction < 0) + 0.5 * (prediction == 0))
-    largest_output = prediction == prediction.max(axis=3, keepdims=True)
-    return np.asarray(1 - (largest_output * labels).sum(axis=3) / largest_output.sum(axis=3))
+    is_largest = prediction == prediction.max(axis=3, keepdims=True)
+    return np.asarray(1 - (is_largest * labels).sum(axis=3) / is_largest.sum(axis=3))

@@ -372,8 +372,9 @@ def side_by_side(
         readout = fit_readout(hermite_features, y, penalty * samples)
         residual = y - hermite_features @ readout / np.sqrt(width)
         mean_squared_residual = float((residual**2).mean())
-        block = max(1, TEST_BLOCK // width)
-        blocks = (X_test[start : start + block] for start in range(0, test_samples, block))
+        block_rows = max(1, TEST_BLOCK // width)
+        starts = range(0, test_samples, block_rows)
+        blocks = (X_test[start : start + block_rows] for start in starts)
         answers = np.concatenate([model.features(x, feature_noise_rng) @ readout for x in blocks])
         answers /= np.sqrt(width)
         misses = (np.sign(answers) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan

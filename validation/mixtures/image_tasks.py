@@ -199,11 +199,8 @@ def _pixel_rows(path: Path, pixels: Array) -> Array:
 
 
 def _bad(path: Path, allowed: str) -> InvalidArgument:
-    """Error about a file or folder, with what would be allowed in its place."""
+    """InvalidArgument for a file or folder; ``allowed`` says which are."""
     return InvalidArgument("images", str(path), allowed)
-
-
-SAMPLES_PER_NEURON = 8  # a neuron, of a sample of features
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +240,7 @@ class ImageTask:
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FeatureSample:
         """A sample of the features that the first layer (k, n) has, of rows of the seed 0."""
         rng = default_rng(0)
-        X, y = self.draw(SAMPLES_PER_NEURON * len(weights) + 1000, rng)
+        X, y = self.draw(8 * len(weights) + 1000, rng)  # some 8 rows a feature
         features = student(X @ weights.T)
         features += np.sqrt(feature_noise) * rng.standard_normal(features.shape)
         return FeatureSample(features=features, labels=y)

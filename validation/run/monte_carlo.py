@@ -134,15 +134,15 @@ def _fields_of_given(
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
     numbers = np.atleast_1d(samples).tolist()
-    readout_samples = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in numbers)
-    if not readout_samples:
+    sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in numbers)
+    if not sample_sizes:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
     fixed_part, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
-    test_samples = TEST_INPUTS * max(d, *readout_samples)
+    test_samples = TEST_INPUTS * max(d, *sample_sizes)
     if isinstance(problem, FeatureSample):
-        test_samples = len(problem.labels) - max(readout_samples)
-    sizes = {"samples": readout_samples, "dimension": d, "test_samples": test_samples}
+        test_samples = len(problem.labels) - max(sample_sizes)
+    sizes = {"samples": sample_sizes, "dimension": d, "test_samples": test_samples}
     return {"problem": problem, "simulated": fixed_part, "alpha": (), "beta": None, **sizes}
 
 

@@ -31,8 +31,8 @@ from solvers.results import Array
 
 from .cells import CELL_METHOD, Experiment
 
-# Where functions are compared: off the zeros of the usual ones, and as far out as the theory's
-# quadrature goes, where large steps lead.
+# Points at which functions are compared: off the zeros of the usual ones, and as far out as the
+# theory's quadrature goes, where large steps lead.
 DISTANT_POINTS = np.geomspace(6.13, 256, 80)
 COMPARED_AT = np.concatenate([-DISTANT_POINTS, np.linspace(-6.07, 5.93, 121), DISTANT_POINTS])
 Part = Activation | MultiIndex | ClassLabels | Law | LabelNoise | Loss  # told apart by values
