@@ -61,6 +61,9 @@ SMALL = "--dimension 30 --seeds 2"
             "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
             ["in Python learning_curve(", "dimension=500"],
         ),
+        # a word that stands for a number
+        (f"{STEP} --alpha 1 --lam bset", ["--lam", "or best alone where it is searched"]),
+        (POINT.replace("--alpha0 20", "--alpha0 alhpa"), ["--alpha0", "or alpha alone"]),
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["once for each", "theory=['srf', 'network']"]),
         (f"{POINT} --loss square,huber:1", ["once for each", "loss=['square', 'huber:1']"]),

@@ -109,6 +109,22 @@ def test_bad_grids(call, message):
         replica.learning_curve(MODEL, **call)
 
 
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam="bset"), "best"),
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam=1, eta="bset"), "best"),
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam=1, alpha0="alpah"), "alpha"),
+        (lambda: solve(PUBLISHED, beta=1, alpha=1, lam="bset"), "best"),
+        (lambda: replace(PUBLISHED, eta="bset"), "best"),
+        (lambda: replace(PUBLISHED, alpha0="alpah"), "alpha"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_word(call, word):
+    with pytest.raises(InvalidArgument, match=f"""["']{word}["'].*, got '(bset|alpah)'"""):
+        call()
+
+
 def test_a_step_needs_beta():
     with pytest.raises(InvalidArgument, match="beta must be given"):
         learning_curve(PUBLISHED, alpha=1, lam=1)
