@@ -218,7 +218,9 @@ def read_numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, value, "numbers, in rows of one length, or a file of them") from None
+        raise InvalidArgument(
+            name, value, "numbers, in rows of one length, or a file of them"
+        ) from None
 
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:

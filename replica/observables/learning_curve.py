@@ -101,8 +101,8 @@ def learning_curve(
         loss_error and train_loss for a loss other than the square, classification_error where
         labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
         at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
-        errors.  A warning is logged where errors of a given layer or of features may be off, with
-        the numbers of samples and why.
+        errors.  Where errors of a given layer or of features may be off, ``noted`` is True and
+        ``note`` says why; a warning is logged, with the numbers of samples.
 
     Raises
     ------
