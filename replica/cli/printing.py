@@ -23,7 +23,8 @@ from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..plotting import check_latex, picture, style, symbol
-from ..problem import LabelLaw, Problem
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures
+from ..steps import reason_not_covered
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
@@ -197,6 +198,18 @@ def answers_only() -> Iterator[None]:
             yield
     finally:
         ANSWERS.reset(token)
+
+
+def note_theory(model: SpikedRandomFeatures) -> None:
+    """Write which theory of a step a model has, and that its network has one of its own."""
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    if model.rows is not None:
+        reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+        say(f"note: theory of the network itself{dimension_text}{reuse_text}")
+    elif model.step is not None:
+        has_network_theory = not reason_not_covered(model.step)
+        network_hint = " (--theory network: of the network itself)" * has_network_theory
+        say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
 
 
 def note_farthest(
