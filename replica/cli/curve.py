@@ -102,7 +102,8 @@ def answer_curve(
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*shown_axes, *printing.errors_first(grid.columns)])
+        columns = printing.errors_first(grid.columns, request.loss)
+        output.table(document["points"], [*shown_axes, *columns])
         printing.note_theory(grid.models[0])
 
     def dataset() -> Any:

@@ -19,6 +19,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from .. import documents
+from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
@@ -162,11 +163,14 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
     return [dict(zip(filled, row, strict=True)) for row in zip(*filled.values(), strict=True)]
 
 
-def errors_first(table_columns: Container[Any]) -> list[str]:
-    """Columns of a table in their order, errors first, as far as they are in ``table_columns``."""
+def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
+    """Columns of a table in their order, errors first, as far as they are in ``table_columns``;
+    squared errors last where the ``loss`` does not fit outputs to the labels."""
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
-    return [name for name in (*errors, "converged", *other_columns) if name in table_columns]
+    names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
+    squared = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")
+    return sorted(names, key=squared.count)
 
 
 def save(path: Path, file_content: bytes) -> None:

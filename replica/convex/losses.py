@@ -427,7 +427,7 @@ def loss(spec: Any) -> Loss:
         return LOSSES[loss_text]
     allowed = (
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
-        "replica.Loss as it is, or on the command line as module:name"
+        "replica.Loss(value=..., derivative=...), on the command line as module:name"
     )
     if name == "exponential":
         allowed += (

@@ -48,11 +48,12 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     return replace(model.step.network(beta=model.beta), dimension=model.dimension)
 
 
-def ratio_note(alpha: ArrayLike) -> str:
-    """Sentence where the largest ``alpha`` is probably a number of samples; else empty."""
+def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
+    """Sentence where the largest ``alpha``, or ratio of another name, is probably a number of
+    samples; else empty."""
     largest = np.max(alpha, initial=0.0)
     return bool(largest > LARGEST_RATIO) * (
-        f"alpha = {largest:g} is n/d, samples over input dimension: for n = {largest:g} samples "
+        f"{name} = {largest:g} is n/d, samples over input dimension: for n = {largest:g} samples "
         f"give {largest:g}/d"
     )
 

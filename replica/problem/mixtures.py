@@ -1,6 +1,6 @@
 """Gaussian mixtures as laws of inputs, and class labels given by their components."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, check_fields
 from .checks import FINITE, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
@@ -48,6 +48,11 @@ class GaussianMixture:
     means: Any
     covariances: Any = None
     fractions: Any = None
+
+    def __new__(cls, *args: Any, **given: Any) -> "GaussianMixture":
+        """Raise TypeError for an unknown argument, or one without its name."""
+        check_fields(cls, fields(cls), args, given)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         means = finite_array("means", self.means, 2)
