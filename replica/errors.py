@@ -18,6 +18,7 @@ ELSEWHERE = {
     "activation": "student",
     "teacher": "target",
     "sigma": "noise, a variance",
+    "noise": "GradientStep(..., noise=...)",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
     "reuse": "step.network(beta=1, reuse=1)",
     "lr": "eta",

@@ -2,6 +2,7 @@
 
 from inspect import isfunction
 
+import numpy as np
 import pytest
 
 import replica
@@ -56,6 +57,10 @@ def test_the_hint_of_a_penalty_is_for_features_without_one():
         (lambda: replica.GaussianMixture(mean=[[1], [-1]]), r"'mean': did you mean means\?"),
         (lambda: replica.solve(STEP, alpha=1, sigma=1, lam=1), "no argument 'sigma': model, alpha"),
         (lambda: replica.GradientStep(student="tanh", target="sin", sigma=1), "did you mean noise"),
+        (
+            lambda: replica.solve(STEP, beta=1, alpha=1, lam=1, noise=1),
+            r"did you mean GradientStep\(\.\.\., noise=",
+        ),
     ],
 )
 def test_a_name_is_one_of_the_function_s_own(call, said):
@@ -69,6 +74,13 @@ def test_a_name_is_one_of_the_function_s_own(call, said):
         (
             lambda: replica.solve(STEP, beta=1, alpha=1, lam=1, loss=abs),
             r"Loss\(value=\.\.\., deriv",
+        ),
+        (lambda: replica.Loss(np.abs, np.sign), r"derivative jumps, as here at 0: kinks=\[0\]"),
+        (
+            lambda: replica.FirstLayer(
+                weights=np.eye(3), student="relu", target="sin", directions=[2, 0, 0]
+            ),
+            r"of length 1\)",
         ),
         (
             lambda: replica.GradientStep(
