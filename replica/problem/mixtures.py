@@ -1,6 +1,6 @@
 """Gaussian mixtures as laws of inputs, and class labels given by their components."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,13 +9,14 @@ from numpy.random import Generator
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument, check_fields
+from ..display import Described
+from ..errors import InvalidArgument
 from .checks import FINITE, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GaussianMixture:
+class GaussianMixture(Described):
     """A mixture of J Gaussians as the law of inputs.
 
     Parameters
@@ -48,11 +49,6 @@ class GaussianMixture:
     means: Any
     covariances: Any = None
     fractions: Any = None
-
-    def __new__(cls, *args: Any, **given: Any) -> "GaussianMixture":
-        """Raise TypeError for an unknown argument, or one without its name."""
-        check_fields(cls, fields(cls), args, given)
-        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         means = finite_array("means", self.means, 2)
