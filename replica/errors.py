@@ -17,6 +17,8 @@ OUR_NAMES = {
     "weights": "weights of a FirstLayer",
     "activation": "student",
     "teacher": "target",
+    "sigma": "noise, a variance",
+    "noise": "GradientStep(..., noise=...)",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
     "reuse": "step.network(beta=1, reuse=1)",
     "lr": "eta",
@@ -65,8 +67,13 @@ def meant(name: str, known: Iterable[str]) -> str:
     ('alpha', 'eta', '')
     """
     plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
-    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return OUR_NAMES.get(plural, close[0] if close else "")
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    here = OUR_NAMES.get(plural, "")
+    argument = here.split(",")[0]
+    if here and (argument in known or not argument.isidentifier()):
+        return here
+    return close[0] if close else ""
 
 
 def check_names(
@@ -115,7 +122,7 @@ def answering(function: Function) -> Function:
         if missing := [_with_type(one, function) for one in left if one not in given]:
             close = [one for one in unknown if meant(one, left) in left]
             wrong = f", not {close[0]!r}" if close else ""
-            if "lam" in left and "alpha" in given and args and hasattr(args[0], "features"):
+            if "lam" not in given and "alpha" in given and args and hasattr(args[0], "classes"):
                 wrong = ": the penalty is lam, scikit-learn's alpha/p for p features"
             raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}{wrong}")
         return function(*args, **given)

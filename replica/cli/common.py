@@ -260,6 +260,10 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         bad_command = re.match("No such option: --?([A-Za-z_-]+)", message)
         if bad_command and re.fullmatch("accuracy|(classification|test).error", bad_command[1]):
             message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
+        elif bad_command and re.fullmatch("simulat.*|seeds", bad_command[1]):
+            message += " (replica-validate compare sets simulated points beside the theory)"
+        elif bad_command and bad_command[1] in GIVEN_FILES:
+            message += " (replica readout takes it)"
         elif bad_command and (here := OUR_NAMES.get(bad_command[1].replace("-", "_"))):
             in_python = f" (in Python {here})" * (application.info.name == "replica")
             message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python

@@ -16,8 +16,8 @@ from solvers.resources import TIME_LIMIT, deadline
 from .. import observables
 from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_curve, plot_functions, plot_optima
-from ..problem import SpikedRandomFeatures, describe
-from ..steps import after_each_step, reason_not_covered
+from ..problem import describe
+from ..steps import after_each_step
 from . import printing
 from .common import DATASETS, TimeLimit, command
 from .given import asks_for_given
@@ -102,9 +102,9 @@ def answer_curve(
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
 
     def show() -> None:
-        output.table(document["points"], [*shown_axes, *printing.errors_first(grid.columns)])
-        if problem.step is not None:
-            say(f"note: theory of the {_theory_name(grid.models[0])}")
+        columns = printing.errors_first(grid.columns, request.loss)
+        output.table(document["points"], [*shown_axes, *columns])
+        printing.note_theory(grid.models[0])
 
     def dataset() -> Any:
         shifts = grid.columns.get("finite_size_shift", np.zeros(1))
@@ -126,17 +126,6 @@ def answer_curve(
     printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     printing.warn_of_failures(document["points"])
     return grid.converged
-
-
-def _theory_name(model: SpikedRandomFeatures) -> str:
-    """Name of the theory of a step that a model has."""
-    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
-    if model.rows is None:
-        has_network_theory = model.step is not None and not reason_not_covered(model.step)
-        network_hint = " (--theory network: of the network itself)"
-        return f"sRF, the published equivalent{dimension_text}{network_hint * has_network_theory}"
-    reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
-    return f"network itself{dimension_text}{reuse_text}"
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:
@@ -273,6 +262,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     def show() -> None:
         output.table(rows, [name for name in rows[0] if rows[0][name] is not None])
         answer(f"best linear predictor of the inputs, not of these features: {linear_error:.7g}")
+        printing.note_theory(models[0])
 
     output.write(document, show, figure=figure, rows=rows)
     return all(rate_bounds.converged for rate_bounds in bounds_of_models)

@@ -94,8 +94,10 @@ def parse_grid(name: str, text: Any) -> Array:
         if not (spacing in ([], ["log"]) and max(map(abs, first_and_last)) <= FINITE and n >= 1):
             raise ValueError
     except ValueError:
-        best_form = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
-        raise InvalidArgument(name, text, GRID_FORMS + best_form) from None
+        word_form = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
+        if name == FOLLOWING[0]:
+            word_form = f", or {FOLLOWING[1]} alone: as many as the readout's"
+        raise InvalidArgument(name, text, GRID_FORMS + word_form) from None
     if spacing and min(first_and_last) <= 0:
         positive = "between positive numbers where it is start:stop:count:log"
         raise InvalidArgument(name, text, positive)
@@ -171,6 +173,7 @@ OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
+MEANS_LINE = 'a line means = [[1, 0], [-1, 0]], or typed: --inputs "{means=[[1,0],[-1,0]]}"'
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
 
@@ -179,27 +182,35 @@ def read_mixture(mixture: str | dict[str, Any]) -> GaussianMixture:
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
-    if isinstance(mixture, str) and mixture.lstrip().startswith("{"):
-        mixture = parse_toml("inputs", mixture, f"inputs = {mixture}".encode())["inputs"]
-    toml_path = Path(mixture) if isinstance(mixture, str) else Path("[inputs]")
-    mixture_table = read_toml("inputs", toml_path) if isinstance(mixture, str) else mixture
+    typed, folder = mixture if isinstance(mixture, str) else "[inputs]", Path()
+    mixture_table: dict[str, Any]
+    try:
+        if not isinstance(mixture, str):
+            mixture_table = mixture
+        elif mixture.lstrip().startswith("{"):
+            mixture_table = parse_toml("inputs", mixture, f"inputs = {mixture}".encode())["inputs"]
+        else:
+            mixture_table, folder = read_toml("inputs", Path(mixture)), Path(mixture).parent
+    except InvalidArgument as error:
+        raise InvalidArgument("inputs", typed, f"{error.allowed} with {MEANS_LINE}") from None
     for name in mixture_table:
         if name not in MIXTURE_KEYS:
             allowed = f"a file of {', '.join(MIXTURE_KEYS)}, without {name}"
-            raise InvalidArgument("inputs", str(toml_path), allowed)
+            raise InvalidArgument("inputs", typed, allowed)
     if "means" not in mixture_table:
-        raise InvalidArgument("inputs", str(toml_path), "a file with means")
+        raise InvalidArgument("inputs", typed, f"a file with {MEANS_LINE}")
     try:
         mixture_arrays = {
-            name: read_array(name, toml_path.parent / value, MIXTURE_KEYS[name])
+            name: read_array(name, folder / value, MIXTURE_KEYS[name])
             if isinstance(value, str)
             else read_numbers(name, value)
             for name, value in mixture_table.items()
         }
         return GaussianMixture(**mixture_arrays)
     except InvalidArgument as error:
-        allowed = f"a file whose {error.name} are {error.allowed}, not {error.value!s:.60}"
-        raise InvalidArgument("inputs", str(toml_path), allowed) from None
+        listed = re.sub(r" \(such as means\.reshape.*", ": [[1, 0], [-1, 0]]", error.allowed)
+        allowed = f"a file whose {error.name} are {listed}, not {error.value!s:.60}"
+        raise InvalidArgument("inputs", typed, allowed) from None
 
 
 def read_numbers(name: str, value: Any) -> Array:
@@ -207,7 +218,9 @@ def read_numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, value, "numbers, or a file of them") from None
+        raise InvalidArgument(
+            name, value, "numbers, in rows of one length, or a file of them"
+        ) from None
 
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:

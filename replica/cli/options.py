@@ -9,7 +9,7 @@ from solvers.results import Array
 
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
-from ..observables import grid_axes, models_on_grid
+from ..observables import grid_axes, models_on_grid, ratio_note
 from ..problem import (
     Activation,
     Problem,
@@ -36,6 +36,7 @@ from .option_table import (
     refuse_lists,
     single_number,
 )
+from .printing import say
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ def parse_request(
         if name in options and (name, options[name]) != FOLLOWING
     }
     alpha, lam = (typed_numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
+    if note := ratio_note(alpha):
+        say(f"note: {note}")
     grids = {name: grid for name, grid in typed_numbers.items() if grid.size > 1 or name == "rate"}
     grid_sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
     check_points("all options together", grid_sizes, LARGEST_DOCUMENT)

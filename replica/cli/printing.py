@@ -19,11 +19,13 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from .. import documents
+from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..plotting import check_latex, picture, style, symbol
-from ..problem import LabelLaw, Problem
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures
+from ..steps import reason_not_covered
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
@@ -161,11 +163,14 @@ def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[
     return [dict(zip(filled, row, strict=True)) for row in zip(*filled.values(), strict=True)]
 
 
-def errors_first(table_columns: Container[Any]) -> list[str]:
-    """Columns of a table in their order, errors first, as far as they are in ``table_columns``."""
+def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
+    """Columns of a table in their order, errors first, as far as they are in ``table_columns``;
+    squared errors last where the ``loss`` does not fit outputs to the labels."""
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
-    return [name for name in (*errors, "converged", *other_columns) if name in table_columns]
+    names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
+    squared = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")
+    return sorted(names, key=squared.count)
 
 
 def save(path: Path, file_content: bytes) -> None:
@@ -197,6 +202,18 @@ def answers_only() -> Iterator[None]:
             yield
     finally:
         ANSWERS.reset(token)
+
+
+def note_theory(model: SpikedRandomFeatures) -> None:
+    """Write which theory of a step a model has, and that its network has one of its own."""
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    if model.rows is not None:
+        reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+        say(f"note: theory of the network itself{dimension_text}{reuse_text}")
+    elif model.step is not None:
+        has_network_theory = not reason_not_covered(model.step)
+        network_hint = " (--theory network: of the network itself)" * has_network_theory
+        say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
 
 
 def note_farthest(

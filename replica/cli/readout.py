@@ -144,9 +144,7 @@ def answer_readout(
             document["confusion"] = dict(zip(answer_names, shares, strict=True))
 
     def show() -> None:
-        columns = printing.errors_first(dataset)
-        if loss.kind == "margin":  # outputs are not fitted to the labels
-            columns = sorted(columns, key=["test_error", "train_error", "test_error_stderr"].count)
+        columns = printing.errors_first(dataset, loss)
         output.table(document["points"], [*points, *columns], tested_on(model))
         confusion_rows = [
             {"of class": name} | {answer: f"{100 * share:.0f}" for answer, share in row.items()}

@@ -19,7 +19,7 @@ from ..steps import staircase as staircase_of
 from .common import TimeLimit, command
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
-from .printing import Output, answer, rows_of, say
+from .printing import Output, answer, note_theory, rows_of, say
 
 
 @command(without=("lam", "loss", "reuse", "dimension"), tabular=False)
@@ -50,9 +50,12 @@ def spectrum(
     document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": found.alpha}
     x, density = document["density"].values()
     rows = rows_of({"x": x}, {"density": density})
-    output.write(
-        document, lambda: _show(found), figure=lambda: plot_spectrum(found).figure, rows=rows
-    )
+
+    def show() -> None:
+        _show(found)
+        note_theory(model)
+
+    output.write(document, show, figure=lambda: plot_spectrum(found).figure, rows=rows)
     warn_unless_converged(found)
     return found.converged
 
@@ -75,8 +78,9 @@ def _show(result: Spectrum) -> None:
 def warn_unless_converged(result: Spectrum) -> None:
     """Write a warning with the errors of a spectrum that did not converge."""
     if not result.converged:
-        errors = f"{result.quadrature_error:.1e}; the mass is off by {result.mass_error:.1e}"
-        say(f"WARNING: {result.status.value}: {errors}")
+        no_mass = np.isnan(result.mass_error)
+        mass = "is not known" if no_mass else f"is off by {result.mass_error:.1e}"
+        say(f"WARNING: {result.status.value}: {result.quadrature_error:.1e}; the mass {mass}")
 
 
 def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:

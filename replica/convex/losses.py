@@ -226,6 +226,11 @@ class Loss:
             check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], rho_values)
         if (np.diff(rho_values.ravel()) < -1e-9 * np.abs(rho_values).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
+        if not self.kinks and np.ptp(self.derivative(np.array([-1e-9, 1e-9]))) > (
+            0.1 * np.abs(rho_values).max()
+        ):
+            allowed = "given where the derivative jumps, as here at 0: kinks=[0]"
+            raise InvalidArgument("kinks", self.kinks, allowed)
         if self.kinks and self.pieces is None:
             pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
             object.__setattr__(self, "pieces", pieces)
@@ -427,7 +432,7 @@ def loss(spec: Any) -> Loss:
         return LOSSES[loss_text]
     allowed = (
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
-        "replica.Loss as it is, or on the command line as module:name"
+        "replica.Loss(value=..., derivative=...), on the command line as module:name"
     )
     if name == "exponential":
         allowed += (

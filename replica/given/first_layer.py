@@ -111,7 +111,8 @@ class FirstLayer(Described):
             raise InvalidArgument("directions", typed_shape, allowed)
         axis_overlap = directions.T @ directions
         if np.abs(axis_overlap - np.eye(g.dimension)).max(initial=0.0) > 1e-6:
-            allowed = "unit vectors that are orthogonal, the target a function of x along each"
+            allowed = "unit vectors that are orthogonal, the target a function of x along each "
+            allowed += "(directions / numpy.linalg.norm(directions, axis=0) are of length 1)"
             raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
         neuron_arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})

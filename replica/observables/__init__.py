@@ -4,7 +4,14 @@ from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_ar
 from .best_bounds import BestBounds, best_bounds
 from .bounds import Bounds, BoundsOverEta, bounds
 from .calibration import Calibration, calibration
-from .changes import NOTED_SHIFT, NOTHING_LEARNED, few_products_note, headline_error, price_note
+from .changes import (
+    NOTED_SHIFT,
+    NOTHING_LEARNED,
+    few_products_note,
+    headline_error,
+    price_note,
+    ratio_note,
+)
 from .evaluate import BIAS_SCAN, LABELS_NEEDED
 from .given_layers import (
     UNCENTRED,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from solvers.quadrature import QuadratureError
 from solvers.resources import GivenUp
@@ -17,6 +18,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
+LARGEST_RATIO = 100.0  # of n/d: beyond it a number of samples n may be meant
 NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
@@ -44,6 +46,16 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     if model.step is None or model.rows is not None:
         return model
     return replace(model.step.network(beta=model.beta), dimension=model.dimension)
+
+
+def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
+    """Sentence where the largest ``alpha``, or ratio of another name, is probably a number of
+    samples; else empty."""
+    largest = np.max(alpha, initial=0.0)
+    return bool(largest > LARGEST_RATIO) * (
+        f"{name} = {largest:g} is n/d, samples over input dimension: for n = {largest:g} samples "
+        f"give {largest:g}/d"
+    )
 
 
 def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> str:

@@ -2,7 +2,6 @@
 and errors of a sample for more samples than it has rows.  docs/theory.md 20, 22
 """
 
-import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -110,11 +109,14 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
 
 
 def with_noted(model: Given, dataset: Any) -> Any:
-    """A curve with the variable ``noted``: whether a note says that the errors of a point may be
-    off."""
-    notes_of_points = notes_of(model, dataset)
-    errors_off = [notes_of_points[note] for note in ERRORS_OFF if note in notes_of_points]
-    return dataset.assign(noted=functools.reduce(np.logical_or, errors_off) & dataset.converged)
+    """A curve with the variables ``noted``, whether a note says that the errors of a point may be
+    off, and ``note``, its words."""
+    dims, notes_of_points = dataset.converged.dims, notes_of(model, dataset)
+    notes = [note for note in ERRORS_OFF if note in notes_of_points]
+    has_note = np.array([dataset.converged & notes_of_points[note] for note in notes])
+    words = ["; ".join(itertools.compress(notes, at)) for at in has_note.reshape(len(notes), -1).T]
+    note_of_points = np.reshape(words, dataset.converged.shape)
+    return dataset.assign(noted=(dims, has_note.any(axis=0)), note=(dims, note_of_points))
 
 
 def _notes_of_sample(model: FeatureSample) -> list[str]:

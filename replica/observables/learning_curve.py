@@ -18,7 +18,7 @@ from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .changes import CHANGES, model_columns
+from .changes import CHANGES, model_columns, ratio_note
 from .given_layers import (
     layer_columns,
     layer_curve,
@@ -101,8 +101,8 @@ def learning_curve(
         loss_error and train_loss for a loss other than the square, classification_error where
         labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
         at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
-        errors.  A warning is logged where errors of a given layer or of features may be off, with
-        the numbers of samples and why.
+        errors.  Where errors of a given layer or of features may be off, ``noted`` is True and
+        ``note`` says why; a warning is logged, with the numbers of samples.
 
     Raises
     ------
@@ -157,9 +157,11 @@ def learning_curve(
             if flag("notes", notes):
                 grid = grid.with_changes(progress=advance, **solve_options)
             dataset = grid.dataset()
-    if isinstance(model, Given):
-        for note in notes_on(model, dataset):
-            logging.getLogger(__name__).warning(note)
+    notes_of_all = (
+        notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
+    )
+    for note in filter(None, notes_of_all):
+        logging.getLogger(__name__).warning(note)
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset

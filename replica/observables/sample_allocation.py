@@ -22,7 +22,7 @@ from ..documents import plain
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
 from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number, one_positive
-from .changes import NOTHING_LEARNED
+from .changes import NOTHING_LEARNED, ratio_note
 from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
@@ -94,9 +94,9 @@ class SampleAllocation(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the best use: nothing learned, few samples of a layer, and other uses that are
-        as good."""
-        best_plan, notes = self.best, []
+        """Notes on the best use: nothing learned, few samples of a layer, other uses that are
+        as good, and a budget that may be meant for N."""
+        best_plan, notes = self.best, [ratio_note(self.budget, "budget")]
         if best_plan.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
             return [
                 f"no use is better than predicting 0, of error {self.zero_error:.4g}: the student "
@@ -112,7 +112,7 @@ class SampleAllocation(Displayed):
         nearly_best = (1 + 2e-4) * best_plan.test_error  # the search does not tell these apart
         if equal_uses := [plan.use for plan in self.plans[1:] if plan.test_error <= nearly_best]:
             notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")
-        return notes
+        return [note for note in notes if note]
 
     @property
     def converged(self) -> bool:

@@ -106,9 +106,9 @@ class SamplesNeeded(Displayed):
         if not n.size:
             return {"samples": "not known"} | noted
         if np.isnan(self.samples):
-            least = values[is_solved].min()
-            name = self.error.replace("_", " ")
-            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least:.4g})"
+            k, name = values[is_solved].argmin(), self.error.replace("_", " ")
+            least = f"{values[is_solved][k]:.4g}" + f" at {n[k]:g}" * bool(n[k] < n[-1])
+            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends} within a standard error of the sample's rows"
@@ -240,6 +240,10 @@ def samples_needed(
             value = _curve(model, np.array([far_samples]), lam, *curve_options)[error].item()
             way_to_target = _further_samples(model, target, value, far_samples, another)
         notes.append(f"{way_to_target} may reach it")
+    rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
+    if error == "classification_error" and target * rows < 1:
+        one_row = f"{target:g} is less than one wrong row of {rows}"
+        notes.append(f"{one_row}: of so small an error the rows tell little")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)

@@ -27,7 +27,14 @@ from ..problem import (
 )
 from ..saddle_point import Conjugates, Overlaps, ridge
 from ..steps import GradientStep, model_of
-from .changes import CHANGES, few_products_note, headline_error, model_columns, price_note
+from .changes import (
+    CHANGES,
+    few_products_note,
+    headline_error,
+    model_columns,
+    price_note,
+    ratio_note,
+)
 from .evaluate import evaluate
 from .given_layers import layer_columns, layer_curve, layer_points, notes_of
 from .grid import solve_grid
@@ -197,7 +204,7 @@ class Solution(Displayed):
     @property
     def notes(self) -> list[str]:
         """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
-        place, few samples, or more of them than rows."""
+        place, few samples, or more of them than rows; and where alpha may be meant for n."""
         if self._given:
             return [note for note, said in notes_of(self.model, vars(self)).items() if said]
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
@@ -208,7 +215,7 @@ class Solution(Displayed):
         with deadline(NETWORK_TIME):
             few = few_products_note([self.model], np.array([self.alpha]))
         price = price_note(self.model, self.loss) if known or at_size else ""
-        return known + [note for note in (few, price) if note]
+        return known + [note for note in (few, price, ratio_note(self.alpha)) if note]
 
     @property
     def _given(self) -> bool:

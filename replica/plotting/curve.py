@@ -176,7 +176,7 @@ def _draw_measured(
         columns = {}
     column_shapes = {column.shape for column in columns.values()}
     if len(column_shapes) != 1 or len(column_shapes.pop()) != 1:
-        allowed = "a data frame, or arrays of one length by name"
+        allowed = "a data frame, such as simulation.to_dataframe(), or arrays of one length by name"
         sizes = ", ".join(f"{column.size} of {name}" for name, column in columns.items())
         raise InvalidArgument("points", sizes or type(points).__name__, allowed)
     if old := {"stderr", "train_stderr"} & {*columns}:

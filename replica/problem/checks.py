@@ -23,6 +23,11 @@ MEANINGS = {  # of the numbers that place a point
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
+WORDS = {  # in the place of a number, where they are taken
+    "lam": ', or "best" in learning_curve',
+    "eta": ', or "best" in learning_curve',
+    "alpha0": ', or "alpha" in GradientStep',
+}
 SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -171,7 +176,8 @@ def axis(name: str, values: ArrayLike) -> Array:
     except InvalidArgument:
         array = np.empty(0)
     if array.ndim != 1 or not array.size:
-        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
+        word = WORDS.get(name, "") * isinstance(values, str)
+        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{word}")
     return array
 
 

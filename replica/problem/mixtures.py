@@ -9,13 +9,14 @@ from numpy.random import Generator
 
 from solvers.results import Array
 
+from ..display import Described
 from ..errors import InvalidArgument
 from .checks import FINITE, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GaussianMixture:
+class GaussianMixture(Described):
     """A mixture of J Gaussians as the law of inputs.
 
     Parameters

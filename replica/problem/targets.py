@@ -243,7 +243,8 @@ def parse_target(
     InvalidArgument
     """
     if inputs is not None and not isinstance(inputs, GaussianMixture):
-        raise InvalidArgument("inputs", inputs, "a GaussianMixture")
+        allowed = "a GaussianMixture, such as GaussianMixture(means=[[1, 0], [-1, 0]])"
+        raise InvalidArgument("inputs", inputs, allowed)
     if isinstance(spec, ClassLabels) or str(spec).strip().split(":")[0] == "classes":
         if inputs is None:
             allowed = "given with inputs, a GaussianMixture, whose components have these labels"

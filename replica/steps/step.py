@@ -15,6 +15,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import (
     FINITE,
+    WORDS,
     Activation,
     Averages,
     ClassLabels,
@@ -236,6 +237,7 @@ class Step(Problem):
                 alpha0 = _checked_alpha0(alpha0)
             missing = "given: the learning rate over the width, eta/p"
             allowed = missing if eta is None else "0 or more (eta/p)"
+            allowed += WORDS["eta"] * isinstance(eta, str)
             checked_steps.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
         return tuple(checked_steps)
 

@@ -48,6 +48,15 @@ def test_a_rate_that_follows_the_width_is_simulated(capsys):
         assert [p["test_error"] for p in found if p["beta"] == beta] == errors
 
 
+def test_a_table_is_blank_where_there_is_no_number(capsys):
+    """The theory has no standard errors and no scores."""
+    line = "alignment --student tanh --target sin --alpha0 2 --eta 1 --dimension 40 --seeds 2"
+    assert validate(f"{line} --rng 0 --wide") == 0
+    header, in_theory, simulated = (row.split() for row in capsys.readouterr().out.splitlines())
+    assert in_theory[:3] == ["1", "1", "theory"]
+    assert (len(header), len(in_theory), len(simulated)) == (9, 5, 9)
+
+
 @pytest.mark.slow
 def test_the_data_set_of_a_grid():
     step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)

@@ -64,6 +64,7 @@ def test_a_problem_file_with_its_law(tmp_path, capsys):
         ("--target classes:1,-1", "--target must be given with inputs"),
         ("--target classes:1,-1,2 --inputs FILE", "a number for each of 2 components"),
         ("--target sin --inputs nowhere.toml", "--inputs must be a readable TOML file"),
+        ("--target sin --inputs gaussian", "with a line means = [[1, 0], [-1, 0]], or typed:"),
         ("--target sin --decay 1", "--decay must be 0 or more and less than 1"),
     ],
 )
@@ -93,7 +94,10 @@ def test_a_mixture_in_the_line(capsys, tmp_path):
         assert read == typed
     for given, said in (
         ("{means=[[1,0]}", "--inputs must be a readable TOML file"),
-        ("{mean=[[1,0]]}", "without mean"),
+        ("{mean=[[1,0]]}", "without mean, got {mean"),
+        ("{fractions=[1]}", "with a line means = [[1, 0], [-1, 0]], or typed:"),
+        ("{means=[1,0]}", "are an array with 2 axes and numbers in it: [[1, 0], [-1, 0]], not"),
+        ("{means=[[1,0],[1]]}", "are numbers, in rows of one length"),
         ("{means=[[1,0]], means=[[1,0]]}", "--inputs must be a readable TOML file"),
     ):
         assert said in refusal(capsys, f"curve {TWO} --inputs '{given}'")

@@ -57,10 +57,16 @@ SMALL = "--dimension 30 --seeds 2"
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
         (f"{POINT} --learning-rate 1", ["it is --eta"]),
+        (f"{POINT} --sigma 1", ["it is --noise, a variance"]),
+        (f"{POINT} --seeds 3", ["replica-validate compare sets simulated points"]),
+        (f"{POINT} --features F.npy", ["replica readout takes it"]),
         (
             "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
             ["in Python learning_curve(", "dimension=500"],
         ),
+        # a word that stands for a number
+        (f"{STEP} --alpha 1 --lam bset", ["--lam", "or best alone where it is searched"]),
+        (POINT.replace("--alpha0 20", "--alpha0 alhpa"), ["--alpha0", "or alpha alone"]),
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["once for each", "theory=['srf', 'network']"]),
         (f"{POINT} --loss square,huber:1", ["once for each", "loss=['square', 'huber:1']"]),
@@ -147,7 +153,9 @@ def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text('student = "tanh"\ntarget = "sin"\nalpha0 = 2\neta = 1\nloss = "huber:1"\n')
     assert theory(f"bounds --config {path} --eta 2") == 0
-    assert capsys.readouterr().err == f"note: loss of {path} play no part in this command\n"
+    of_theory, unused = capsys.readouterr().err.splitlines()
+    assert of_theory.startswith("note: theory of the sRF")
+    assert unused == f"note: loss of {path} play no part in this command"
     path.write_text("eta = .5\n")
     assert "with 0.5 for .5" in refusal(capsys, f"curve --config {path}")
 

@@ -71,6 +71,8 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     if "compare" in line:
         assert names.pop(2) == "source"
     assert names[2] == "classification_error"  # which is what --plot draws
+    if "curve" in line:  # outputs are not fitted to the labels
+        assert names[-2:] == ["test_error", "train_error"]
 
 
 def test_errors_above_that_of_zero_are_noted(capsys):
@@ -119,6 +121,19 @@ def test_a_table_has_the_theory_of_a_step_beside_it(given, which, capsys):
     theory(f"curve {step} {given} --alpha 1 --lam .1")
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(which) if which else said == []
+    if "reuse" not in given:  # of which neither has a theory
+        for command in ("bounds", "spectrum --alpha 1"):
+            theory(f"{command} {step} {given}")
+            notes = capsys.readouterr().err.splitlines()
+            assert notes[-1].startswith(which) if which else notes == []
+
+
+def test_a_ratio_that_may_be_a_number_of_samples_is_questioned(capsys):
+    for command in (f"curve {STEP} --eta 3 --lam 1", f"spectrum {STEP} --eta 3"):
+        for alpha in (100, 300):
+            theory(f"{command} --alpha {alpha}")
+            said = "note: alpha = 300 is n/d, samples over input dimension: for n = 300 samples"
+            assert (said in capsys.readouterr().err) == (alpha == 300)
 
 
 def test_a_shift_is_unknown_only_where_the_point_is_known(capsys):

@@ -16,6 +16,9 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     few = FeatureSample(features=features, labels=np.arange(60) % 3, intercept=True)
     curve = learning_curve(few, samples=[4, 5, 30], lam=0.1)
     assert curve.noted.values.tolist() == [True, True, False]  # fewer than two of a class
+    few_degrees = "few residual degrees of freedom: at a finite n"
+    assert [note.startswith(few_degrees) for note in curve.note.values] == [True, True, False]
+    assert curve.note.values[2] == ""
     ax = plot_curve(curve)
     (drawn,) = [
         line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3
@@ -112,6 +115,7 @@ def test_the_hinge_of_few_samples_is_noted():
     sample = FeatureSample(features=features, labels=y, intercept=True)
     curve = learning_curve(sample, samples=[40, 80], lam=0.1, loss=["hinge", "logistic"])
     assert curve.noted.values.tolist() == [[True, False], [False, False]]
+    assert [["hinge" in note for note in row] for row in curve.note.values] == [[1, 0], [0, 0]]
     for n, said in ((40, True), (80, False)):
         notes = " ".join(solve(sample, samples=n, lam=0.1, loss="hinge").notes)
         assert ("up to 10 % too high" in notes) == said

@@ -109,6 +109,31 @@ def test_bad_grids(call, message):
         replica.learning_curve(MODEL, **call)
 
 
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam="bset"), "best"),
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam=1, eta="bset"), "best"),
+        (lambda: learning_curve(PUBLISHED, beta=1, alpha=1, lam=1, alpha0="alpah"), "alpha"),
+        (lambda: solve(PUBLISHED, beta=1, alpha=1, lam="bset"), "best"),
+        (lambda: replace(PUBLISHED, eta="bset"), "best"),
+        (lambda: replace(PUBLISHED, alpha0="alpah"), "alpha"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_word(call, word):
+    with pytest.raises(InvalidArgument, match=f"""["']{word}["'].*, got '(bset|alpah)'"""):
+        call()
+
+
+def test_a_ratio_that_may_be_a_number_of_samples_is_questioned(caplog):
+    assert "for n = 300 samples give 300/d" in repr(solve(MODEL, alpha=300, lam=1))
+    assert "n/d" not in repr(solve(MODEL, alpha=100, lam=1))
+    learning_curve(MODEL, alpha=[1, 100], lam=1)
+    assert not caplog.text
+    learning_curve(MODEL, alpha=[1, 300], lam=1)
+    assert "alpha = 300 is n/d" in caplog.text
+
+
 def test_a_step_needs_beta():
     with pytest.raises(InvalidArgument, match="beta must be given"):
         learning_curve(PUBLISHED, alpha=1, lam=1)

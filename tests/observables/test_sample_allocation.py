@@ -82,6 +82,7 @@ def test_few_samples_of_a_layer_and_equal_uses_are_noted(uses):
     assert "has only 0.012 d samples, 12 at d = 1000" in noted.notes[0]
     assert noted.notes[1] == f"as good, as far as the search can tell: {equal.use}"
     assert noted.document()["notes"] == noted.notes
+    assert replace(uses, budget=300.0).notes[0].startswith("budget = 300 is n/d, samples over")
     assert "has only 0.012 d samples" in " ".join(repr(noted).split())
 
 

@@ -166,6 +166,21 @@ def test_where_an_error_levels_off_is_told(sample):
     assert "more rows or another" in samples_needed(few, lam=0.1, classification_error=1e-3).note
 
 
+def test_an_error_of_less_than_one_wrong_row_is_questioned():
+    """Gaussian classes, beyond the rows, make more errors than the rows, whose smallest is said."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([-1, 1], 200)
+    features = rng.standard_normal((200, 10)) + 4 * np.outer(labels, np.eye(10)[0])
+    far = FeatureSample(features=features, labels=labels, intercept=True)
+    for error, said in ((0.006, False), (1e-4, True)):
+        needed = samples_needed(far, lam=0.1, classification_error=error, most=2000)
+        assert ("is less than one wrong row of 200: of so small" in needed.note) == said
+    assert np.isnan(needed.samples)
+    smallest = int(needed.curve.samples.values[needed.curve.classification_error.values.argmin()])
+    assert smallest <= 200
+    assert f" at {smallest})" in " ".join(repr(needed).split())
+
+
 def test_few_samples_of_a_class_are_not_at_most_the_fewest():
     """The error may be too low there, and more samples needed."""
     features, of = classes_of(200, 12, 4)

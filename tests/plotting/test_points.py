@@ -57,7 +57,7 @@ WIDE = np.linspace(0.5, 3, 12)
         ({}, {"alpha": [1.0], "test_error": [0.1], "stderr": [0.1]}, "test_error_stderr"),
         ({}, {"alpha": [1.0], "test_error": [0.1], "train_error_stderr": [-1.0]}, "a train_error"),
         ({}, {"alpha": [1.0], "test_error": [0.1], "lam": [5.0]}, "on the lines"),
-        ({}, 3, "a data frame"),
+        ({}, 3, r"a data frame, such as simulation\.to_dataframe\(\)"),
         ({"student": ["tanh", "erf"]}, {"alpha": [1], "test_error": [1], "student": [3]}, "lines"),
         ({"alpha": WIDE, "beta": WIDE}, {"alpha": [1.0], "test_error": [0.1]}, "left out of a map"),
     ],

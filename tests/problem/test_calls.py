@@ -2,6 +2,7 @@
 
 from inspect import isfunction
 
+import numpy as np
 import pytest
 
 import replica
@@ -37,6 +38,66 @@ def test_a_call_without_its_first_argument_says_what_it_needs(function):
 def test_a_wrong_call_is_one_sentence(given, said):
     with pytest.raises(TypeError, match=said):
         replica.solve(**given)
+
+
+def test_the_hint_of_a_penalty_is_for_features_without_one():
+    given = dict(alpha=1, lam=0.1, beta=1)
+    with pytest.raises(TypeError, match=r"compare\(\) needs seeds$"):
+        validation.compare(STEP, **given)
+    sample = replica.FeatureSample(features=[[1.0], [2.0], [4.0]], labels=[1.0, 2.5, 3.0])
+    with pytest.raises(TypeError, match="the penalty is lam, scikit-learn's alpha/p"):
+        replica.solve(sample, samples=2, alpha=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: replica.sample_allocation(STEP, beta=1, samples=400), "no argument 'samples': .*"),
+        (lambda: replica.GaussianMixture([[1], [-1]]), r"takes by name: means=\.\.\., covari"),
+        (lambda: replica.GaussianMixture(mean=[[1], [-1]]), r"'mean': did you mean means\?"),
+        (lambda: replica.solve(STEP, alpha=1, sigma=1, lam=1), "no argument 'sigma': model, alpha"),
+        (lambda: replica.GradientStep(student="tanh", target="sin", sigma=1), "did you mean noise"),
+        (
+            lambda: replica.solve(STEP, beta=1, alpha=1, lam=1, noise=1),
+            r"did you mean GradientStep\(\.\.\., noise=",
+        ),
+    ],
+)
+def test_a_name_is_one_of_the_function_s_own(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: replica.solve(STEP, beta=1, alpha=1, lam=1, loss=abs),
+            r"Loss\(value=\.\.\., deriv",
+        ),
+        (lambda: replica.Loss(np.abs, np.sign), r"derivative jumps, as here at 0: kinks=\[0\]"),
+        (
+            lambda: replica.FirstLayer(
+                weights=np.eye(3), student="relu", target="sin", directions=[2, 0, 0]
+            ),
+            r"of length 1\)",
+        ),
+        (
+            lambda: replica.GradientStep(
+                student="relu", target="z1", alpha0=1, eta=1, inputs=[[1]]
+            ),
+            r"inputs must be a GaussianMixture, such as GaussianMixture\(means=\[\[1, 0\]",
+        ),
+    ],
+)
+def test_what_to_type_is_said(call, said):
+    with pytest.raises(replica.InvalidArgument, match=said):
+        call()
+
+
+def test_figures_are_in_plotting():
+    with pytest.raises(AttributeError, match=r"it is replica\.plotting\.plot_curve"):
+        replica.plot_curve  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_functions_that_differ_far_out_differ(make):
         lambda f: Activation(f),
         lambda f: Activation(np.arctan, derivative=f),
         lambda f: MultiIndex(f, dimension=1),
-        lambda f: Loss(f, np.sign),
-        lambda f: Loss(np.abs, np.sign, curvature=f),
+        lambda f: Loss(f, np.sign, kinks=[0]),
+        lambda f: Loss(np.abs, np.sign, kinks=[0], curvature=f),
     ]
     for part in parts:
         one, same, other = (fingerprint(part(make(level))) for level in (7, 7, 8))

@@ -117,7 +117,9 @@ CASES = [
     ("alpha0", reused, dict(reuse=1.0, alpha=3)),
     (
         "alpha0",
-        lambda: simulate(replace(STEP, alpha0="alpha"), alpha=[1, 2], beta=1, **NETWORK),
+        lambda: compare(
+            replace(STEP, alpha0="alpha"), alpha=[1, 2], beta=1, theory="given", **NETWORK
+        ),
         {},
     ),
     *named(reused, "beta", 1.0, alpha=1),

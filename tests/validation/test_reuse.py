@@ -1,5 +1,7 @@
 """Simulations whose readout is trained on samples of the step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,22 @@ def test_any_number_of_first_samples_has_its_share_of_the_step_s(reuse):
     np.testing.assert_array_equal(y[old], y1[: old.sum()])
     np.testing.assert_array_equal(X[~old], X0[~old])
     np.testing.assert_array_equal(y[~old], y0[~old])
+
+
+def test_a_step_on_as_many_samples_at_every_alpha():
+    """Each alpha is drawn as alone, with a step of its own, of the network and of its sRF."""
+    following = replace(STEP, alpha0="alpha")
+    for model, alone in (
+        (following.network(beta=1.0, reuse=1.0), STEP.network(beta=1.0, reuse=1.0)),
+        (following.srf(beta=1.0), STEP.srf(beta=1.0)),
+    ):
+        both = compare(model, alpha=[1.5, 2], **AT)
+        one = compare(alone, alpha=2, test_samples=both.simulation.experiment.test_samples, **AT)
+        for name in ("test_error", "train_error"):
+            assert both.columns[name][1].tolist() == one.columns[name][0].tolist()
+    assert compare(following.srf(beta=1.0), alpha=2, **AT).columns["test_error"][0].tolist() == (
+        compare(STEP.srf(beta=1.0), alpha=2, **AT).columns["test_error"][0].tolist()
+    )
 
 
 def test_samples_are_the_same_in_blocks_of_any_size(monkeypatch):

@@ -139,7 +139,8 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
         return next(i for i, kind in enumerate(("class", "test_error", "_z", "")) if kind in name)
 
     def cell(name: str, value: Any) -> Any:
-        return "" if value is None else round(value, 2) if name.endswith("_z") else value
+        unknown = value is None or (isinstance(value, float) and np.isnan(value))
+        return "" if unknown else round(value, 2) if name.endswith("_z") else value
 
     table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
     targets = "the labels" if "features" in document["problem"] else "the mean label of each input"
@@ -367,7 +368,10 @@ def spectrum(
     def show() -> None:
         cli.answer(theory.note)
         gaps = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
-        differences = ", ".join(f"{value:.1%} at z = {x:.2g} + {y:.2g}i" for value, (x, y) in gaps)
+        differences = ", ".join(
+            f"{'not known' if np.isnan(value) else f'{value:.1%}'} at z = {x:.2g} + {y:.2g}i"
+            for value, (x, y) in gaps
+        )
         cli.answer(f"relative differences of the Stieltjes transform: {differences}")
         for row in outliers:
             error = f" ± {row['stderr']:.2g} (standard error)" if np.isfinite(row["stderr"]) else ""

@@ -23,7 +23,7 @@ from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureMoments
-from replica.problem import SpikedRandomFeatures, describe
+from replica.problem import Problem, SpikedRandomFeatures, check_fixed_alpha0, describe
 from solvers import arrays
 from solvers.resources import one_thread
 from solvers.results import Array
@@ -221,11 +221,26 @@ class Experiment:
         return SeedSequence(self.entropy, spawn_key=seed_key, pool_size=self.pool_size)
 
 
+def at_alpha(problem: Problem, alpha: float) -> Problem:
+    """A problem whose step is trained on as many samples as the readout, of one alpha."""
+    if isinstance(problem, SpikedRandomFeatures):
+        return problem.at_alpha(alpha)
+    step: Any = problem
+    stepped: Problem = replace(step, alpha0=alpha)
+    return stepped
+
+
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     """The ``measures`` (M, A, L) of one seed, in their order.
 
     ``keep`` holds all training features in memory, for speed.
     """
+    if not experiment.samples and experiment.problem.follows_alpha:
+        parts = [
+            replace(experiment, problem=at_alpha(experiment.problem, alpha), alpha=(alpha,))
+            for alpha in experiment.alpha
+        ]
+        return np.concatenate([run_cell(part, index, keep) for part in parts], axis=1)
     with one_thread():
         train, test, labelled_test = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)
@@ -290,6 +305,7 @@ def draw_layer(experiment: Experiment, index: int) -> draws.Instance:
     layer_stream = layer_seed(experiment, index)
     if experiment.simulated is Fixed.layer:
         return draws.instance_of(problem)
+    check_fixed_alpha0(problem)  # each alpha has a layer of its own
     if experiment.simulated is Simulated.gaussian:
         return draws.draw_gaussian(experiment.model, dimension=d, rng=layer_stream)
     if experiment.simulated is Simulated.srf:

@@ -6,7 +6,6 @@ one seed are correlated across the grid, and errors of different seeds independe
 
 import logging
 from concurrent.futures import Executor
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -25,7 +24,7 @@ from solvers.results import Array
 
 from .. import draws
 from . import store as cell_store
-from .cells import Experiment, Fixed, Simulated, run_cell
+from .cells import Experiment, Fixed, Simulated, at_alpha, run_cell
 from .simulation import Simulation
 from .store import describe_cells
 
@@ -92,17 +91,11 @@ def _fields_of_drawn(
         problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
     if alpha is None:
         raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
-    if getattr(problem, "alpha0", None) == "alpha":
-        if np.size(alpha) != 1:
-            allowed = (
-                "a number, or alpha at a single alpha (one run for each): a first layer serves all "
-                "alphas of a run"
-            )
-            raise InvalidArgument("alpha0", "alpha", allowed)
-        problem = replace(problem, alpha0=positive("alpha", np.ravel(alpha)).item())
     draws.spiked_model(problem, beta)  # refuses what the theory does
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
     alphas = positive("alpha", alpha)
+    if problem.follows_alpha and alphas.size == 1:
+        problem = at_alpha(problem, alphas.item())
     test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(alphas.max()), d))
     try:
         drawn_kind = Simulated(simulated)
@@ -110,7 +103,11 @@ def _fields_of_drawn(
         raise InvalidArgument("simulated", simulated, f"one of {', '.join(Simulated)}") from None
     if drawn_kind is Simulated.network and not problem.schedule:
         drawn_kind = Simulated.srf
-    if reuse and reuse * alphas.max() > problem.schedule[0][0] * (1 + 1e-12):
+    if (
+        reuse
+        and not problem.follows_alpha
+        and (reuse * alphas.max() > problem.schedule[0][0] * (1 + 1e-12))
+    ):
         allowed = "at least reuse * alpha: the step has all samples that are reused"
         raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
     sizes = {"alpha": tuple(map(float, alphas)), "dimension": d, "test_samples": test_samples}
@@ -231,7 +228,8 @@ def simulate(
         the rows, in a random order, are to train, those after the largest n to test.  Of moments it
         draws rows.
     alpha : float or array
-        Readout samples over input dimension, n/d; n is rounded.  Not of given features.
+        Readout samples over input dimension, n/d; n is rounded.  Not of given features.  Where the
+        step's alpha0 is "alpha", each has a first layer of its own.
     samples : int or array
         n, in the place of ``alpha``, where a layer or features are given; the answer is along n.
     lam : float or array
