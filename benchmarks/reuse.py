@@ -132,7 +132,9 @@ def main(store: Annotated[Path, Option(help="Folder of finished cells.")] = Path
             f"{rms[0]:.2f}, up to {most[0]:.1%} off; training errors {shares(z[:, 1])}, rms "
             f"{rms[1]:.2f}, up to {most[1]:.1%} off; {np.median(e):.1%}, {e.max():.1%}."
         )
-        if flagged := [one[0] for one in every if one[1] == dimension and np.isnan(one[2]).all()]:
+        if flagged := [
+            one[0] for one in every if one[1] == dimension and not np.isfinite(one[2]).all()
+        ]:
             summary.append(f"- d = {dimension}, not answered: {'; '.join(flagged)}.")
     heads = ["setting", "d", "test error", "training error", "z", "from the limit"]
     text = paragraphs(

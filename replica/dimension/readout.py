@@ -52,7 +52,8 @@ class Readouts(NamedTuple):
     wrong : (P,)
         Classification errors of labels +-1 that are functions of the nodes.
     residual : (P,)
-        Residual of the responses, and changes of the leverage and the errors in the last pass.
+        Largest residual of the responses, the leverage and what it adds to the errors; inf where
+        1 + V + V_s is negative at a node.
     passes : (P,)
         Numbers of solutions at a given leverage.
     """
@@ -163,8 +164,10 @@ def _solve_responses(
             return LeveragedGroup(table, leverage[which]).log_residual(U, alpha[at], lam[at])
 
         V[rows] = newton(system, V[rows], tol=1e-12).value
-        of_responses[rows] = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
         fit = _fit(table, alpha[rows], V[rows], leverage)
+        violation = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
+        # solutions of other branches have a negative 1 + V + V_s somewhere
+        of_responses[rows] = np.where((fit.R > 0).all(axis=1), violation, np.inf)
         g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
         return _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
 
@@ -184,6 +187,7 @@ def _iterate(step: Callable[[Array, Indices], Array], start: Array, weights: Arr
         size=lambda x: 1 + np.abs(x),
         history=np.zeros((len(start), COMBINED_PASSES, 2, start.shape[1])),
         weights=weights,
+        linear_below=1.0,
         max_iterations=MOST_PASSES,
     )
 

@@ -93,14 +93,14 @@ class Features(NamedTuple):
         The sample's own push b e of the pre-activation, in units of sigma'.
     mean, slope_z, slope_omega, variance, by_rest : (N,)
         m_0, m_z, m_omega, Var n and E n st of the feature; mu_0, 0, mu_1 and mu_2^2 if it is fresh.
+    by_pairs : (N,)
+        Coefficient tau of eps_4, what pairs of samples left in the row.  Eq. (21.14)
     scalars : (2, N)
         Derivatives of m_0 in the row's scalars eps_2 and eps_3.
     linear, by_rest_of_scalars, by_scalars : (2, N)
         L_a, C_ta, and E l_a F - L_a E z F, for a = 2, 3.
     initial : (N,)
         Derivative d_1 of m_0 in the squared norm of the initial row; zeros where all are equal.
-    by_pairs : (N,)
-        rho, the derivative of m_0 in eps_4, what pairs of samples left in the row.  Eq. (21.14)
     """
 
     own: Array
@@ -109,12 +109,12 @@ class Features(NamedTuple):
     slope_omega: Array
     variance: Array
     by_rest: Array
+    by_pairs: Array
     scalars: Array
     linear: Array
     by_rest_of_scalars: Array
     by_scalars: Array
     initial: Array
-    by_pairs: Array
 
 
 class Neurons(NamedTuple):
@@ -289,10 +289,10 @@ def _neurons(
         trained_along_initial += (norm_gain - pi1**2) * F_omega_omega / 2 + along * m_omega
         fresh_along_initial = mu1 * along + norm_gain * by_norm
     in_scalars = np.array([F_z_omega, F_omega_omega / 2])
+    of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial
+    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial
     by_pairs = own * psi_S1
-    of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial, by_pairs
-    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial, zero
-    trained = own, mean, slope_z, m_omega, spread, by_rest, *(norms * x for x in of_norms)
-    fresh = zero, mu0, zero, mu1, mu2, zero, *(norms * x for x in of_fresh)
+    trained = own, mean, slope_z, m_omega, spread, by_rest, by_pairs, *(norms * x for x in of_norms)
+    fresh = zero, mu0, zero, mu1, mu2, zero, zero, *(norms * x for x in of_fresh)
     scalar_noise = norms * np.array([[X22, X23], [X23, norm_noise]])
     return Neurons(h2, s02, scalar_noise, Features(*trained), Features(*fresh))
