@@ -71,10 +71,18 @@ class HalfLine(NamedTuple):
         """Panel of each q (P,), coordinate x in [-1, 1] there, and dx/dq; NaN where q is not
         finite."""
         panel_count, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
-        unit_of_s = panel_count / np.log(self.near / self.far)
-        s = unit_of_s * np.log1p((self.near - self.far) * q / far)
-        panel = np.clip(np.where(np.isfinite(s), s, 0.0).astype(int), 0, panel_count - 1)
-        return panel, 2 * (s - panel) - 1, 2 * unit_of_s * (self.near - self.far) / (near * far)
+        panels_per_log = panel_count / np.log(self.near / self.far)
+        panel_position = panels_per_log * np.log1p((self.near - self.far) * q / far)
+        panel = np.clip(
+            np.where(np.isfinite(panel_position), panel_position, 0.0).astype(int),
+            0,
+            panel_count - 1,
+        )
+        return (
+            panel,
+            2 * (panel_position - panel) - 1,
+            2 * panels_per_log * (self.near - self.far) / (near * far),
+        )
 
     def evaluate(self, q: Array, functions: slice = np.s_[:]) -> tuple[Array, Array]:
         """Values and derivatives, (k, P) each, of the selected functions at q (P,)."""

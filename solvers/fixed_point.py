@@ -94,26 +94,28 @@ def fixed_point(
         finite = np.isfinite(image).all(axis=1)
         # The rate is seen from the second sweep on.  At an exact fixed point it is 0/0 or
         # eps/eps, and the residual alone decides.
-        is_fixed = finite & ((new_residual <= tol * (1 - rate)) | (new_residual <= rounding))
-        status[rows[is_fixed]] = Status.CONVERGED
+        has_converged = finite & ((new_residual <= tol * (1 - rate)) | (new_residual <= rounding))
+        status[rows[has_converged]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
-        moving = finite & ~is_fixed
+        unconverged = finite & ~has_converged
         if patience is not None and sweep > 1:
-            slow = moving & ~is_far & (iterations_left > patience)
+            slow = unconverged & ~is_far & (iterations_left > patience)
             status[rows[slow]] = Status.SLOW
-            moving &= ~slow
-        if not moving.any() or sweep == max_iterations:
+            unconverged &= ~slow
+        if not unconverged.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows, x, image = rows[moving], x[moving], image[moving]
+        rows, x, image = rows[unconverged], x[unconverged], image[unconverged]
         next_x = image
         if history is not None:
             if sweep > 1:
-                change = np.stack([x - previous_value[rows], image - image_before[moving]], axis=1)
+                change = np.stack(
+                    [x - previous_value[rows], image - image_before[unconverged]], axis=1
+                )
                 history[rows] = np.concatenate([history[rows][:, 1:], change[:, None]], axis=1)
-            history[rows[is_far[moving]]] = 0.0
+            history[rows[is_far[unconverged]]] = 0.0
             next_x = _anderson_step(x, image, history[rows], weights)
             step_length = np.maximum(_relative_size(next_x - x, size(x)), 1e-300)
-            longest_allowed = np.maximum(longest_step, new_residual[moving])
+            longest_allowed = np.maximum(longest_step, new_residual[unconverged])
             next_x = x + (next_x - x) * np.minimum(1, longest_allowed / step_length)[:, None]
             previous_value[rows] = x
         value[rows] = next_x

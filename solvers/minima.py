@@ -185,8 +185,8 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
     """
     k = coefficients.ndim
     fine_grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
-    values = _apply_to_axes(chebyshev.chebvander(fine_grid, len(coefficients) - 1), coefficients)
-    x = fine_grid[list(np.unravel_index(np.argmin(values), values.shape))]
+    heights = _apply_to_axes(chebyshev.chebvander(fine_grid, len(coefficients) - 1), coefficients)
+    x = fine_grid[list(np.unravel_index(np.argmin(heights), heights.shape))]
     slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
     hessians = [[chebyshev.chebder(gradient, axis=j) for j in range(k)] for gradient in slopes]
     height = _series_value(coefficients, x)

@@ -1,4 +1,5 @@
-"""Damped Newton's method for positive unknowns, in their logarithms.
+"""Newton's method: damped, for positive unknowns in their logarithms, and without safeguards, for
+complex unknowns.
 
 The unknowns of a saddle point are positive and range over many decades, so the iteration runs on
 y = log x: equations that balance products of powers become nearly linear, and unknowns stay
@@ -9,6 +10,7 @@ step after it would be shorter.  Many independent problems ("rows") are solved a
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .linear import solve_rows
 from .results import Array, Indices, Result, Status, largest_modulus
@@ -103,3 +105,62 @@ def newton(
         if problems.size == 0:
             break
     return Result(value, residual, iterations, status)
+
+
+def newton_complex(
+    system: Callable[[Array, Indices], tuple[Array, Array]],
+    start: Array,
+    *,
+    reach: float = np.inf,
+    size: Callable[[Array], Array] = np.abs,
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
+    """Newton's method for analytic F(x) = 0 without safeguards, of at most eight steps.
+
+    A row has converged when a step is shorter than 1e-13, relative to ``size``.  It has also
+    converged when a step below 1e-7 is longer than half the step before, which is rounding.
+
+    Parameters
+    ----------
+    system : callable (x (R, k), rows (R,)) -> (F (R, k), dF/dx (R, k, k))
+    start : array (rows, k)
+    reach : float
+        A row whose first step is larger than this, relative to ``size``, is given up.
+    size : callable (x (R, k)) -> positive array (R, k)
+        Scale that steps are measured against.
+
+    Returns
+    -------
+    value : array (rows, k)
+        The last points.
+    settled : bool array (rows,)
+        Which rows converged.
+    iterations : int array (rows,)
+        Evaluations of the system.
+
+    Examples
+    --------
+    >>> def system(x, rows):
+    ...     return x**2 + 1, (2 * x)[..., None]
+    >>> newton_complex(system, np.array([[0.5 + 0.8j]]))[0].round(12).tolist()
+    [[1j]]
+    """
+    value = np.array(start)
+    settled = np.zeros(len(value), dtype=bool)
+    iterations = np.zeros(len(value), dtype=np.int64)
+    previous_length = np.full(len(value), np.inf)
+    problems = np.arange(len(value))
+    for sweep in range(8):
+        with np.errstate(all="ignore"):
+            equations, jacobian = system(value[problems], problems)
+            step = solve_rows(jacobian, -equations)
+            length = largest_modulus(step / size(value[problems]))
+        value[problems] += step
+        iterations[problems] += 1
+        done = (length <= 1e-13) | ((length < 1e-7) & (length >= previous_length[problems] / 2))
+        settled[problems[done]] = True
+        has_diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
+        previous_length[problems] = length
+        problems = problems[~(done | has_diverged)]
+        if problems.size == 0:
+            break
+    return value, settled, iterations

@@ -98,10 +98,10 @@ def parse_given(
         readers["features"] = partial(readers["features"], without=table_columns)
     bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
     other_readers: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
-    for name, read in (readers | other_readers).items():
+    for name, read_option in (readers | other_readers).items():
         if name in values:
             try:
-                values[name] = read(values[name])
+                values[name] = read_option(values[name])
             except InvalidArgument as error:
                 # labels are read first, and these look like features
                 swapped = name == "features" and values["labels"].shape[1:] not in ((), (1,))

@@ -146,7 +146,7 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
         return new / size[rows, None]
 
-    drift = _iterate(of_leverage, np.zeros_like(gap), w).residual
+    drift = _iterate_leverage(of_leverage, np.zeros_like(gap), w).residual
     wrong = class_error(table, y - gap, error - known)
     errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
@@ -173,11 +173,13 @@ def _solve_responses(
 
     of_responses = np.empty(len(V))
     start = np.zeros((len(V), len(table.weights)))
-    found = _iterate(new_leverage, start, table.weights)
+    found = _iterate_leverage(new_leverage, start, table.weights)
     return V, found.value, np.maximum(found.residual, of_responses), found.iterations
 
 
-def _iterate(step: Callable[[Array, Indices], Array], start: Array, weights: Array) -> Result:
+def _iterate_leverage(
+    step: Callable[[Array, Indices], Array], start: Array, weights: Array
+) -> Result:
     """Fixed point of a leverage, or of its change, at nodes with ``weights`` (N,) from a ``start``
     (P, N)."""
     return fixed_point(

@@ -45,9 +45,9 @@ def _named_activation(name: str) -> "Activation":
     return ACTIVATIONS[name]
 
 
-def _function_scale(function: Callable[[Array], Array], s: ArrayLike) -> float:
-    """Scale of a function, for errors: its largest value at +-1 and the shifts ``s``."""
-    return float(np.abs(function(np.append(s, [-1.0, 1.0]))).max())
+def _activation_scale(activation: Callable[[Array], Array], shifts: ArrayLike) -> float:
+    """Scale of an activation or its slope, for errors: its largest value at +-1 and ``shifts``."""
+    return float(np.abs(activation(np.append(shifts, [-1.0, 1.0]))).max())
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,7 +140,7 @@ class Activation:
         if self.closed_form is not None:
             moments = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
             return Moments(*(real(self.name, moment) for moment in moments))
-        smallest_power = 1e-8 * _function_scale(self, s) ** 2 + 1e-300
+        smallest_power = 1e-8 * _activation_scale(self, s) ** 2 + 1e-300
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
@@ -249,7 +249,7 @@ class Activation:
         degrees = np.arange(2, k_max + 1)
         if self.closed_form is not None and self.kinks:  # for which integrals need many panels
             return hermite_coefficients(lambda *at: self.moments(*at).first, degrees, s, c)
-        least = _function_scale(self, s)
+        least = _activation_scale(self, s)
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule
@@ -281,7 +281,7 @@ class Activation:
         >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
         [0.75, 3.0, 6.0]
         """
-        least = _function_scale(self.slope, s) ** 2 + 1e-300
+        least = _activation_scale(self.slope, s) ** 2 + 1e-300
 
         def compute(rule: Rule, x: Array) -> Scaled:
             z, w = rule

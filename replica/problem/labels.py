@@ -309,7 +309,7 @@ def _cached_averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: i
 
 
 @lru_cache(maxsize=256)
-def in_fewest_combinations(given_target: Target) -> tuple[Target, Array]:
+def in_fewest_combinations(full_target: Target) -> tuple[Target, Array]:
     """A target as a function of the fewest linear combinations of its arguments z, with their rows.
 
     The rows (k, T) are orthonormal.  A function of z1 - z2 has a single argument then, and its
@@ -321,13 +321,13 @@ def in_fewest_combinations(given_target: Target) -> tuple[Target, Array]:
     >>> reduced.kinks, rows.round(3).tolist()
     ((0.0,), [[0.707, -0.707]])
     """
-    coordinates, function = np.eye(given_target.dimension), getattr(given_target, "function", None)
+    coordinates, function = np.eye(full_target.dimension), getattr(full_target, "function", None)
     if not isinstance(function, Expression):
-        return given_target, coordinates
+        return full_target, coordinates
     normals = function.normals if function.normals.size else coordinates[:1]
     rank = np.linalg.matrix_rank(normals)
-    if rank == given_target.dimension:
-        return given_target, coordinates
+    if rank == full_target.dimension:
+        return full_target, coordinates
     combined = coordinates[function.mentioned]  # the coordinates themselves, if they are no more
     if rank < len(combined):
         combined = triangular_root(np.linalg.pinv(normals) @ normals).T

@@ -38,7 +38,7 @@ class SampleClass(NamedTuple):
         Part of u of (21.6) in the fields of every kind, over sqrt g_b.
     noise : (A, E, Q)
         Part of V_N of every kind, over g_b.
-    constants : (A, E, Q, 5)
+    coefficients : (A, E, Q, 5)
         What m, eps_2, eps_3, eps_1 and eps_4 of every kind take from the label, over sqrt g_b.
         Eqs. (21.8), (21.14)
     along : (D + 2, E, Q)
@@ -52,7 +52,7 @@ class SampleClass(NamedTuple):
     form: Array
     residual: Array
     noise: Array
-    constants: Array
+    coefficients: Array
     along: Array
     labels: Array
     read: bool
@@ -65,7 +65,7 @@ def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> Sa
     shape = -1, Q
     E = strata.weights.size // Q
     form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
-    noise, constants = np.zeros((A, E, Q)), np.zeros((A, E, Q, 5))
+    noise, coefficients = np.zeros((A, E, Q)), np.zeros((A, E, Q, 5))
     for b, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
         n = kind.trained if trained else kind.fresh
@@ -82,11 +82,11 @@ def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> Sa
         residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
         noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
         of_label = n.mean, *n.scalars, n.initial, n.by_pairs
-        constants[b] = np.stack(of_label, axis=-1).reshape(E, Q, 5)
+        coefficients[b] = np.stack(of_label, axis=-1).reshape(E, Q, 5)
     own = strata.push if trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return SampleClass(weights, form, residual, noise, constants, along, labels, read)
+    return SampleClass(weights, form, residual, noise, coefficients, along, labels, read)
 
 
 class Form(NamedTuple):
@@ -114,19 +114,19 @@ class Form(NamedTuple):
 Forms = list[Form]  # of every class of samples
 
 
-def form_at(one: SampleClass, g: Array, lam: Array | float, G: Array) -> Form:
+def form_at(sample_class: SampleClass, g: Array, lam: Array | float, G: Array) -> Form:
     """Form of a class of samples (Q of (21.7), and what it is made of) given the cavity covariance
     ``G`` of the fields, at response factors ``g`` and penalty ``lam``."""
-    F, M = len(G), one.form.shape[-1]
-    S = np.linalg.solve(np.eye(M) + one.form @ np.pad(G, (0, M - F)), one.form)
-    if not one.read:
-        E, Q = one.weights.shape
+    F, M = len(G), sample_class.form.shape[-1]
+    S = np.linalg.solve(np.eye(M) + sample_class.form @ np.pad(G, (0, M - F)), sample_class.form)
+    if not sample_class.read:
+        E, Q = sample_class.weights.shape
         return Form(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
-    u = np.tensordot(np.sqrt(g), one.residual, 1)
+    u = np.tensordot(np.sqrt(g), sample_class.residual, 1)
     w = u - (u[..., :F] @ G) @ S[:, :F]
     through = w[..., :F] @ G
-    parts = np.einsum("bnqf,nqf->bnq", one.residual[..., :F], through, optimize=True)
-    slopes = one.noise + parts / np.sqrt(g)[:, None, None]
+    parts = np.einsum("bnqf,nqf->bnq", sample_class.residual[..., :F], through, optimize=True)
+    slopes = sample_class.noise + parts / np.sqrt(g)[:, None, None]
     return Form(S, w, lam + np.tensordot(g, slopes, 1), slopes)
 
 
@@ -134,10 +134,10 @@ def cavity_map(samples: list[SampleClass], forms: Forms, links: Array) -> Array:
     """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
     (21.7)."""
     F, total = len(links), links
-    for one, form in zip(samples, forms, strict=True):
-        total = total + np.tensordot(one.weights.sum(axis=1), form.S[:, :F, :F], 1)
+    for sample_class, form in zip(samples, forms, strict=True):
+        total = total + np.tensordot(sample_class.weights.sum(axis=1), form.S[:, :F, :F], 1)
         w = form.w[..., :F].reshape(-1, F)
-        total = total + (w.T * (one.weights / form.D).ravel()) @ w
+        total = total + (w.T * (sample_class.weights / form.D).ravel()) @ w
     return np.linalg.inv(total)
 
 
@@ -145,11 +145,11 @@ def cavity_jacobian(samples: list[SampleClass], forms: Forms, mapped: Array) -> 
     """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
     F = len(mapped)
     total = np.zeros((F * F, F * F))
-    for one, form in zip(samples, forms, strict=True):
+    for sample_class, form in zip(samples, forms, strict=True):
         w = form.w[..., :F]
         Q = form.S[:, None, :F, :F] + w[..., None] * (w / form.D[..., None])[..., None, :]
         flat = Q.reshape(-1, F * F)
-        product = (flat.T * one.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
+        product = (flat.T * sample_class.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
         total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
     return np.kron(mapped, mapped) @ total - np.eye(F * F)
 

@@ -102,9 +102,9 @@ class Readout(CavityEquations):
         M[places.multipliers, places.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
         M[places.multipliers, places.multipliers] = -scalar_noise
-        for one, form in zip(self.samples, forms, strict=True):
+        for sample_class, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
-            w, start = one.weights.sum(axis=1), one.along[..., 0].copy()
+            w, start = sample_class.weights.sum(axis=1), sample_class.along[..., 0].copy()
             start[-2] = start[-1]
             linear = np.zeros((len(w), 5 * A, K + 1))
             fields = np.einsum("ke,fg->efkg", start, np.eye(F))
@@ -113,27 +113,27 @@ class Readout(CavityEquations):
             image = form.S @ linear
             M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
             M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)
-            if one.read:
-                X = self.read(one, form, g)
-                flat = (X * (one.weights / form.D)[..., None]).reshape(-1, K + 1)
+            if sample_class.read:
+                X = self.read(sample_class, form, g)
+                flat = (X * (sample_class.weights / form.D)[..., None]).reshape(-1, K + 1)
                 M += flat.T @ X.reshape(-1, K + 1)
         return M[:K, :K], M[:K, K], M[K, K]
 
-    def read(self, one: SampleClass, form: Form, g: Array) -> Array:
+    def read(self, sample_class: SampleClass, form: Form, g: Array) -> Array:
         """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
         (E, Q, K + 1) in the K unknowns and, last, the label."""
         places, F = self.places, 3 * self.kinds
-        E, Q = one.weights.shape
+        E, Q = sample_class.weights.shape
         X = np.zeros((E, Q, places.pairs.stop + 1), g.dtype)
-        fields = one.along[..., None] * form.w[..., :F]
+        fields = sample_class.along[..., None] * form.w[..., :F]
         X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
-        roots = np.sqrt(g)[:, None, None, None]
-        constants = -np.moveaxis(roots * one.constants, 0, 2)
-        X[..., places.m], X[..., places.initial] = constants[..., 0], constants[..., 3]
-        X[..., places.scalars] = constants[..., 1:3].reshape(E, Q, -1)
-        X[..., places.pairs] = constants[..., 4]
+        sqrt_g = np.sqrt(g)[:, None, None, None]
+        coefficients = -np.moveaxis(sqrt_g * sample_class.coefficients, 0, 2)
+        X[..., places.m], X[..., places.initial] = coefficients[..., 0], coefficients[..., 3]
+        X[..., places.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
+        X[..., places.pairs] = coefficients[..., 4]
         X[..., places.multipliers] = form.w[..., F:] / -self.strata.alpha0
-        X[..., -1] = one.labels
+        X[..., -1] = sample_class.labels
         return X
 
     def slope_in_covariance(self, theta: Array, g: Array, G: Array, forms: Forms) -> Array:
@@ -142,14 +142,14 @@ class Readout(CavityEquations):
         fields, zeta = theta[places.fields].reshape(-1, F), theta[places.multipliers]
         own = np.linalg.solve(G, fields[-1])
         total = np.outer(own, own)
-        for one, form in zip(self.samples, forms, strict=True):
-            image = np.tensordot(one.along, fields, (0, 0)) @ form.S[:, :F, :F]
+        for sample_class, form in zip(self.samples, forms, strict=True):
+            image = np.tensordot(sample_class.along, fields, (0, 0)) @ form.S[:, :F, :F]
             image += (zeta @ form.S[:, F:, :F] / -self.strata.alpha0)[:, None]
-            if one.read:
-                read = self.read(one, form, g) @ np.append(theta, 1)
+            if sample_class.read:
+                read = self.read(sample_class, form, g) @ np.append(theta, 1)
                 image += form.w[..., :F] * (read / form.D)[..., None]
             flat = image.reshape(-1, F)
-            total -= (flat.T * one.weights.ravel()) @ flat
+            total -= (flat.T * sample_class.weights.ravel()) @ flat
         return total
 
     def errors(self, cavity: Cavity) -> ReadoutPoint:
@@ -190,8 +190,8 @@ class Readout(CavityEquations):
         squared = value + self.lam * by_lam + self.lam * float(spread @ responses)
 
         # Eq. (21.13): of the mean over initial rows, and over these
-        V, roots = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
-        pairs, half = np.outer(roots, roots), spread / g / 2
+        V, sqrt_g = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
+        pairs, half = np.outer(sqrt_g, sqrt_g), spread / g / 2
         of_mean = -pairs * (G @ through_G @ G)[V]
         of_rows = np.tensordot(spread, local.change_G(local.by_g), 1)[V]
         of_rows = (of_rows + np.add.outer(half, half) * G[V]) * pairs
@@ -199,10 +199,10 @@ class Readout(CavityEquations):
         fresh = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
         mu1, mu2 = fresh.slope_omega, fresh.variance
         fields = theta[places.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
-        m, chi = roots * theta[places.m], roots * theta[places.scalars].reshape(A, 2)[:, 1]
-        linear = np.einsum("b,kb,bn,kn->n", roots, fields, mu1, np.vstack([s.s, s.q]))
+        m, chi = sqrt_g * theta[places.m], sqrt_g * theta[places.scalars].reshape(A, 2)[:, 1]
+        linear = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
         prediction = m @ fresh.mean + chi @ fresh.scalars[:, 1] + linear
-        prediction += roots * theta[places.initial] @ fresh.initial
+        prediction += sqrt_g * theta[places.initial] @ fresh.initial
         products = (mu1 * s.weights) @ mu1.T
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(products * of_mean))
         variance = float(np.sum(products * of_rows) + spread @ mu2 @ s.weights)
@@ -211,7 +211,7 @@ class Readout(CavityEquations):
         overlap = spike @ fields
         psi = np.full(A, np.nan)
         if D == 1:
-            psi = roots * (fields[0] * s.rho - fields[-1] * s.gamma[0])
+            psi = sqrt_g * (fields[0] * s.rho - fields[-1] * s.gamma[0])
         return ReadoutPoint(
             test=bias + variance,
             train=self.lam * (value - squared) / (self.counts[0] + self.counts[2]),
@@ -220,7 +220,7 @@ class Readout(CavityEquations):
             variance=variance,
             squared_norm=squared,
             m=m,
-            theta=roots * overlap,
+            theta=sqrt_g * overlap,
             psi=psi,
             chi=chi,
             Q1=np.outer(psi, psi) + of_mean + of_rows,

@@ -284,10 +284,12 @@ def _neurons(
     zero, zeros = np.zeros_like(kappa), np.zeros((2, len(kappa)))
     trained_along_initial = fresh_along_initial = zero
     if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
-        along, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
+        change_along_initial, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
         trained_along_initial = F_he2 / 2 + (gain - pi1) * F_z_omega
-        trained_along_initial += (norm_gain - pi1**2) * F_omega_omega / 2 + along * m_omega
-        fresh_along_initial = mu1 * along + norm_gain * by_norm
+        trained_along_initial += (
+            norm_gain - pi1**2
+        ) * F_omega_omega / 2 + change_along_initial * m_omega
+        fresh_along_initial = mu1 * change_along_initial + norm_gain * by_norm
     in_scalars = np.array([F_z_omega, F_omega_omega / 2])
     of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial
     of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial

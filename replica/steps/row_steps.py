@@ -43,7 +43,7 @@ KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 LEVEL_RULE = trapezoid(14, half_range(40))
 
 
-class State(NamedTuple):
+class RowState(NamedTuple):
     """Rows before a step.
 
     Attributes
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 @one_thread()  # the matrices are small: more threads slow each other down
-def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], State]:
+def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], RowState]:
     """Batches of all steps of ``step``, the last one first, and the rows after them.
 
     Batches hold the weights for ``kinds`` of neurons.  Several kinds are supported for a single
@@ -94,9 +94,9 @@ def _slower_steps(step: Step, kinds: Kinds, longest: float) -> str:
     return ""
 
 
-def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], State]:
+def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, ...], RowState]:
     """Result of :func:`row_steps`; QuadratureError where it takes more than ``longest`` seconds."""
-    state = State(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
+    state = RowState(np.zeros(step.known_dimension + len(step.schedule)), np.ones(1))
     batches: list[Batch] = []
     try:
         with deadline(longest):
@@ -112,7 +112,7 @@ def _row_steps(step: Step, kinds: Kinds, longest: float) -> tuple[tuple[Batch, .
     return tuple(batches), state
 
 
-def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batch, State]:
+def _refined_batch(step: Step, kinds: Kinds, state: RowState, t: int) -> tuple[Batch, RowState]:
     """The batch of step ``t`` and the rows after it, on nodes refined until averages converge."""
     (alpha, eta), K, decay_factor = step.schedule[t], step.known_dimension, step.decay_factor(t)
     r, c = float(np.linalg.norm(state.spike)), state.c[0]  # c is equal for all kinds
@@ -149,13 +149,13 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
     neurons_by_rule = cache(lambda i: neurons_on(rules[i]))
 
     @cache
-    def batch_on_nodes(i: int, level: int, chosen: tuple[int, ...]) -> tuple[Batch, State]:
+    def batch_on_nodes(i: int, level: int, chosen: tuple[int, ...]) -> tuple[Batch, RowState]:
         weights, law = weights_and_labels(rules[i], level, *neurons_by_rule(i), chosen)
         if len(chosen) > 1:
             return _batch_and_state(step, t, state, law, weights._replace(force=law.rho), 1.0)
         return _batch_and_state(step, t, state, law, weights, float(learning_rate[chosen[0], 0, 0]))
 
-    def with_mean_row(i: int, batch: Batch, after: State) -> tuple[Batch, State]:
+    def with_mean_row(i: int, batch: Batch, after: RowState) -> tuple[Batch, RowState]:
         """Batch and state of step i, with the mean row of a single kind."""
         if len(learning_rate) > 1:
             return batch, after
@@ -189,7 +189,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: State, t: int) -> tuple[Batc
 def _mean_row_after(
     step: Step,
     t: int,
-    state: State,
+    state: RowState,
     shift: Array,
     moments: StudentMoments,
     law: ResidualLaw,
@@ -252,7 +252,7 @@ def _strength_functions(t11: Array, t12: Array, alpha: float) -> Array:
 
 
 def _first_settled(
-    batch_at: Callable[[int], tuple[Batch, State]], count: int, K: int, t: int
+    batch_at: Callable[[int], tuple[Batch, RowState]], count: int, K: int, t: int
 ) -> int:
     """Index of the first of ``count`` rules, coarse to fine, on which averages over the batch of
     step ``t`` agree with those on the next rule.
@@ -273,7 +273,7 @@ def _not_settled(t: int, tol: float, how: str) -> QuadratureError:
     return QuadratureError(f"{batch} did not settle to {tol:g} {how}")
 
 
-def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
+def _test_averages(batch: Batch, after: RowState) -> tuple[Array, Array]:
     """Averages over a batch that settle where those in the pencil do, and their scales: products of
     sample weights with the ``_strength_functions``, then g, v, c and the spike after the step."""
     test_functions = _strength_functions(batch.t11[0], batch.t12[0], batch.alpha)
@@ -293,8 +293,13 @@ def _test_averages(batch: Batch, after: State) -> tuple[Array, Array]:
 
 
 def _batch_and_state(
-    step: Step, t: int, state: State, residual_law: ResidualLaw, sample: SampleWeights, rate: float
-) -> tuple[Batch, State]:
+    step: Step,
+    t: int,
+    state: RowState,
+    residual_law: ResidualLaw,
+    sample: SampleWeights,
+    rate: float,
+) -> tuple[Batch, RowState]:
     """Turn the samples of step ``t`` into the ``Batch`` of weights that the saddle-point equations
     read, leaving out nodes of negligible weight, and move the rows.
 
@@ -331,4 +336,4 @@ def _batch_and_state(
     batch = Batch(
         alpha, weight_pairs[:, :, kept_nodes], t11, t12, F, lam, L, sample.g, sample.v, axes, factor
     )
-    return batch, State(spike, sample.c)
+    return batch, RowState(spike, sample.c)

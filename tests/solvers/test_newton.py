@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.continuation import newton_complex
-from solvers.newton import newton
+from solvers.newton import newton, newton_complex
 
 
 def power_balance(x, rows):

@@ -1,0 +1,199 @@
+"""The commands of what is best: ``replica optimum``, the best ridge penalty, learning rate, or
+both; ``replica bounds``, on the error at the best penalty, at each learning rate; ``replica plan``,
+how to spend samples on the two layers.
+"""
+
+from typing import Annotated, Any
+
+import typer
+
+from solvers.resources import TIME_LIMIT
+
+from .. import observables
+from ..errors import InvalidArgument
+from ..plotting import plot_bounds, plot_functions, plot_optima
+from ..problem import describe
+from . import printing
+from .common import DATASETS, TimeLimit, command
+from .curve import Workers, answer_curve
+from .given import asks_for_given
+from .option_table import (
+    BEST,
+    COMMANDS_OF_BEST,
+    HELP,
+    SRF_FIELDS,
+    Options,
+    parse_grid,
+    single_number,
+)
+from .options import parse_request
+from .printing import Notes, Output, answer, note_edges, say
+from .readout import answer_readout
+
+
+@command(offered=tuple(HELP), files=DATASETS)
+def optimum(
+    options: Options,
+    output: Output,
+    *,
+    workers: Workers = 1,
+    time_limit: TimeLimit = TIME_LIMIT,
+    notes: Notes = False,
+) -> bool:
+    """The parameters of the smallest test error: lam, and eta too where it is not given.
+
+    Searched: lam from 1e-8 to 1e4, eta from 0.01 to 100; a best value at the end of its range is
+    noted.  --eta holds eta; --lam, without --eta, holds lam.  All else may be grids, but for the
+    loss, which is the square.  It is replica curve, or replica readout, with --lam best and --eta
+    best, and draws these.
+
+    In Python: replica.learning_curve with lam="best", eta="best"; at one point replica.optimal_eta
+    and replica.optimal_lambda, which tell all minima and take other ranges.
+
+    Examples
+    --------
+    replica optimum --student tanh --target sin --alpha0 5,20 --alpha 1,2
+
+    replica optimum --student relu --target relu --alpha0 3 --eta 1 --alpha 0.5:4:8 --plot best.png
+    """
+    if asks_for_given(options):
+        _refuse_penalty(options, "left out: it is what is searched")
+        observables.refuse_limit_options(workers=workers, notes=notes)
+        answer_options: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
+        return answer_readout(options | {"lam": BEST}, output, **answer_options)
+    of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
+    if not of_rates:
+        _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
+    searched_options = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
+    answer_options = {"figure": _figure, "notes": notes, "time_limit": time_limit}
+    return answer_curve(searched_options, output, workers=workers, **answer_options)
+
+
+def _refuse_penalty(options: Options, allowed: str) -> None:
+    """Refuse a penalty that is given where only the best one is asked for."""
+    if options.get("lam", BEST) != BEST:
+        raise InvalidArgument("lam", options["lam"], allowed)
+
+
+def _figure(model: Any, dataset: Any) -> Any:
+    """The best values along an axis or, at a single point, the error around them."""
+    if dataset.test_error.size > 1 or not dataset.converged.all():
+        return plot_optima(dataset)
+    search = observables.optimal_eta if "eta" in dataset.data_vars else observables.optimal_lambda
+    of_point = ("alpha", "samples", "lam")
+    point_options = {name: x.item() for name, x in dataset.coords.items() if name in of_point}
+    return search(model, **point_options).plot()
+
+
+@command(without=("lam", "loss", "reuse", "dimension"))
+def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIMIT) -> bool:
+    """Bounds on the test error at the best penalty; with --alpha, that error itself.
+
+    lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
+    lam_1.  All are limits d -> inf: at small steps (eta below about 1) networks of ordinary size
+    are far above them, see the note of replica curve.  In Python: replica.bounds.
+
+    Examples
+    --------
+    replica bounds --student tanh --target sin --alpha0 20 --eta 0.1:30:40:log --plot bounds.png
+
+    replica bounds --student relu --target "z1 + z1*z2" --alpha0 5 --eta 2 --alpha 1,4
+    """
+    request = parse_request(options, required=())
+    request.refuse_grids(allowed=("eta",))
+    models = observables.models_on_grid(request.problem, request.grids)
+    rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
+    bounds_of_models = [observables.bounds(model, time_limit=time_limit) for model in models]
+    rows = []
+    for rate, model, rate_bounds in zip(rates, models, bounds_of_models, strict=True):
+        bound_names = ("lower", "upper", "converged")
+        bound_row = {"eta": rate} | {name: getattr(rate_bounds, name) for name in bound_names}
+        for alpha in request.alpha:
+            best = observables.optimal_lambda(model, alpha=alpha, time_limit=time_limit)
+            bound_row |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
+        rows.append(bound_row)
+    linear_error, described = bounds_of_models[0].linear, describe(request.problem)
+    if len(rows) > 1:
+        described["eta"] = request.grids["eta"].tolist()
+    document: dict[str, Any] = {"problem": described, "bounds": rows, "linear": linear_error}
+
+    def figure() -> Any:
+        if len(rows) > 1:
+            return plot_bounds(rows, linear_error, request.alpha, described=described).figure
+        return plot_functions(bounds_of_models[0]).figure
+
+    def show() -> None:
+        output.table(rows, [name for name in rows[0] if rows[0][name] is not None])
+        answer(f"best linear predictor of the inputs, not of these features: {linear_error:.7g}")
+        printing.note_theory(models[0])
+
+    output.write(document, show, figure=figure, rows=rows)
+    return all(rate_bounds.converged for rate_bounds in bounds_of_models)
+
+
+@command(
+    without=(
+        *("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS),
+        # not covered by the theory of reused samples
+        *("inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias"),
+    )
+)
+def plan(
+    options: Options,
+    output: Output,
+    *,
+    budget: Annotated[str, typer.Option(help="All samples over the input dimension, N/d.")],
+    parts: Annotated[
+        str, typer.Option(help="Shares of them that are tried for a layer: 0.25,0.5,0.75.")
+    ] = "0.5",
+    time_limit: TimeLimit = observables.SECONDS_A_USE,
+) -> bool:
+    """The best use of N samples: all for both layers, or some for each.
+
+    A row for every use: alpha0 samples over dimension for the step, alpha for the readout, of which
+    a share reuse are the step's; errors at its best penalty, unless --lam is given, and with
+    --eta best at its best learning rate.  Of splits the best is searched.  It is the theory of the
+    network itself.
+
+    In Python: replica.sample_allocation.
+
+    Examples
+    --------
+    replica plan --student tanh --target sin --eta 3 --budget 4
+
+    replica plan --student relu --target relu --eta 1 --noise 0.3 --budget 4 --parts 0.25,0.5,0.75
+    --plot plan.png
+    """
+    options = {"lam": BEST} | options
+    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
+    required = ("rate" if "rate" in options else "eta", "lam")
+    # a step has samples of its own also where their number is asked for: any will do
+    request = parse_request({"theory": "network"} | options | {"alpha0": 1.0}, required, searched)
+    model = request.single_model()
+    if not request.loss.is_square:
+        raise InvalidArgument("loss", request.loss.name, "the square, of which plans are")
+    if request.theory != "network":
+        raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
+    if model.reuse:
+        raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
+    allocation = observables.sample_allocation(
+        model,
+        budget=single_number("budget", parse_grid("budget", budget)),
+        beta=model.beta,
+        lam=BEST if "lam" in searched else single_number("lam", request.lam),
+        eta=BEST if "eta" in searched else None,
+        parts=parse_grid("parts", parts).tolist(),
+        time_limit=time_limit,
+    )
+    document = allocation.document()
+    plan_rows = document["points"]
+
+    def show() -> None:
+        output.table(plan_rows, [name for name in plan_rows[0] if name != "at_edge"])
+        answer(f"Best: {allocation.best.use}.")
+
+    output.write(document, show, figure=lambda: allocation.plot().figure, rows=plan_rows)
+    note_edges([use_plan.at_edge for use_plan in allocation.plans])
+    for note in allocation.notes:
+        say(f"note: {note}")
+    return allocation.converged
