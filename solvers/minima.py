@@ -107,18 +107,22 @@ def rough_minima(
     padded = np.pad(values, 1, constant_values=np.inf)
     local_minima = []
     for i in np.flatnonzero((values <= np.minimum(padded[:-2], padded[2:])) & np.isfinite(values)):
-        place, value, at_edge = axis[i], values[i], not np.isfinite(padded[[i, i + 2]]).all()
         neighbours = padded[i : i + 3]
+        place, value = axis[i], values[i]
         if neighbours[np.isfinite(neighbours)].max() <= (1 + flat) * value and value > values.min():
             continue
-        if not at_edge:
+        low, high = (axis[j] if np.isfinite(padded[j + 1]) else place for j in (i - 1, i + 1))
+        at_edge = place in (low, high)
+        if low < high:
             result = minimize_scalar(
                 lambda x: _finite_values(function, [np.array([x])]).item(),
-                bounds=(axis[i - 1], axis[i + 1]),
+                bounds=(low, high),
                 method="bounded",
                 options={"xatol": xtol},
             )
-            place, value = result.x, result.fun
+            # the minimum next to an end may lie inside the last cell
+            if not at_edge or result.fun < (1 - flat) * value:
+                place, value, at_edge = result.x, result.fun, False
         local_minima.append(Minimum(np.array([place]), float(value), (0,) if at_edge else ()))
     return sorted(local_minima, key=lambda minimum: minimum.value)
 

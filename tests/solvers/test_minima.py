@@ -33,6 +33,11 @@ def test_minima_of_what_is_known_roughly():
     low, high = rough_minima(f, np.linspace(-2, 2, 17), flat=1e-3, xtol=1e-2)
     assert (low.place[0], high.place[0]) == pytest.approx((-1.0136, 0.9858), abs=2e-2)
     assert low.at_edge == high.at_edge == ()
+    (near_end,) = rough_minima(
+        lambda x: 1 + (x - 1.9) ** 2, np.linspace(-2, 2, 5), flat=1e-3, xtol=1e-2
+    )
+    assert near_end.place == pytest.approx(1.9, abs=1e-2)  # inside the last cell
+    assert not near_end.at_edge
     (end,) = rough_minima(lambda x: f(x - 3), np.linspace(0, 1, 9), flat=1e-3, xtol=1e-2)
     assert (end.place[0], end.at_edge) == (1, (0,))
     (last,) = rough_minima(lambda x: f(x - 1) - 99 * x, np.linspace(2, 4, 9), flat=1e-3, xtol=1e-2)
