@@ -59,7 +59,8 @@ class GivenUp(ConvergenceError):
     """Error raised where a computation reaches a limit of time or memory; ``status`` says which."""
 
     def __init__(self, status: Status) -> None:
-        super().__init__(status.value, None)
+        hint = "; a larger one gives it more" * (status is Status.TIME)
+        super().__init__(status.value + hint, None)
         self.status = status
 
 
