@@ -220,6 +220,11 @@ def _best_row(
         optimum = search(model, **at)
     except ConvergenceError as error:
         missing = dict.fromkeys(names, np.nan)
-        return missing | {"converged": False, "status": str(error), "iterations": 0, "at_edge": ""}
+        return missing | {
+            "converged": False,
+            "status": str(getattr(error, "status", error)),
+            "iterations": 0,
+            "at_edge": "",
+        }
     best = {name: getattr(optimum if name == "eta" else optimum.point, name) for name in names}
     return best | {"status": optimum.point.status.value, "at_edge": " ".join(optimum.at_edge)}
