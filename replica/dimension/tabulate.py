@@ -164,7 +164,7 @@ class Sizes(NamedTuple):
     points: int
 
 
-TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(14, 13, 5, 2**13), Sizes(20, 13, 6, 2**15)
+TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
