@@ -133,12 +133,12 @@ def tensor_rule(*rules: Rule) -> Rule:
     return Rule(np.stack([grid.ravel() for grid in grids], axis=-1), weights.ravel())
 
 
-def drop_light_nodes(rule: Rule) -> Rule:
-    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together 1e-6 of it, and scale
-    the other weights to sum 1."""
+def drop_light_nodes(rule: Rule, share: float = 1e-6) -> Rule:
+    """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together a ``share`` of it, and
+    scale the other weights to sum 1."""
     held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
     order = np.argsort(held)
-    kept = np.sort(order[np.cumsum(held[order]) > 1e-6 * held.sum()])
+    kept = np.sort(order[np.cumsum(held[order]) > share * held.sum()])
     return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
 
 

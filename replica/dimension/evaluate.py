@@ -15,7 +15,10 @@ from ..saddle_point import Evaluation, field_at_nodes, ridge, unknown_overlaps
 from .readout import class_error, solve_readouts
 from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 
-DIMENSION_QUADRATURE_TOLERANCE, DIMENSION_RESIDUAL_TOLERANCE = 2e-3, 1e-8
+DIMENSION_QUADRATURE_TOLERANCE = 2e-3
+# Tolerance of the residual, and of the iterated leverage, over that of the quadrature, of which
+# less than LEAST_TOLERANCE counts as that.
+RESIDUAL_SHARE, LEVERAGE_SHARE, LEAST_TOLERANCE = 1 / 200, 1 / 400, 2e-6
 ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).
 # Share of the bulk's variance in the noise direction: errors are right up to .2, and 3.1 standard
@@ -43,6 +46,8 @@ def evaluate_at_dimension(
     which the rounding of steep features by few nodes nearly cancels.
     """
     found, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
+    scale = np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE)
+    residual_tol, leverage_tol = RESIDUAL_SHARE * scale, LEVERAGE_SHARE * scale
     found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
@@ -61,7 +66,7 @@ def evaluate_at_dimension(
                 for solved in (found, limit)
             )
             V = np.where(np.isfinite(coarser), coarser, V)
-            at = solve_readouts(tables[0], alpha[rows], lam[rows], V)
+            at = solve_readouts(tables[0], alpha[rows], lam[rows], V, leverage_tol)
             errors, residual = _limit(tables[1], alpha[rows], lam[rows])
             ratio = np.array([*at.errors, at.wrong]) / errors
             change = np.abs(ratio / ratios[:, rows] - 1)[: 2 + model.labels.binary].max(axis=0)
@@ -79,7 +84,7 @@ def evaluate_at_dimension(
                 quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
                 iterations=at.passes,
                 nodes=np.full(len(rows), tables[0].weights.size),
-                converged=residual <= DIMENSION_RESIDUAL_TOLERANCE,
+                converged=residual <= residual_tol,
                 open=~(change <= tol),
             )
             found.overlaps.V1[rows, 0, 0], found.overlaps.V2[rows, 0] = at.V.T
@@ -101,7 +106,7 @@ def evaluate_at_dimension(
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             found.flag(found.open.copy(), status)
         solve_on_growing_tables(found, np.flatnonzero(found.open), tables_for, solve_on)
-    found.close(DIMENSION_RESIDUAL_TOLERANCE)
+    found.close(residual_tol)
     if noise_ratio > LARGEST_NOISE:
         test, train = np.abs(ratios[:2] - 1)
         far = train > np.maximum(FARTHEST * test, LEAST_SHIFT)

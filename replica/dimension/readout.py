@@ -34,7 +34,7 @@ from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
-SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
+MOST_PASSES = 60  # of the leverage and its change
 COMBINED_PASSES = 2  # that Anderson's method combines
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
@@ -102,13 +102,16 @@ class LeveragedGroup(CorrelatedGroup):
         return left, right, d_left, d_right
 
 
-def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Readouts:
-    """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2).
+def solve_readouts(
+    table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float = 1e-8
+) -> Readouts:
+    """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2); the leverage and its
+    change to a relative ``tol``.
 
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
     phi, w, y, count = table.regressors, table.weights, table.h, len(table.offsets)
-    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V)
+    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V, tol)
     fit = _fit(table, alpha, V, leverage)
     coefficients = (fit.H_inverse @ ((w * fit.R * y) @ phi.T)[..., None])[..., 0]
     gap = y - coefficients @ phi
@@ -146,14 +149,14 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
         new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
         return new / size[rows, None]
 
-    drift = _iterate_leverage(of_leverage, np.zeros_like(gap), w).residual
+    drift = _iterate_leverage(of_leverage, np.zeros_like(gap), w, tol).residual
     wrong = class_error(table, y - gap, error - known)
     errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
 
 
 def _solve_responses(
-    table: LoadedTable, alpha: Array, lam: Array, V: Array
+    table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float
 ) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
     V = V.copy()
@@ -173,19 +176,19 @@ def _solve_responses(
 
     of_responses = np.empty(len(V))
     start = np.zeros((len(V), len(table.weights)))
-    found = _iterate_leverage(new_leverage, start, table.weights)
+    found = _iterate_leverage(new_leverage, start, table.weights, tol)
     return V, found.value, np.maximum(found.residual, of_responses), found.iterations
 
 
 def _iterate_leverage(
-    step: Callable[[Array, Indices], Array], start: Array, weights: Array
+    step: Callable[[Array, Indices], Array], start: Array, weights: Array, tol: float
 ) -> Result:
     """Fixed point of a leverage, or of its change, at nodes with ``weights`` (N,) from a ``start``
     (P, N)."""
     return fixed_point(
         step,
         start,
-        tol=SETTLED,
+        tol=tol,
         size=lambda x: 1 + np.abs(x),
         history=np.zeros((len(start), COMBINED_PASSES, 2, start.shape[1])),
         weights=weights,
