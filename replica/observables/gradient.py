@@ -22,7 +22,7 @@ from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, one_positive
+from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, number
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -125,7 +125,7 @@ def gradient(
     model = model_of(problem, beta, theory, given=Given)
     if isinstance(problem, Given):
         name, value = asked(problem, alpha, samples)
-        one_positive(name, value)
+        number(name, value)
         if problem.outputs > 1:
             allowed = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed)

@@ -30,7 +30,7 @@ from ..problem import (
     limits,
     logarithms,
     needs_alpha,
-    one_positive,
+    number,
 )
 from ..steps import GradientStep, model_of
 from .evaluate import errors_at_level, solves_each_point
@@ -182,7 +182,7 @@ def optimal_lambda(
     log_lam, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
     how = {"quadrature_tol": tol, "time_limit": seconds}
     if isinstance(problem, Given):
-        one_positive(*asked(problem, alpha, samples))
+        number(*asked(problem, alpha, samples))
         with deadline(seconds):
             return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
     alpha = needs_alpha(alpha, samples)
@@ -295,10 +295,10 @@ def _search(
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
     one of them: on finer tables until the lowest point is resolved, which is solved to this
     ``accuracy``."""
-    one_positive("alpha", alpha)
+    number("alpha", alpha)
     fixed_logs = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
-        fixed_logs["lam"] = np.log(one_positive("lam", lam))
+        fixed_logs["lam"] = np.log([number("lam", lam)])
 
     def errors(level: int, *varied: Array) -> Array:
         grid = fixed_logs | dict(zip(axes, varied, strict=True))

@@ -21,7 +21,7 @@ from ..display import Displayed, Progress, progress_callback
 from ..documents import plain
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
-from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number, one_positive
+from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number
 from .changes import NOTHING_LEARNED, ratio_note
 from .grid import computed
 from .learning_curve import BEST
@@ -210,11 +210,11 @@ def sample_allocation(
     check_step(step)
     if step.step.steps:
         raise InvalidArgument("steps", step.step.steps, "a single step")
-    step, samples = step.step, number("budget", budget, 0, FINITE, "positive (N/d)", open_low=True)
+    step, samples = step.step, number("budget", budget)
     layer_shares = axis("parts", parts)
     if not ((layer_shares > 0) & (layer_shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
-    penalty = None if isinstance(lam, str) and lam == BEST else one_positive("lam", lam).item()
+    penalty = None if isinstance(lam, str) and lam == BEST else number("lam", lam)
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
     how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}

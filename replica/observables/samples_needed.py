@@ -19,7 +19,7 @@ from ..display import Displayed, Progress, progress_callback
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
-from ..problem import FINITE, number, one_positive
+from ..problem import FINITE, number
 from .given_layers import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
 from .learning_curve import BEST, at_best
 
@@ -364,6 +364,6 @@ def _curve(
     curve_options["progress"] = advance
     if isinstance(lam, str) or np.ndim(lam):
         raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
-    penalty = one_positive("lam", lam).item()
+    penalty = number("lam", lam)
     curve = layer_curve(model, None, n, penalty, loss, **curve_options)
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

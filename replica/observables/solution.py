@@ -22,7 +22,7 @@ from ..problem import (
     describe_with_step,
     flag,
     needs_alpha,
-    one_positive,
+    number,
     samples_of,
 )
 from ..saddle_point import Conjugates, Overlaps, ridge
@@ -353,8 +353,8 @@ def solve(
         minimised = as_loss(loss)
         evaluated = evaluate(
             problem,
-            one_positive("alpha", alpha),
-            one_positive("lam", lam),
+            np.array([number("alpha", alpha)]),
+            np.array([number("lam", lam)]),
             loss=minimised,
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
@@ -391,7 +391,8 @@ def solve_layer(
     """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
     notes are not logged."""
     name, value = asked(model, alpha, samples)
-    n, penalty = samples_of(model, name, one_positive(name, value)), one_positive("lam", lam)
+    n = samples_of(model, name, np.array([number(name, value)]))
+    penalty = np.array([number("lam", lam)])
     minimised = as_loss(loss)
     points = layer_points(model, n, penalty, minimised, quadrature_tol, time_limit)
     at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}

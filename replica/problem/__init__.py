@@ -24,7 +24,6 @@ from .checks import (
     logarithms,
     needs_alpha,
     number,
-    one_positive,
     plain_array,
     positive,
     samples_of,

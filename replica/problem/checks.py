@@ -18,8 +18,10 @@ from ..errors import InvalidArgument, install
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
 FINITE = 1e30
-MEANINGS = {  # of the numbers that place a point
+MEANINGS = {  # of positive numbers
     "alpha": " (n/d)",
+    "beta": " (p/d)",
+    "budget": " (N/d)",
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
@@ -40,18 +42,21 @@ def assign(made: Any, **values: Any) -> None:
 def number(
     name: str,
     value: Any,
-    low: float,
-    high: float,
-    allowed: str,
+    low: float = 0.0,
+    high: float = FINITE,
+    allowed: str = "",
     *,
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """``value`` as a float in [low, high], without open ends; else InvalidArgument.
+    """``value`` as a float in [low, high], without open ends; else InvalidArgument.  A positive
+    number unless the message says what else is ``allowed``.
 
     If ``high`` is ``FINITE``, the message adds it to ``allowed``, and a positive number must be at
     least its inverse.
     """
+    if not allowed:
+        allowed, open_low = f"positive{MEANINGS.get(name, '')}", True
     try:
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
         not_real = type(value) is not float and np.iscomplexobj(value)
@@ -62,7 +67,9 @@ def number(
         x = float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
         if np.ndim(value) if isinstance(value, np.ndarray) else isinstance(value, (list, tuple)):
-            allowed += "; one number, as learning_curve takes grids"
+            allowed += "; one number here, as learning_curve takes several"
+        if isinstance(value, str):
+            allowed += WORDS.get(name, "")
         raise InvalidArgument(name, value, allowed) from None
     if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -314,14 +321,6 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
             raise InvalidArgument(name, f"shape {array.shape}", allowed)
         arrays[name] = np.broadcast_to(array, (N, *one))
     return arrays
-
-
-def one_positive(name: str, value: Any) -> Array:
-    """A single ``value`` of alpha, samples or lam as an array (1,)."""
-    if isinstance(value, (list, tuple, str)) or (type(value) is not float and np.ndim(value)):
-        allowed = "one number here (learning_curve takes several, and lam='best')"
-        raise InvalidArgument(name, value, allowed)
-    return np.array([number(name, value, 0, FINITE, f"positive{MEANINGS[name]}", open_low=True)])
 
 
 def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:

@@ -151,7 +151,7 @@ class SpikedRandomFeatures(Problem):
             r=numbers("r", self.r, lowest, "a finite number, or an array of them"),
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
             gamma=numbers("gamma", self.gamma, lowest, "a cosine in [-1, 1], or an array of them"),
-            beta=number("beta", self.beta, 0, FINITE, "positive (p/d)", open_low=True),
+            beta=number("beta", self.beta),
             fractions=shares,
             bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
             dimension=number(

@@ -13,6 +13,8 @@ are used in two equivalent forms without differences of nearly equal numbers.  A
 singular and the solution is unique.
 """
 
+from typing import Any
+
 import numpy as np
 
 from solvers.linear import solve_rows
@@ -24,6 +26,8 @@ from .responses import Responses
 
 class Isotropic(Responses):
     """Responses of one group; packed vectors are pairs (V1, V2)."""
+
+    magnitude: Any = staticmethod(np.abs)  # both are positive
 
     def image(self, V_hat: Array, lam: Array, guess: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""

@@ -132,8 +132,6 @@ class Responses(ABC):
     def magnitude(self, V: Array) -> Array:
         """Scale of the error of each unknown, (P, D): its modulus.  For V1 between two groups,
         which may vanish, it is the geometric mean of the diagonal entries."""
-        if self.groups == 1:
-            return np.abs(V)
         matrix, vector = self.unpack(V)
         root = np.sqrt(np.abs(np.diagonal(matrix, axis1=1, axis2=2)))
         return self.pack(root[:, :, None] * root[:, None, :], np.abs(vector))

@@ -29,7 +29,7 @@ from ..problem import (
     describe_with_step,
     limits,
     needs_alpha,
-    one_positive,
+    number,
     samples_of,
 )
 from ..saddle_point import ridge
@@ -258,7 +258,7 @@ def spectrum(
     find_spectrum: Callable[[], Spectrum | LayerSpectrum]
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
-        (n,) = samples_of(model, name, one_positive(name, value))
+        (n,) = samples_of(model, name, np.array([number(name, value)]))
         find_spectrum = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
     else:
         check_fixed_alpha0(model)
@@ -266,9 +266,9 @@ def spectrum(
         alpha = needs_alpha(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
-        (ratio,) = one_positive("alpha", alpha)
+        ratio = number("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
-        find_spectrum = partial(_limit_spectrum, model, float(ratio), tol or DENSITY_TOLERANCE)
+        find_spectrum = partial(_limit_spectrum, model, ratio, tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end

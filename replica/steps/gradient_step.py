@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument, answering
-from ..problem import Origin, SpikedRandomFeatures, choice, one_positive
+from ..problem import Origin, SpikedRandomFeatures, choice, number
 from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
 from .step import Step
@@ -207,5 +207,5 @@ def model_of(
             "model", problem, "a GradientStep, or a model such as step.srf(beta=1)"
         )
     if alpha is not None and problem.follows_alpha:
-        return problem.at_alpha(one_positive("alpha", alpha).item())
+        return problem.at_alpha(number("alpha", alpha))
     return problem
