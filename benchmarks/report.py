@@ -45,6 +45,7 @@ ROUND_ALPHAS = (0.2, 0.9, 1.6, 2.3, 3.0)  # the alpha at which each round times 
 LOSS_PENALTIES = (1e-4, 0.05, 10)
 NUMERICS = "-c", "import numpy, scipy.optimize, scipy.special"
 ALPHAS_OF_BOX = np.linspace(0.2, 3, 16)
+DIAGRAM = {"alpha": np.linspace(0.2, 3, 40), "eta": np.geomspace(0.1, 20, 40), "lam": 0.1}
 GRID_BARS = {"logistic": 10, "hinge": 10, "squared hinge": 10}  # ms a point
 # Seconds that the baseline's point takes on the machine that the bars are meant for: times are
 # compared with them as they would be there.
@@ -83,6 +84,7 @@ def measure(eigenvalues):
         "solve": (lambda: replica.solve(MODEL, **POINT), 50),
         "damped": (Library().time_solve_damped, 3),
         "curve": (lambda: replica.learning_curve(MODEL, alpha=MANY_ALPHAS, lam=POINT["lam"]), 20),
+        "diagram": (lambda: replica.learning_curve(ONE_STEP, beta=1.0, **DIAGRAM), 3),
         "best lam": (lambda: replica.optimal_lambda(MODEL, alpha=1.0), 20),
         "best pair": (lambda: replica.optimal_eta(ONE_STEP, alpha=1.0, beta=1.0), 3),
         "best pair, first": (Learnable().time_optimal_eta_and_lambda_without_tables, 1),
@@ -146,7 +148,7 @@ def speed_table(times, set_up):
             (f"a network's model, {step}, and a point", middle[step, "model"], "s", 0.3),
             (f"its `replica.solve`, warm, {step}", middle[step, "solve"] * 1e3, "ms", None),
             ("that over its sRF's", over, "times", 5),
-            (f"its curve of 1 000 alpha, {step}", middle[step, "curve"] * 1e3, "ms", 60),
+            (f"its curve of 1 000 alpha, {step}", middle[step, "curve"] * 1e3, "ms", 30),
         ]
     losses = []
     for loss in TIMED_LOSSES:
@@ -160,7 +162,7 @@ def speed_table(times, set_up):
     mixed = times_over(("mixture", "network"), ("mixture", "srf"))
     warm, first = times_over("process", "numpy"), times_over("first run", "numpy, first")
     rows = [
-        ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 3),
+        ("ridge kernel, 128 nodes, a point of 1 000", middle["kernel of 1000"] * 1e3, "µs", 12),
         ("the same with its residuals on two such tables", middle["checked"] * 1e3, "µs", None),
         ("ridge kernel, 128 nodes, one point alone", middle["kernel of 1"] * 1e6, "µs", None),
         *network,
@@ -168,11 +170,12 @@ def speed_table(times, set_up):
         ("its network's over that", mixed, "times", 5),
         ("general kernel, 32 groups, 128 nodes, a point", middle["32 groups"] * 1e3, "ms", 50),
         ("the same, odd student (16 kinds)", middle["32 paired"] * 1e3, "ms", 50),
-        ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", 0.3),
+        ("`replica.solve`, warm", middle["solve"] * 1e3, "ms", 0.5),
         ("the same, damped iteration", middle["damped"] * 1e3, "ms", None),
-        ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 5),
-        ("`replica.optimal_lambda`", middle["best lam"] * 1e3, "ms", 1.5),
-        ("`replica.optimal_eta`, over eta and lam", middle["best pair"] * 1e3, "ms", 25),
+        ("`replica.learning_curve`, 1 000 alpha, warm", middle["curve"] * 1e3, "ms", 12),
+        ("a phase diagram of 40 rates x 40 alpha", middle["diagram"] * 1e3, "ms", 250),
+        ("`replica.optimal_lambda`", middle["best lam"] * 1e3, "ms", 6),
+        ("`replica.optimal_eta`, over eta and lam", middle["best pair"] * 1e3, "ms", 60),
         ("the same, tables not yet made", middle["best pair, first"] * 1e3, "ms", None),
         ("density of the spectrum at 1 000 points, warm", middle["density"] * 1e3, "ms", 50),
         *losses,
