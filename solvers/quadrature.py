@@ -18,7 +18,7 @@ from .rules import (
     trapezoid,
     trapezoid_tensor,
 )
-from .settle import scaled_change, settle
+from .successive_refinement import scaled_change, settle
 
 # Nodes per direction of tensor rules in one to four dimensions: for tables, which store many
 # numbers a node, and for averages, with up to 2e6 nodes in all (16 MB an array).

@@ -31,7 +31,7 @@ from ..problem import (
     plain_array,
     stacked,
 )
-from .layer import HermiteStrata, layer_strata
+from .layer_strata import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.minima import minima
+from solvers.box_minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
@@ -14,7 +14,7 @@ from ..errors import answering
 from ..problem import Problem, check_fixed_alpha0, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
-from .evaluate import RIDGE_QUADRATURE_TOLERANCE
+from .evaluate_model import RIDGE_QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from solvers.linear import least_squares
 from solvers.resources import check_time
 from solvers.results import Array, Status
-from solvers.scan_minimum import lowest_minimum
-from solvers.settle import settle
+from solvers.scalar_minimum import lowest_minimum
+from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
 from ..problem import LabelLaw, SpikedRandomFeatures
 from ..saddle_point import ridge
-from .evaluate import BIAS_SCAN
+from .evaluate_model import BIAS_SCAN
 
 
 class Fit(NamedTuple):

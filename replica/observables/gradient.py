@@ -26,7 +26,7 @@ from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, o
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
-from .given_layers import beyond, classes_of
+from .readout_curves import beyond, classes_of
 from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit

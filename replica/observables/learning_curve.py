@@ -18,8 +18,9 @@ from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .changes import CHANGES, model_columns, ratio_note
-from .given_layers import (
+from .grid import Grid, computed, solve_grid
+from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
+from .readout_curves import (
     layer_columns,
     layer_curve,
     notes_on,
@@ -27,8 +28,7 @@ from .given_layers import (
     refuse_options,
     with_noted,
 )
-from .grid import Grid, computed, solve_grid
-from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
+from .theory_changes import CHANGES, model_columns, ratio_note
 
 if TYPE_CHECKING:
     import xarray

@@ -22,11 +22,11 @@ from ..documents import plain
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
 from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number, one_positive
-from .changes import NOTHING_LEARNED, ratio_note
 from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
 from .solution import solve
+from .theory_changes import NOTHING_LEARNED, ratio_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,8 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import FINITE, number, one_positive
-from .given_layers import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
 from .learning_curve import BEST, at_best
+from .readout_curves import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
 
 if TYPE_CHECKING:
     import xarray

@@ -27,7 +27,10 @@ from ..problem import (
 )
 from ..saddle_point import Conjugates, Overlaps, ridge
 from ..steps import GradientStep, model_of
-from .changes import (
+from .evaluate_model import evaluate
+from .grid import solve_grid
+from .readout_curves import layer_columns, layer_curve, layer_points, notes_of
+from .theory_changes import (
     CHANGES,
     few_products_note,
     headline_error,
@@ -35,9 +38,6 @@ from .changes import (
     price_note,
     ratio_note,
 )
-from .evaluate import evaluate
-from .given_layers import layer_columns, layer_curve, layer_points, notes_of
-from .grid import solve_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from . import names
-from .parts import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
+from .figure_elements import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
 
 if TYPE_CHECKING:
     import xarray

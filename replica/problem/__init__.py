@@ -41,7 +41,7 @@ from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
-from .named import Code, activation, hermite, import_object, is_import_path
+from .named_activations import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_fixed_alpha0, check_problem, check_readout, check_step
 from .srf import Model, Origin, SpikedRandomFeatures
 from .targets import MultiIndex, Target, multi_index, parse_target, target

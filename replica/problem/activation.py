@@ -36,7 +36,7 @@ MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits abo
 # below the scale of any named activation, to 256, where all are linear or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
-# Named activations, filled in by the module ``named``: import it before reading this.
+# Named activations, filled in by the module ``named_activations``: import it before reading this.
 ACTIVATIONS: dict[str, "Activation"] = {}
 
 

@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 from .labels import label_noise
 from .laws import Law, law
 from .mixtures import GaussianMixture
-from .named import activation
+from .named_activations import activation
 from .problem import Problem
 from .targets import parse_target
 

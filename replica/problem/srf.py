@@ -19,7 +19,7 @@ from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
-from .named import activation
+from .named_activations import activation
 from .problem import Problem, check_readout
 from .targets import MultiIndex, parse_target
 

@@ -31,7 +31,7 @@ from .checks import FINITE, assign, called, check_elementwise, number
 from .expressions import Expression, is_expression
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments
-from .named import activation, import_object
+from .named_activations import activation, import_object
 
 # Nodes per panel in one to three directions, with panels split at planes; four take too many nodes.
 SPLIT_SIZES = {1: (18, 36, 72, 144), 2: (12, 18, 27, 40), 3: (8, 12, 18, 24)}

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, GivenUp, deadline, one_thread
 from solvers.results import Array, ConvergenceError
-from solvers.settle import settle
+from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument, answering

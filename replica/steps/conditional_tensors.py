@@ -18,7 +18,7 @@ from numpy.polynomial import hermite_e
 from solvers.quadrature import TENSOR_SIZES, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
-from solvers.settle import settle
+from solvers.successive_refinement import settle
 
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, LabelLaw, Target

@@ -2,8 +2,8 @@
 
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on nested
 panels that are halved until averages converge.  The values are then interpolated to nodes shared by
-all kappa (``residual_nodes``), together with the moments of the input along the directions known to
-labels.  This is done in blocks, as there may be millions of nodes of tau.
+all kappa (``residual_interpolation``), together with the moments of the input along the directions
+known to labels.  This is done in blocks, as there may be millions of nodes of tau.
 
 Panels in the first coordinate of tau have, at each of their nodes, panels in the second, and so on.
 """
@@ -22,8 +22,8 @@ from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
 from ..problem import Components, GaussianMixture, LabelLaw
-from .residual_nodes import Block, on_few_nodes
-from .step import Step
+from .residual_interpolation import Block, on_few_nodes
+from .step_fields import Step
 
 SHORT = 1e-7  # shorter projections of unit vectors are rounding
 FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels

@@ -56,7 +56,7 @@ from ..problem import (
     parse_target,
 )
 from .conditional_tensors import ConditionalTensors, conditional_means, conditional_tensors
-from .step import law_of_biases
+from .step_fields import law_of_biases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -66,7 +66,7 @@ from solvers.rules import Rule
 from ..draws import gradient_step, seed_sequence, whole_number
 from ..fit import fit_ridge
 from .image_tasks import LearningTask
-from .mixtures import MixtureTask
+from .spiked_mixtures import MixtureTask
 
 MAX_ORDER = 21  # up to degree 20 coefficients keep their digits
 ON_BOUNDARY = 1e-9  # how near a boundary a data spread counts as being on it

@@ -19,7 +19,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import Evaluation, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
-from .strata import SAMPLE_RULES, Features, SampleNodes, strata
+from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
 
 
 class ReadoutPoint(NamedTuple):

@@ -21,8 +21,8 @@ from solvers.results import Array, ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
-from .checks import ALLOWANCE, Check, extrapolate, skewness, theory_at
-from .comparison import Comparison
+from .agreement_checks import ALLOWANCE, Check, extrapolate, skewness, theory_at
+from .comparison_results import Comparison
 from .theory import OF_DRAWS, PUBLISHED, Theory, exact, theory_of
 
 Checks = dict[str, Check]

@@ -31,7 +31,15 @@ from solvers.results import Array
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
 from ..run import Simulation, rows_of
-from .checks import CHANCE, SOURCES, Check, Extrapolation, columns_by_source, simulated, verdict
+from .agreement_checks import (
+    CHANCE,
+    SOURCES,
+    Check,
+    Extrapolation,
+    columns_by_source,
+    simulated,
+    verdict,
+)
 from .theory import Theory, curves, exact
 
 if TYPE_CHECKING:

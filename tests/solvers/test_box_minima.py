@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.minima import minima, rough_minima
+from solvers.box_minima import minima, rough_minima
 
 
 def test_all_minima_are_found():

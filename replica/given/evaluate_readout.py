@@ -22,7 +22,7 @@ from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
 from .sample import FeatureSample
-from .solve import Solved, solve_point
+from .solve_point import Solved, solve_point
 from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments

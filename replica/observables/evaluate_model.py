@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array, Status
-from solvers.scan_minimum import lowest_minimum
+from solvers.scalar_minimum import lowest_minimum
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,

@@ -23,7 +23,7 @@ from solvers.quadrature import TENSOR_SIZES
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
-from solvers.settle import largest_change, settle
+from solvers.successive_refinement import largest_change, settle
 
 from ..display import Displayed, in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
