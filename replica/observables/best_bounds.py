@@ -114,7 +114,7 @@ def best_bounds(
         local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), etas)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
-        best_rate = float(np.exp(local[0].place[0]))
+        best_rate = float(np.exp(local[0].argmin[0]))
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):

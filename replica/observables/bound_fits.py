@@ -110,9 +110,9 @@ def _at_biases(
         label_power = fine.each[0].table.weights @ fine.each[0].table.power
         return float(np.abs(bound_changes).max() / (label_power or 1.0))
 
-    both = (tables(model.with_bias(bias)) for bias in biases)
+    pairs = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
-    settled_fits = settle(zip(*both, strict=False), BoundFits.on, relative_change, quadrature_tol)
+    settled_fits = settle(zip(*pairs, strict=False), BoundFits.on, relative_change, quadrature_tol)
     status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
     return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=status)
 

@@ -25,11 +25,11 @@ from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    alpha_of_limit,
     asked,
     check_step,
     limits,
     logarithms,
-    needs_alpha,
     one_positive,
 )
 from ..steps import GradientStep, model_of
@@ -185,7 +185,7 @@ def optimal_lambda(
         one_positive(*asked(problem, alpha, samples))
         with deadline(seconds):
             return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
-    alpha = needs_alpha(alpha, samples)
+    alpha = alpha_of_limit(alpha, samples)
     with deadline(seconds):
         return _search(lambda _: problem, alpha, {"lam": log_lam}, how, few_nodes=_is_slow(problem))
 
@@ -325,7 +325,8 @@ def _search(
 
 def _local_minimum(basin: Minimum, names: Sequence[str]) -> LocalMinimum:
     """A minimum over logarithms of the parameters of these ``names``."""
-    parameters = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(basin.place), strict=True))
+    best_values = zip(names, np.exp(basin.argmin), strict=True)
+    parameters = {"lam": np.nan, "eta": np.nan} | dict(best_values)
     at_edge = tuple(names[k] for k in basin.at_edge)
     return LocalMinimum(float(parameters["lam"]), float(parameters["eta"]), basin.value, at_edge)
 

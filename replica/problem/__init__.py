@@ -5,8 +5,9 @@ Problems are checked here, on construction; packages above rely on it.
 
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
-    FINITE,
+    MAX_NUMBER,
     WORDS,
+    alpha_of_limit,
     any_array,
     asked,
     assign,
@@ -22,7 +23,6 @@ from .checks import (
     flag,
     limits,
     logarithms,
-    needs_alpha,
     number,
     one_positive,
     plain_array,

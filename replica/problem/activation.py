@@ -25,7 +25,7 @@ from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import SQUARABLE, assign, called, check_elementwise, number, real
+from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
 from .closed_forms import hermite_coefficients
 from .kinks import central_difference
 from .moments import ConditionalMoments, Moments
@@ -95,7 +95,7 @@ class Activation:
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
-        ends = -SQUARABLE, SQUARABLE, "a finite number, or several"
+        ends = -MAX_COMPUTED, MAX_COMPUTED, "a finite number, or several"
         kinks = (number("kinks", kink, *ends) for kink in np.ma.ravel(self.kinks))
         assign(self, kinks=tuple(kinks))
         if not (self.closed_form is None or callable(self.closed_form)):

@@ -387,7 +387,7 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
     V1 = c V2 - (coupling) they divide the coupling, and the first term is the group's own; likewise
     in Q1.
     """
-    kinds, shares = table.classes, table.shares
+    kinds, shares = table.kinds, table.shares
     if len(kinds) == len(table.c):
         return o
 
@@ -412,7 +412,7 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
 
 def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
     """Conjugates of the model's G groups: the conjugates of their kinds, up to signs."""
-    kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
+    kinds, (V1, V2, m, special, X1, X2) = table.kinds, hats
     by_group_pairs = np.s_[:, kinds[:, None], kinds]
     special = table.signs * special[:, kinds]
     return Conjugates(

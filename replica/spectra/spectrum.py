@@ -24,11 +24,11 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
+    alpha_of_limit,
     asked,
     check_fixed_alpha0,
     describe_with_step,
     limits,
-    needs_alpha,
     one_positive,
     samples_of,
 )
@@ -263,7 +263,7 @@ def spectrum(
     else:
         check_fixed_alpha0(model)
         model.refuse_reuse()
-        alpha = needs_alpha(alpha, samples)
+        alpha = alpha_of_limit(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         (ratio,) = one_positive("alpha", alpha)
