@@ -7,9 +7,9 @@ largest relative difference that is allowed.
 import numpy as np
 
 import replica
-from replica.given.evaluate import errors_at
+from replica.given.evaluate_readout import errors_at
 from replica.given.nodes import Level
-from replica.given.solve import solve_point
+from replica.given.solve_point import solve_point
 from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.literal import one_stratum
 from validation import draw, first_layer

@@ -19,7 +19,7 @@ import typer
 from typer import Option
 
 import replica
-from replica.observables.given_layers import FEW_DEGREES, SENSITIVE, notes_of
+from replica.observables.readout_curves import FEW_DEGREES, SENSITIVE, notes_of
 from replica.problem import choice
 from solvers.results import ConvergenceError
 from validation import simulate

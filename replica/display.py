@@ -47,8 +47,8 @@ class Described:
 
     def __new__(cls, *args: Any, **given: Any) -> "Described":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        known = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
-        check_fields(cls, known, args, given)
+        init_fields = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_fields(cls, init_fields, args, given)
         return object.__new__(cls)
 
     @property
@@ -103,8 +103,8 @@ class Displayed:
     def _lines(self) -> dict[str, str]:
         """The settings in one line, then the facts, as text."""
         facts = {name: text(value) for name, value in self._facts().items()}
-        known = {"of": in_words(self.settings)} | facts
-        return {name: shorten(value, 600) for name, value in known.items()}
+        all_facts = {"of": in_words(self.settings)} | facts
+        return {name: shorten(value, 600) for name, value in all_facts.items()}
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

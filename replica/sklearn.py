@@ -26,7 +26,7 @@ from solvers.results import ConvergenceError
 
 from . import observables
 from .given import ROWS_PER_FEATURE, FeatureSample
-from .problem import FINITE, axis, choice, flag
+from .problem import MAX_NUMBER, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
 
@@ -138,8 +138,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             raise InvalidArgument("loss", self.loss, "square unless y has two classes")
         alphas = np.unique(axis("alphas", self.alphas))
         lam = alphas / X.shape[1]
-        if not ((lam >= 1 / FINITE) & (lam <= FINITE)).all():  # NaN too
-            range_ends = f"from {X.shape[1] / FINITE:g} to {X.shape[1] * FINITE:g}"
+        if not ((lam >= 1 / MAX_NUMBER) & (lam <= MAX_NUMBER)).all():  # NaN too
+            range_ends = f"from {X.shape[1] / MAX_NUMBER:g} to {X.shape[1] * MAX_NUMBER:g}"
             raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)

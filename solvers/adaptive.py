@@ -29,7 +29,7 @@ _POSITIVE_NODES = (
     (0.207784955007898467, 0.204432940075298892, 0.0),
 )
 _MIDDLE_NODE = (0.0, 0.209482141084727828, 0.417959183673469388)
-NODES, WEIGHTS, GAUSS_WEIGHTS = np.array(
+KRONROD_NODES, KRONROD_WEIGHTS, GAUSS_WEIGHTS = np.array(
     [*((-x, w, g) for x, w, g in _POSITIVE_NODES), _MIDDLE_NODE, *_POSITIVE_NODES[::-1]]
 ).T
 
@@ -46,22 +46,22 @@ class Panels(NamedTuple):
         return Panels(*(column[indices] for column in self))
 
     @property
-    def half(self) -> Array:
+    def half_width(self) -> Array:
         """Half the length of each panel, (n, 1)."""
         return ((self.high - self.low) / 2)[:, None]
 
     @property
     def nodes(self) -> Array:
         """Kronrod's nodes on each panel, (n, 15)."""
-        return ((self.low + self.high) / 2)[:, None] + self.half * NODES
+        return ((self.low + self.high) / 2)[:, None] + self.half_width * KRONROD_NODES
 
     @property
     def weights(self) -> Array:
         """Kronrod's weights for a standard Gaussian, (n, 15), of sum 1 for each integral."""
-        weights = self.half * WEIGHTS * gaussian_density(self.nodes)
+        weights = self.half_width * KRONROD_WEIGHTS * gaussian_density(self.nodes)
         return weights / np.bincount(self.owner, weights.sum(axis=1))[self.owner, None]
 
-    def rule(self, weights: Array = WEIGHTS) -> Rule:
+    def rule(self, weights: Array = KRONROD_WEIGHTS) -> Rule:
         """Rule (m, l) for a standard Gaussian on the panels of each of m integrals, in order.
 
         It is Kronrod's rule, or Gauss's if ``weights`` are Gauss's.  Integrals with fewer panels
@@ -70,7 +70,8 @@ class Panels(NamedTuple):
         count, rule_nodes = np.bincount(self.owner), weights > 0
         position = np.arange(len(self.owner)) - np.repeat(np.cumsum(count) - count, count)
         padded = np.zeros((2, len(count), count.max(), np.count_nonzero(rule_nodes)))
-        padded[:, self.owner, position] = self.nodes[:, rule_nodes], self.half * weights[rule_nodes]
+        padded[0, self.owner, position] = self.nodes[:, rule_nodes]
+        padded[1, self.owner, position] = self.half_width * weights[rule_nodes]
         return gaussian_rule(*padded.reshape(2, len(count), -1))
 
 
@@ -151,11 +152,11 @@ def _panel_contributions(
 ) -> tuple[Array, Array]:
     """Contribution of each panel to the averages by Kronrod's rule, (k, n), and its largest
     difference from Gauss's rule, (n,).  Raises ``GivenUp`` past the deadline."""
-    rules, batches = np.stack([WEIGHTS, WEIGHTS - GAUSS_WEIGHTS], axis=1), []
+    rules, batches = np.stack([KRONROD_WEIGHTS, KRONROD_WEIGHTS - GAUSS_WEIGHTS], axis=1), []
     for start in range(0, len(panels.low), size):
         check_time()
         batch = panels.select(slice(start, start + size)) if len(panels.low) > size else panels
         rule_sums = (values(batch) * gaussian_density(batch.nodes)) @ rules
-        batches.append(rule_sums * batch.half)
+        batches.append(rule_sums * batch.half_width)
     contributions, differences = np.moveaxis(np.concatenate(batches, axis=1), 2, 0)
     return contributions, np.abs(differences).max(axis=0)

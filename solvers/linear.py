@@ -58,12 +58,12 @@ def least_squares(design: Array, target: Array) -> Array:
     scaled_columns = design / column_norms[:, None]
     n = design.shape[2]
     augmented = np.concatenate([scaled_columns, target[..., None]], axis=2)
-    known = np.isfinite(augmented).all(axis=(1, 2))
-    triangular = np.asarray(np.linalg.qr(np.where(known[:, None, None], augmented, 0.0), mode="r"))
-    U, sigma, Vt = np.linalg.svd(triangular[:, :n, :n], full_matrices=False)
+    is_finite = np.isfinite(augmented).all(axis=(1, 2))
+    R = np.asarray(np.linalg.qr(np.where(is_finite[:, None, None], augmented, 0.0), mode="r"))
+    U, sigma, Vt = np.linalg.svd(R[:, :n, :n], full_matrices=False)
     singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-    coefficients = (triangular[:, None, :n, n] @ U)[:, 0] / singular_values
-    solution = np.where(known[:, None], (coefficients[:, None] @ Vt)[:, 0], np.nan)
+    coefficients = (R[:, None, :n, n] @ U)[:, 0] / singular_values
+    solution = np.where(is_finite[:, None], (coefficients[:, None] @ Vt)[:, 0], np.nan)
     return np.asarray(solution / column_norms)
 
 

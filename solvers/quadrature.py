@@ -18,21 +18,21 @@ from .rules import (
     trapezoid,
     trapezoid_tensor,
 )
-from .settle import scaled_change, settle
+from .successive_refinement import scaled_change, settle
 
 # Nodes per direction of tensor rules in one to four dimensions: for tables, which store many
 # numbers a node, and for averages, with up to 2e6 nodes in all (16 MB an array).
-TENSOR_SIZES: dict[int, tuple[int, ...]] = {
+NODES_PER_AXIS: dict[int, tuple[int, ...]] = {
     1: (64, 128, 256, 512, 1024),
     2: (24, 36, 54, 80, 120, 180, 270),
     3: (16, 24, 36, 54, 80),
     4: (12, 18, 27, 36),
 }
 AVERAGE_SIZES = {
-    1: (*TENSOR_SIZES[1], 2048, 4096),
-    2: (*TENSOR_SIZES[2], 400, 600, 900, 1350),
-    3: (*TENSOR_SIZES[3], 120),
-    4: TENSOR_SIZES[4],
+    1: (*NODES_PER_AXIS[1], 2048, 4096),
+    2: (*NODES_PER_AXIS[2], 400, 600, 900, 1350),
+    3: (*NODES_PER_AXIS[3], 120),
+    4: NODES_PER_AXIS[4],
 }
 # Largest change of averages, relative to their scale, that ends the refinement of tensor rules, and
 # the largest that is accepted of the finest rule: the accuracy promised for a user's function.
@@ -106,7 +106,7 @@ def expectation(
 
 
 def trapezoid_tensors(
-    dimension: int, sizes: Mapping[int, Sequence[int]] = TENSOR_SIZES
+    dimension: int, sizes: Mapping[int, Sequence[int]] = NODES_PER_AXIS
 ) -> Iterator[Rule]:
     """Iterate over tensor trapezoidal rules of growing size in ``dimension`` directions.
 

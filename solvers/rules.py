@@ -136,10 +136,10 @@ def tensor_rule(*rules: Rule) -> Rule:
 def drop_light_nodes(rule: Rule, share: float = 1e-6) -> Rule:
     """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together a ``share`` of it, and
     scale the other weights to sum 1."""
-    held = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
-    order = np.argsort(held)
-    kept = np.sort(order[np.cumsum(held[order]) > share * held.sum()])
-    return Rule(rule.nodes[kept], rule.weights[kept] / rule.weights[kept].sum())
+    masses = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
+    order = np.argsort(masses)
+    heavy = np.sort(order[np.cumsum(masses[order]) > share * masses.sum()])
+    return Rule(rule.nodes[heavy], rule.weights[heavy] / rule.weights[heavy].sum())
 
 
 @lru_cache(maxsize=16)

@@ -20,9 +20,9 @@ def pytest_collection_finish():
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
-    from replica.saddle_point import compiled
+    from replica.saddle_point import compiled_responses
 
-    compiled.solved[0] = 1000
+    compiled_responses.solved[0] = 1000
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
     two = replica.GradientStep(student="tanh", target="z1*z2", alpha0=3, eta=1.0)
@@ -35,5 +35,5 @@ def patience(request, monkeypatch):
     """Give calls in slow tests four times their ``time_limit``: these pin answers, which a server
     at a third of the speed is to find, too.  What calls may take is asked in tests/robustness."""
     if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
-        for module in ("solvers.resources", "replica.observables.evaluate"):
+        for module in ("solvers.resources", "replica.observables.evaluate_model"):
             monkeypatch.setattr(f"{module}.monotonic", lambda: time.monotonic() / 4)

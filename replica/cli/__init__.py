@@ -1,6 +1,15 @@
 """The command ``replica``, and the parts of it that ``replica-validate`` shares."""
 
-from .common import DATASETS, Interrupted, TimeLimit, application, command, option, run, written
+from .command_runner import (
+    DATASETS,
+    Interrupted,
+    TimeLimit,
+    application,
+    command,
+    option,
+    run,
+    written,
+)
 from .explore import ALONE, OPEN, Guard
 from .given import asks_for_given, parse_given
 from .main import main

@@ -14,7 +14,7 @@ from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions, plot_optima
 from ..problem import describe
 from . import printing
-from .common import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, TimeLimit, command
 from .curve import Workers, answer_curve
 from .given import asks_for_given
 from .option_table import (

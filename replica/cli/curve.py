@@ -13,7 +13,7 @@ from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from . import printing
-from .common import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, TimeLimit, command
 from .option_table import (
     BEST,
     COMMANDS_OF_BEST,

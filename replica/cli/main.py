@@ -9,7 +9,7 @@ import typer
 from ..documents import check_writable
 from ..errors import InvalidArgument
 from .best import bounds, optimum, plan
-from .common import application, file_name, run
+from .command_runner import application, file_name, run
 from .curve import curve
 from .explore import explore
 from .option_table import OPTION_FILE

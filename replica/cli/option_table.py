@@ -25,7 +25,7 @@ from ..errors import OUR_NAMES, InvalidArgument, shorten
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,
-    FINITE,
+    MAX_NUMBER,
     READOUT_LAWS,
     Code,
     GaussianMixture,
@@ -90,19 +90,19 @@ def parse_grid(name: str, text: Any) -> Array:
         if ":" not in text:
             return np.array([float(typed_number) for typed_number in text.split(",")])
         start, stop, count, *spacing = text.split(":")
-        first_and_last, n = (float(start), float(stop)), int(count)
-        if not (spacing in ([], ["log"]) and max(map(abs, first_and_last)) <= FINITE and n >= 1):
+        ends, n = (float(start), float(stop)), int(count)
+        if not (spacing in ([], ["log"]) and max(map(abs, ends)) <= MAX_NUMBER and n >= 1):
             raise ValueError
     except ValueError:
         word_form = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
         if name == FOLLOWING[0]:
             word_form = f", or {FOLLOWING[1]} alone: as many as the readout's"
         raise InvalidArgument(name, text, GRID_FORMS + word_form) from None
-    if spacing and min(first_and_last) <= 0:
+    if spacing and min(ends) <= 0:
         positive = "between positive numbers where it is start:stop:count:log"
         raise InvalidArgument(name, text, positive)
     check_points(name, [n], LARGEST_DOCUMENT, text)
-    return np.geomspace(*first_and_last, n) if spacing else np.linspace(*first_and_last, n)
+    return np.geomspace(*ends, n) if spacing else np.linspace(*ends, n)
 
 
 def parse_law(text: Any) -> Any:

@@ -280,11 +280,11 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
     known = [error for error in errors if error is not None]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
-        worse = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
+        count = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
         advice = "" if problem.intercept else "--intercept or "
-        if worse:
+        if count:
             say(
-                f"note: at {worse} of {len(known)} points the test error is hardly below or above "
+                f"note: at {count} of {len(known)} points the test error is hardly below or above "
                 f"{zero:.4g}, that of predicting 0: {advice}a larger --lam may help, unless the "
                 "student cannot see the target (replica staircase --student)"
             )

@@ -13,7 +13,7 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..plotting import class_names, plot_curve
 from . import printing
-from .common import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, TimeLimit, command
 from .given import OF_FEATURES, OF_LAYERS, READOUT_OPTIONS, parse_given
 from .option_table import BEST, Options
 from .printing import Output, progress

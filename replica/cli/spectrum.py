@@ -16,7 +16,7 @@ from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
-from .common import TimeLimit, command
+from .command_runner import TimeLimit, command
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
 from .printing import Output, answer, note_theory, rows_of, say

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from solvers.adaptive import NODES, Panels, halve_panels, panels_between
+from solvers.adaptive import KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
@@ -22,7 +22,7 @@ from .averages import step_labels
 from .label_tables import (
     ConditionalLabels,
     LabelTable,
-    has_steps,
+    has_jumps,
     labels_at,
     shared_tables,
     tau_rule,
@@ -66,7 +66,7 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 
     def values(panels: Panels) -> Array:
         z = panels.nodes.ravel()
         table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
-        owner = np.tile(np.repeat(panels.owner, NODES.size), len(model.components.shares))
+        owner = np.tile(np.repeat(panels.owner, KRONROD_NODES.size), len(model.components.shares))
         field = field_at_nodes(responses_of(table), overlaps, owner)
         field = field.project_tau(model.components.tau_slopes.shape[2])
         negative_output = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
@@ -114,7 +114,7 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
     Over several components of tau it uses the rule ``level`` instead of a tolerance.
     """
     M, tau_slopes = len(places.component), model.components.tau_slopes
-    if has_steps(model) or not tau_slopes.any() or tau_slopes.shape[2] > 1:
+    if has_jumps(model) or not tau_slopes.any() or tau_slopes.shape[2] > 1:
         size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
         class_errors = []
         for block in (slice(start, start + size) for start in range(0, M, size)):

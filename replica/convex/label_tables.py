@@ -83,7 +83,7 @@ class LabelTable(NamedTuple):
     labels: ConditionalLabels
 
 
-def has_steps(model: Model) -> bool:
+def has_jumps(model: Model) -> bool:
     """True if E[y | x] is piecewise constant, and tau has one component."""
     nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
     return _label_steps(model, nowhere) is not None

@@ -30,7 +30,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import (
-    FINITE,
+    MAX_NUMBER,
     called,
     check_order,
     import_object,
@@ -220,8 +220,8 @@ class Loss:
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
                 rho_values = getattr(self, part)(t)
-            if not (np.abs(rho_values) <= FINITE).all():  # NaN too
-                allowed = f"elementwise and finite, up to {FINITE:g} (numpy functions)"
+            if not (np.abs(rho_values) <= MAX_NUMBER).all():  # NaN too
+                allowed = f"elementwise and finite, up to {MAX_NUMBER:g} (numpy functions)"
                 raise InvalidArgument("loss", f"{self.name} ({part})", allowed)
             check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], rho_values)
         if (np.diff(rho_values.ravel()) < -1e-9 * np.abs(rho_values).max()).any():
@@ -332,7 +332,7 @@ def _piecewise(name: str, kind: str, knots: Any, *coefficients: tuple[float, flo
 def huber(delta: float) -> Loss:
     """Huber's loss: t^2 / 2 for abs(t) <= delta, linear beyond; prox t0 / (1 + V) or
     t0 -+ V delta."""
-    delta = number("loss", delta, 0, FINITE, "huber:DELTA with DELTA positive", open_low=True)
+    delta = number("loss", delta, 0, MAX_NUMBER, "huber:DELTA with DELTA positive", open_low=True)
     left_piece, right_piece = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
     name, kinks = f"huber:{delta:g}", (-delta, delta)
     return _piecewise(name, "residual", kinks, left_piece, (0.0, 0.0, 1.0), right_piece)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import GAUSS_WEIGHTS, NODES, Panels, halve_panels, panels_between
+from solvers.adaptive import GAUSS_WEIGHTS, KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
@@ -26,7 +26,7 @@ from .label_tables import (
     UNLIKELY,
     ConditionalLabels,
     LabelTable,
-    has_steps,
+    has_jumps,
     labels_at,
     tau_kinks,
     tau_rule,
@@ -47,7 +47,7 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     model = task.model
     places, weights, over_tau = fitted_rules(task, overlaps, accuracy, order)
     # averages over tau need no nodes if labels are steps
-    nodes = (weights if has_steps(model) else over_tau.weights).size
+    nodes = (weights if has_jumps(model) else over_tau.weights).size
     if nodes * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
     table = tabulate_at(model, places, weights)
@@ -78,7 +78,7 @@ def average_over_tau(
     even_breaks = tau_reach * np.linspace(-1, 1, 9)
     kinks = np.clip(tau_kinks(model, places), -tau_reach, tau_reach)
     tau_panels = panels_between(np.sort(np.concatenate([even_breaks, kinks], axis=1), axis=1))
-    return halve_panels(at_nodes, tau_panels, tol, MOST_NODES // NODES.size)
+    return halve_panels(at_nodes, tau_panels, tol, MOST_NODES // KRONROD_NODES.size)
 
 
 def fitted_rules(
@@ -90,7 +90,7 @@ def fitted_rules(
     first_panels = initial_panels(model)
     tau_ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
     inputs = model.components
-    closed_form = has_steps(model) or not inputs.tau_slopes.any()
+    closed_form = has_jumps(model) or not inputs.tau_slopes.any()
 
     def field_on_panels(panels: Panels) -> tuple[Table, Field]:
         """Table of the features' moments at the nodes of ``panels``, and the local field."""

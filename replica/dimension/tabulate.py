@@ -255,7 +255,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
         beta=model.beta,
         noise=model.labels.variance,
         dimension=dimension,
-        classes=np.zeros(count, np.int64),
+        kinds=np.zeros(count, np.int64),
         shares=np.ones(count),
         signs=np.ones((count, len(special))),
         covariance=rows,

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from solvers.quadrature import TENSOR_SIZES, trapezoid_tensors
+from solvers.quadrature import NODES_PER_AXIS, trapezoid_tensors
 from solvers.rules import (
     Rule,
     gauss_hermite,
@@ -90,7 +90,7 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
         if np.abs(kink_normal).sum() <= (1 + 1e-9) * abs(kink_normal[axis]):
             kinks[axis].append(float((t - v @ offset) / kink_normal[axis]))
     next(trapezoid_tensors(K))  # raises an error if there are too many directions
-    is_slow, sizes = steep < SLOW, TENSOR_SIZES[K]
+    is_slow, sizes = steep < SLOW, NODES_PER_AXIS[K]
     # a single fast spike may take many nodes
     if sum(not (is_slow[k] or kinks[k]) for k in range(K)) == 1:
         sizes = *sizes, *(n for n in LONG_SIZES if n > sizes[-1])

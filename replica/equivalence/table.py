@@ -61,7 +61,7 @@ class Table:
         p/d, the variance of the label noise, and d.
     covariance : Rows or TabulatedRows, optional
         Row covariance of a network's bulk; None for an sRF, whose bulk is isotropic.
-    classes, shares : (G,)
+    kinds, shares : (G,)
         Index of the kind of each of the model's G groups, and the group's share of its kind.
         Groups that differ in mu_0 alone respond alike and are of one kind, such as the opposite
         readouts of an odd activation.
@@ -87,7 +87,7 @@ class Table:
     beta: float
     noise: float
     dimension: float
-    classes: Array
+    kinds: Array
     shares: Array
     signs: Array
     covariance: Any = None
@@ -280,9 +280,9 @@ def tabulate_at(
     else:
         unknown = np.full(N, np.nan)
         labels = ConditionalMoments(unknown, np.full(mean.shape, np.nan), unknown)
-    kinds, classes = group_kinds(model) if merged else (np.arange(len(groups.c)),) * 2
-    fractions = np.bincount(classes, weights=groups.fractions)
-    signs = np.where(np.vecdot(loadings, loadings[kinds][classes]) < 0, -1.0, 1.0)
+    firsts, kinds = group_kinds(model) if merged else (np.arange(len(groups.c)),) * 2
+    fractions = np.bincount(kinds, weights=groups.fractions)
+    signs = np.where(np.vecdot(loadings, loadings[firsts][kinds]) < 0, -1.0, 1.0)
     return Table(
         weights=weights,
         places=places,
@@ -290,21 +290,21 @@ def tabulate_at(
         mean=mean,
         root=root,
         offsets=np.concatenate([features.mean, constant]),
-        mu1=mu1[kinds],
-        mu2sq=features.variance[kinds],
-        loadings=loadings[kinds],
+        mu1=mu1[firsts],
+        mu2sq=features.variance[firsts],
+        loadings=loadings[firsts],
         h=labels.h,
         g=labels.g,
         spread=labels.spread,
         fractions=fractions,
-        c=groups.c[kinds],
+        c=groups.c[firsts],
         beta=model.beta,
         noise=model.labels.variance,
         dimension=model.dimension,
-        classes=classes,
-        shares=groups.fractions / fractions[classes],
+        kinds=kinds,
+        shares=groups.fractions / fractions[kinds],
         signs=np.pad(signs, [(0, 0), (0, len(labels.g))], constant_values=1.0),
-        covariance=None if rows is None else rows.covariance_of(groups.first[kinds]),
+        covariance=None if rows is None else rows.covariance_of(groups.first[firsts]),
     )
 
 
@@ -382,8 +382,8 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     size = np.abs(criteria).max(axis=0)
     criteria = criteria / np.where(size > 0, size, 1.0)
     representative = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)
-    kinds, classes = np.unique(representative, return_inverse=True)
-    return kinds, classes
+    firsts, kinds = np.unique(representative, return_inverse=True)
+    return firsts, kinds
 
 
 def _zero_small(values: Array, size: float, least: float = 1e-14) -> Array:

@@ -18,8 +18,8 @@ from .. import plotting
 from ..cli import parse_grid
 from ..errors import InvalidArgument
 from ..observables import LearnedFunction
-from . import computed, texts
-from .computed import SIMULATION, SimulatedCurve, in_turn
+from . import cached_results, texts
+from .cached_results import SIMULATION, SimulatedCurve, in_turn
 from .texts import State, number_of, options_of, request_of
 
 # Errors in the place of a figure: their messages are sentences.
@@ -75,7 +75,9 @@ def curve_view(
 def _curve(state: State) -> xr.Dataset:
     """The errors of a state over its alpha."""
     request, lam = request_of(state), number_of(state, "lam")
-    return computed.curve(request.single_model(), tuple(request.alpha.tolist()), lam, request.loss)
+    return cached_results.curve(
+        request.single_model(), tuple(request.alpha.tolist()), lam, request.loss
+    )
 
 
 def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> str:
@@ -98,7 +100,7 @@ def map_view(state: State) -> View:
     request, lam = request_of(state), number_of(state, "lam")
     axis_texts = {"eta": f"0.1:20:{MAP_SIDE}:log", "alpha": texts.coarse(state["alpha"], MAP_SIDE)}
     rates, alphas = (tuple(parse_grid(name, text).tolist()) for name, text in axis_texts.items())
-    map_errors = computed.over_rates(request.single_model(), rates, alphas, lam, request.loss)
+    map_errors = cached_results.over_rates(request.single_model(), rates, alphas, lam, request.loss)
     eta, alpha = (texts.grid_code(text) for text in axis_texts.values())
     call_arguments = f"eta={eta}, alpha={alpha}, lam={lam}{texts.loss_code(state)}"
     lines = [
@@ -116,10 +118,13 @@ def map_view(state: State) -> View:
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
     rate_text = "0.3:30:19:log"  # from hardly a step to one that saturates most students
-    state_bounds, rates = computed.bounds(request_of(state).problem), parse_grid("eta", rate_text)
+    state_bounds, rates = (
+        cached_results.bounds(request_of(state).problem),
+        parse_grid("eta", rate_text),
+    )
     # over the rate they depend on neither that of the state nor the width
     fixed_request = request_of({**state, "eta": "1", "beta": "1"})
-    found = computed.bounds_over(fixed_request.problem, tuple(rates.tolist()))
+    found = cached_results.bounds_over(fixed_request.problem, tuple(rates.tolist()))
     bounds_axes, function_axes = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
     plotting.plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=bounds_axes)
     _mark_point(bounds_axes, number_of(state, "eta"))
@@ -143,7 +148,7 @@ def spectrum_view(state: State) -> View:
     options = options_of(state, without=("lam", "loss")) | {"alpha": state["at"]}
     figure, note, time_argument, table = None, "", "", None
     try:
-        spectrum_found = computed.spectrum(model, alpha)
+        spectrum_found = cached_results.spectrum(model, alpha)
         figure, table = plotting.plot_spectrum(spectrum_found).figure, partial(_csv, spectrum_found)
     except ConvergenceError as error:
         note = str(error)
@@ -169,7 +174,7 @@ def learned_view(state: State) -> View:
         raise InvalidArgument("loss", request.loss.name, "square for the learned function")
     alpha, lam = number_of(state, "at"), number_of(state, "lam")
     request.single_model().refuse_channel()
-    learned = LearnedFunction(solution := computed.point(state))
+    learned = LearnedFunction(solution := cached_results.point(state))
     if not solution.converged:
         raise ConvergenceError(f"no learned function: {solution.status.value}", solution)
     program_lines = [

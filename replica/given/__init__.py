@@ -1,8 +1,8 @@
 """The readout of a given first layer, and of given features.  docs/theory.md 20"""
 
-from .evaluate import TOLERANCE, Given, ReadoutPoints, check_memory, errors_at, evaluate
+from .evaluate_readout import TOLERANCE, Given, ReadoutPoints, check_memory, errors_at, evaluate
 from .first_layer import FirstLayer
 from .gaussian import FeatureMoments
 from .sample import MOST_ROWS, ROWS_PER_FEATURE, FeatureSample
-from .solve import equations_of, solve_point
+from .solve_point import equations_of, solve_point
 from .strata import Posterior, Strata

@@ -281,18 +281,18 @@ class RowEquations(StrataEquations):
     strata: RowStrata
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        f, kept, strata = self.drawn, self.left(slope, V), self.strata
-        R_diagonal = V / kept  # R_ii
+        f, share, strata = self.drawn, self.left(slope, V), self.strata
+        R_diagonal = V / share  # R_ii
         once = f * (1 - f)
         g, R_squares, N = once * slope**2, None, len(V)
         # up to 4 rows a feature R itself takes less time than its products; 5000 rows take 400 MB
         if self.labels.outputs > 1 or min(4 * strata.width, 5000) >= N:
-            scaled_rows = strata.features / kept[:, None]
+            scaled_rows = strata.features / share[:, None]
             R_squares = scaled_rows @ (G / strata.width) @ scaled_rows.T  # R
             R_squares *= R_squares
             R_fourth = np.einsum("ij,ij,j->i", R_squares, R_squares, g) - R_diagonal**4 * g
         else:
-            R_fourth = self._fourth_powers(G, kept, g, R_diagonal)
+            R_fourth = self._fourth_powers(G, share, g, R_diagonal)
 
         def varied(mean: Array, square: Array, part: Array) -> Varied:
             def averaged(x: Array) -> Array:
@@ -300,11 +300,11 @@ class RowEquations(StrataEquations):
 
             # Eq. (22.3): a row has nothing of itself
             z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            covariance = cache(partial(self.covariance, G, z[0] / (f * kept**2)))
-            spread = strata.trace(covariance()) / kept**2 if R_squares is None else z @ R_squares
+            covariance = cache(partial(self.covariance, G, z[0] / (f * share**2)))
+            spread = strata.trace(covariance()) / share**2 if R_squares is None else z @ R_squares
             # Eq. (22.5), for n rows and not n on average
-            asked = strata.mix_vectors(mean / kept, mean) @ G
-            u = averaged((strata.along(asked)[0] / (strata.width * kept) - R_diagonal * mean) ** 2)
+            asked = strata.mix_vectors(mean / share, mean) @ G
+            u = averaged((strata.along(asked)[0] / (strata.width * share) - R_diagonal * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
             rest = spread - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
             new = strata.positive(rest / (1 + R_fourth * g))

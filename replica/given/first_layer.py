@@ -16,7 +16,7 @@ from solvers.rules import Rule
 from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import (
-    FINITE,
+    MAX_NUMBER,
     Activation,
     ClassLabels,
     GaussianMixture,
@@ -31,7 +31,7 @@ from ..problem import (
     plain_array,
     stacked,
 )
-from .layer import HermiteStrata, layer_strata
+from .layer_strata import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
 from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
 
@@ -121,7 +121,7 @@ class FirstLayer(Described):
             raise InvalidArgument("student", student.name, "continuous: its features jump")
         layer: dict[str, Any] = dict(student=student, target=g, directions=directions)
         allowed = "a variance, 0 or more"
-        layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, FINITE, allowed)
+        layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, MAX_NUMBER, allowed)
         layer["inputs"] = None if inputs is None else inputs.within(d)
         assign(self, **layer, **neuron_arrays, device=check_device(self.device))
         check_readout(self)

@@ -77,8 +77,8 @@ def gaussian_strata(
     if joint is not None:
         S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)
         label_spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
-        padded = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
-        strata = MomentStrata(shares, mu, *padded)
+        blocks = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
+        strata = MomentStrata(shares, mu, *blocks)
     moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
     label_law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
     sample_fields = rows, model.intercept, bool(model.classes)

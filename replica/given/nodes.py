@@ -89,14 +89,14 @@ class Conditioned(NamedTuple):
         those still do, none.  Nodes of negligible weight are dropped.  ``last``: use that many
         Hermite nodes along the last direction.
         """
-        free = self.axes.shape[1] - (last is not None)
+        count = self.axes.shape[1] - (last is not None)
         # as the axes are triangular, the last direction is none of the target's
-        normals, offsets = (planes[0] @ self.axes)[:, :free], planes[1] - planes[0] @ self.origin
+        normals, offsets = (planes[0] @ self.axes)[:, :count], planes[1] - planes[0] @ self.origin
         crossed_planes = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
         kinks = normals[crossed_planes], offsets[crossed_planes]
-        student_planes = self._switches(student, free)
+        student_planes = self._switches(student, count)
         every = [np.concatenate(pair) for pair in zip(kinks, student_planes, strict=True)]
-        none = np.empty((0, free)), np.empty(0)
+        none = np.empty((0, count)), np.empty(0)
         normals, offsets = next(pair for pair in (every, kinks, none) if _plane_rank(pair[0]) <= 2)
         plane_rank = _plane_rank(normals)
         plane_axes = np.linalg.svd(normals)[2]  # its first rows span the normals
@@ -109,12 +109,12 @@ class Conditioned(NamedTuple):
             seen = normals @ plane_axes[:plane_rank].T
             slanted_planes = (np.abs(seen[:, -1]) > 1e-9) & (np.abs(seen[:, -1]) < 0.3)
             panels = split_at_planes(level.panel, seen, offsets, not steep or slanted_planes.any())
-        hermite = gauss_hermite(level.nodes[min(free, len(level.nodes)) - 1])
-        smooth = [hermite] * (free - plane_rank) + ([] if last is None else [gauss_hermite(last)])
+        hermite = gauss_hermite(level.nodes[min(count, len(level.nodes)) - 1])
+        smooth = [hermite] * (count - plane_rank) + ([] if last is None else [gauss_hermite(last)])
         beside = tensor_rule(*smooth)
         nodes = np.repeat(panels.nodes, beside.weights.size, axis=0)
         nodes = np.concatenate([nodes, np.tile(beside.nodes, (panels.weights.size, 1))], axis=1)
-        nodes[:, :free] = nodes[:, :free] @ plane_axes
+        nodes[:, :count] = nodes[:, :count] @ plane_axes
         return drop_light_nodes(Rule(nodes, np.outer(panels.weights, beside.weights).ravel()))
 
     def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:

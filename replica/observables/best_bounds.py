@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.minima import minima
+from solvers.box_minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 
@@ -14,7 +14,7 @@ from ..errors import answering
 from ..problem import Problem, check_fixed_alpha0, check_step, limits, logarithms, tolerance
 from ..steps import model_of
 from .bounds import Bounds, bounds_of_model
-from .evaluate import RIDGE_QUADRATURE_TOLERANCE
+from .evaluate_model import RIDGE_QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN
 
 
@@ -114,7 +114,7 @@ def best_bounds(
         local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), etas)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
-        best_rate = float(np.exp(local[0].place[0]))
+        best_rate = float(np.exp(local[0].argmin[0]))
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):

@@ -9,13 +9,13 @@ import numpy as np
 from solvers.linear import least_squares
 from solvers.resources import check_time
 from solvers.results import Array, Status
-from solvers.scan_minimum import lowest_minimum
-from solvers.settle import settle
+from solvers.scalar_minimum import lowest_minimum
+from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
 from ..problem import LabelLaw, SpikedRandomFeatures
 from ..saddle_point import ridge
-from .evaluate import BIAS_SCAN
+from .evaluate_model import BIAS_SCAN
 
 
 class Fit(NamedTuple):
@@ -110,9 +110,9 @@ def _at_biases(
         label_power = fine.each[0].table.weights @ fine.each[0].table.power
         return float(np.abs(bound_changes).max() / (label_power or 1.0))
 
-    both = (tables(model.with_bias(bias)) for bias in biases)
+    pairs = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
-    settled_fits = settle(zip(*both, strict=False), BoundFits.on, relative_change, quadrature_tol)
+    settled_fits = settle(zip(*pairs, strict=False), BoundFits.on, relative_change, quadrature_tol)
     status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
     return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=status)
 

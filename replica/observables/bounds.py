@@ -35,7 +35,7 @@ from ..problem import (
 )
 from ..steps import model_of
 from .bound_fits import BoundFits, best_fits, linear_error
-from .evaluate import RIDGE_QUADRATURE_TOLERANCE
+from .evaluate_model import RIDGE_QUADRATURE_TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from ..display import Displayed
 from ..errors import InvalidArgument, answering
 from ..given import Given
 from ..problem import plain_array
-from .learned import LearnedFunction
+from .learned_function import LearnedFunction
 from .solution import Solution
 
 

@@ -22,11 +22,11 @@ from ..display import Displayed, in_words
 from ..equivalence import Table, table_of_size, tables, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_fixed_alpha0, limits, needs_alpha, number
+from ..problem import Problem, alpha_of_limit, asked, check_fixed_alpha0, limits, number
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
-from .given_layers import beyond, classes_of
+from .readout_curves import beyond, classes_of
 from .solution import Solution, solve, solve_layer
 
 # how closely they have to agree: in part of the slope, and of the error over the parameter's unit
@@ -138,7 +138,7 @@ def gradient(
         slopes_in_n = slopes.pop("samples")
         typed_slopes = tuple(slope * layer.samples / value for slope in slopes_in_n)
         return _gradient(layer, {name: typed_slopes} | slopes, status)
-    alpha = needs_alpha(alpha, samples)
+    alpha = alpha_of_limit(alpha, samples)
     check_fixed_alpha0(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
         model.refuse_own_dimension()

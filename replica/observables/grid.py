@@ -28,8 +28,8 @@ from ..problem import (
     positive,
 )
 from .axes import data_set, grid_axes, losses_of, models_on_grid, scalar_arguments
-from .changes import CHANGES, Change, headline_error, model_columns
-from .evaluate import evaluate
+from .evaluate_model import evaluate
+from .theory_changes import CHANGES, Change, headline_error, model_columns
 
 if TYPE_CHECKING:
     import xarray
@@ -135,7 +135,7 @@ def solve_grid(
     """Columns that :func:`learning_curve` computes, as plain arrays.
 
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
-    of :func:`replica.observables.evaluate.evaluate`.
+    of :func:`replica.observables.evaluate_model.evaluate`.
     """
     axes, (losses, loss_axis) = grid_axes(problem, grids), losses_of(loss)
     point_axes = loss_axis | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}

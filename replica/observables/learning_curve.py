@@ -16,10 +16,11 @@ from ..convex import LOSSES
 from ..display import Progress, progress_callback
 from ..errors import InvalidArgument, answering
 from ..given import Given
-from ..problem import Problem, asked, check_points, flag, needs_alpha, positive
+from ..problem import Problem, alpha_of_limit, asked, check_points, flag, positive
 from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .changes import CHANGES, model_columns, ratio_note
-from .given_layers import (
+from .grid import Grid, computed, solve_grid
+from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
+from .readout_curves import (
     layer_columns,
     layer_curve,
     notes_on,
@@ -27,8 +28,7 @@ from .given_layers import (
     refuse_options,
     with_noted,
 )
-from .grid import Grid, computed, solve_grid
-from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
+from .theory_changes import CHANGES, model_columns, ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -147,7 +147,7 @@ def learning_curve(
             solve_options["quadrature_tol"] = quadrature_tol
             grid = solve_grid(
                 model,
-                alpha=needs_alpha(alpha, samples),
+                alpha=alpha_of_limit(alpha, samples),
                 lam=lam,
                 grids=grids,
                 loss=loss,
@@ -193,7 +193,7 @@ def at_best(
         if "eta" in searched and "rate" in grids:
             allowed = f"left out where the {BEST} eta is searched"
             raise InvalidArgument("rate", grids["rate"], allowed)
-        name, value = "alpha", needs_alpha(typed_points["alpha"], typed_points.get("samples"))
+        name, value = "alpha", alpha_of_limit(typed_points["alpha"], typed_points.get("samples"))
         axes = grid_axes(model, fixed_grids)
         models = models_on_grid(model, axes)
         column_names = [*model_columns(models[0], SQUARE), *noted]
@@ -219,8 +219,8 @@ def _best_row(
     try:
         optimum = search(model, **at)
     except ConvergenceError as error:
-        missing = dict.fromkeys(names, np.nan)
-        return missing | {
+        no_values = dict.fromkeys(names, np.nan)
+        return no_values | {
             "converged": False,
             "status": str(getattr(error, "status", error)),
             "iterations": 0,

@@ -1,6 +1,6 @@
 """The ridge penalty and the learning rate with the smallest test error.
 
-The exact test error (4.11) is minimised in log lam, log eta or both, by ``solvers.minima``: a
+The exact test error (4.11) is minimised in log lam, log eta or both, by ``solvers.box_minima``: a
 scan over the whole range, on which every basin shows, and polishing to about ten digits.  The
 test error may have several minima; all that were found are reported, the lowest is returned.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.minima import Minimum, minima, rough_minima
+from solvers.box_minima import Minimum, minima, rough_minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
@@ -25,17 +25,17 @@ from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    alpha_of_limit,
     asked,
     check_step,
     limits,
     logarithms,
-    needs_alpha,
     number,
 )
 from ..steps import GradientStep, model_of
-from .evaluate import errors_at_level, solves_each_point
-from .given_layers import layer_curve
+from .evaluate_model import errors_at_level, solves_each_point
 from .grid import solve_grid
+from .readout_curves import layer_curve
 from .solution import solve, solve_layer
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def optimal_lambda(
         number(*asked(problem, alpha, samples))
         with deadline(seconds):
             return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
-    alpha = needs_alpha(alpha, samples)
+    alpha = alpha_of_limit(alpha, samples)
     with deadline(seconds):
         return _search(lambda _: problem, alpha, {"lam": log_lam}, how, few_nodes=_is_slow(problem))
 
@@ -325,7 +325,8 @@ def _search(
 
 def _local_minimum(basin: Minimum, names: Sequence[str]) -> LocalMinimum:
     """A minimum over logarithms of the parameters of these ``names``."""
-    parameters = {"lam": np.nan, "eta": np.nan} | dict(zip(names, np.exp(basin.place), strict=True))
+    best_values = zip(names, np.exp(basin.argmin), strict=True)
+    parameters = {"lam": np.nan, "eta": np.nan} | dict(best_values)
     at_edge = tuple(names[k] for k in basin.at_edge)
     return LocalMinimum(float(parameters["lam"]), float(parameters["eta"]), basin.value, at_edge)
 

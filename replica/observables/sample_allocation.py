@@ -21,12 +21,12 @@ from ..display import Displayed, Progress, progress_callback
 from ..documents import plain
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_allocation
-from ..problem import FINITE, LabelLaw, axis, check_step, describe, limits, number
-from .changes import NOTHING_LEARNED, ratio_note
+from ..problem import MAX_NUMBER, LabelLaw, axis, check_step, describe, limits, number
 from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
 from .solution import solve
+from .theory_changes import NOTHING_LEARNED, ratio_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ class Plan:
     @property
     def ranked(self) -> float:
         """The test error, or if it is not known one larger than any: a search compares numbers."""
-        return self.test_error if self.solved else FINITE
+        return self.test_error if self.solved else MAX_NUMBER
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,13 +138,13 @@ class SampleAllocation(Displayed):
     def _facts(self) -> dict[str, Any]:
         best_plan = self.best
         values = {name: getattr(best_plan, name) for name in ("alpha0", "alpha", "eta", "lam")}
-        said = f"{best_plan.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
+        text = f"{best_plan.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
         use_errors = {plan.use: plan.test_error for plan in reversed(self.plans) if plan.solved}
         unsolved = sum(not plan.solved for plan in self.plans)
         use_errors.pop(best_plan.use, None)
         not_solved = {"not_solved": f"{unsolved} of {len(self.plans)}"} if unsolved else {}
         note = {"note": "; ".join(self.notes)} if self.notes else {}
-        return {"best": said, "test_error": best_plan.test_error} | use_errors | not_solved | note
+        return {"best": text, "test_error": best_plan.test_error} | use_errors | not_solved | note
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]

@@ -19,9 +19,9 @@ from ..display import Displayed, Progress, progress_callback
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
-from ..problem import FINITE, number
-from .given_layers import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
+from ..problem import MAX_NUMBER, number
 from .learning_curve import BEST, at_best
+from .readout_curves import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
 
 if TYPE_CHECKING:
     import xarray
@@ -256,7 +256,7 @@ def wanted_error(name: str, value: Any, model: Given | None) -> float:
     """Error to reach, or InvalidArgument of that ``name``; with a ``model``, a classification error
     below the error of a guess."""
     if model is None:
-        return number(name, value, 0, FINITE, "an error, more than 0", open_low=True)
+        return number(name, value, 0, MAX_NUMBER, "an error, more than 0", open_low=True)
     guess = 1 - 1 / max(2, model.outputs)
     allowed = f"an error, more than 0 and less than {guess:.3g}, that of a guess (of an accuracy, "
     allowed += "1 - accuracy)"
@@ -293,7 +293,8 @@ def _tried_samples(model: Given, most: float | None) -> Array:
     # of a layer, a hundred times its features
     usual = model.most_by_rows if isinstance(model, FeatureSample) else 100.0 * model.width
     allowed = f"{2 * FEWEST_SAMPLES:g} or more samples"
-    largest = number("most", usual if most is None else most, 2 * FEWEST_SAMPLES, FINITE, allowed)
+    most = usual if most is None else most
+    largest = number("most", most, 2 * FEWEST_SAMPLES, MAX_NUMBER, allowed)
     if isinstance(model, FeatureSample) and largest > usual:
         try:
             model.stratified(largest)

@@ -18,16 +18,19 @@ from ..given import Given, ReadoutPoints
 from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import (
     SpikedRandomFeatures,
+    alpha_of_limit,
     asked,
     describe_with_step,
     flag,
-    needs_alpha,
     number,
     samples_of,
 )
 from ..saddle_point import Conjugates, Overlaps, ridge
 from ..steps import GradientStep, model_of
-from .changes import (
+from .evaluate_model import evaluate
+from .grid import solve_grid
+from .readout_curves import layer_columns, layer_curve, layer_points, notes_of
+from .theory_changes import (
     CHANGES,
     few_products_note,
     headline_error,
@@ -35,9 +38,6 @@ from .changes import (
     price_note,
     ratio_note,
 )
-from .evaluate import evaluate
-from .given_layers import layer_columns, layer_curve, layer_points, notes_of
-from .grid import solve_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,10 +193,10 @@ class Solution(Displayed):
         """Relative change of the headline error under one of CHANGES."""
         if self._given:
             return 0.0
-        shown, at = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
+        shown, point = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
 
         def error(model: SpikedRandomFeatures) -> float:
-            return float(getattr(evaluate(model, *at, loss=self.loss), shown).item())
+            return float(getattr(evaluate(model, *point, loss=self.loss), shown).item())
 
         with deadline(NETWORK_TIME):
             return float(CHANGES[name].of(self.model, getattr(self, shown), error))
@@ -208,14 +208,14 @@ class Solution(Displayed):
         if self._given:
             return [note for note, said in notes_of(self.model, vars(self)).items() if said]
         changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
-        known = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
+        notes = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
-            known.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
+            notes.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
         at_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
-            few = few_products_note([self.model], np.array([self.alpha]))
-        price = price_note(self.model, self.loss) if known or at_size else ""
-        return known + [note for note in (few, price, ratio_note(self.alpha)) if note]
+            few_note = few_products_note([self.model], np.array([self.alpha]))
+        price = price_note(self.model, self.loss) if notes or at_size else ""
+        return notes + [note for note in (few_note, price, ratio_note(self.alpha)) if note]
 
     @property
     def _given(self) -> bool:
@@ -348,7 +348,7 @@ def solve(
             logging.getLogger(__name__).warning(note)
     else:
         if alpha is None or samples is not None:
-            alpha = needs_alpha(alpha, samples)
+            alpha = alpha_of_limit(alpha, samples)
         assert alpha is not None
         minimised = as_loss(loss)
         evaluated = evaluate(

@@ -3,19 +3,7 @@ return it."""
 
 from .comparison import LIMIT, plot_comparison
 from .curve import AT_END, abscissa_of, in_words, plot_curve, plot_optima
-from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
-from .names import (
-    COLOURS,
-    ERROR_LABELS,
-    LABELS,
-    class_names,
-    error_drawn,
-    setting,
-    settings,
-    style,
-    symbol,
-)
-from .parts import (
+from .figure_elements import (
     BARS,
     REFERENCE,
     add_legend,
@@ -31,6 +19,18 @@ from .parts import (
     nudged,
     picture,
     spaced,
+)
+from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
+from .names import (
+    COLOURS,
+    ERROR_LABELS,
+    LABELS,
+    class_names,
+    error_drawn,
+    setting,
+    settings,
+    style,
+    symbol,
 )
 from .results import (
     drawn_kappa,

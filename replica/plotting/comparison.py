@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import parts
+from . import figure_elements
 from .curve import (
     MARKERS,
     STYLES,
@@ -72,7 +72,7 @@ def plot_comparison(
     >>> theory = learning_curve(model, alpha=[0.3, 0.5, 1, 2, 3], lam=0.1)
     >>> ax = plot_comparison(report.dataset(), {"theory": theory})
     """
-    ax = parts.axes(ax)
+    ax = figure_elements.axes(ax)
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     points = with_all_axes(points)
     compared = "source" in points.dims
@@ -82,7 +82,7 @@ def plot_comparison(
     errors = list(STYLES) if name == "test_error" else [name]
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
-    difference_panels = parts.panels_below(ax, 0.25) if compared else []
+    difference_panels = figure_elements.panels_below(ax, 0.25) if compared else []
     # other theories than the first: thin, and of another colour where colours tell nothing else;
     # theories of infinite dimension: pale, and below
     thin_line: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
@@ -101,14 +101,16 @@ def plot_comparison(
             at = points.sel(line.at)
             mean, stderr = at[error_name], at[f"{error_name}_stderr"]
             # bars of test and training error side by side: long ones would cross
-            x = parts.nudged(at[abscissa].values, errors.index(error_name) - (len(errors) - 1) / 2)
+            x = figure_elements.nudged(
+                at[abscissa].values, errors.index(error_name) - (len(errors) - 1) / 2
+            )
             has_label = error_name == name and not theories  # else the label is of a line
             label_shown = line.label if has_label else ""
             style = {"color": line.colour, "label": label_shown} | MARKERS.get(error_name, {})
             # thin bars, as those of two lines may overlap
-            parts.draw_points(ax, x, mean, stderr, elinewidth=0.8, capthick=0.8, **style)
-    parts.set_scale(ax, points[abscissa].values)
-    parts.from_zero(ax)
+            figure_elements.draw_points(ax, x, mean, stderr, elinewidth=0.8, capthick=0.8, **style)
+    figure_elements.set_scale(ax, points[abscissa].values)
+    figure_elements.from_zero(ax)
     for panel in difference_panels:
         _draw_differences(panel, points, abscissa, lines, errors)
     if theories:
@@ -116,9 +118,12 @@ def plot_comparison(
     colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
     for label, style in styles.items():
         ax.plot([], [], label=label, **({"color": colour} | style))
+    bars_text = f"(±{figure_elements.BARS} s.e.)"
     for error_name in errors[:1] if theories else errors:  # other points are beside their lines
-        label = f"{'' if theories else in_words(error_name) + ', '}{simulated} (±{parts.BARS} s.e.)"
-        parts.draw_points(ax, [], [], [], label=label, color=colour, **MARKERS.get(error_name, {}))
+        label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
+        figure_elements.draw_points(
+            ax, [], [], [], label=label, color=colour, **MARKERS.get(error_name, {})
+        )
     return finish_lines(ax, points, lines, abscissa, errors, difference_panels)
 
 
@@ -134,15 +139,25 @@ def _draw_differences(
     for line, error_name in product(lines, errors):
         line_points = points.sel(line.at)
         style = {"color": line.colour} | MARKERS.get(error_name, {})
-        parts.draw_points(
+        figure_elements.draw_points(
             ax, line_points[abscissa], line_points[f"{error_name}_z"], np.nan, **style
         )
-    ax.axhline(0, **parts.REFERENCE)
-    ax.axhspan(-parts.BARS, parts.BARS, color="0.93", zorder=0, linewidth=0)
+    ax.axhline(0, **figure_elements.REFERENCE)
+    ax.axhspan(-figure_elements.BARS, figure_elements.BARS, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
-    if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * parts.BARS:
-        ax.set_yscale("symlog", linthresh=parts.BARS, linscale=np.log10(largest_z / parts.BARS) / 2)
+    if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * figure_elements.BARS:
+        ax.set_yscale(
+            "symlog",
+            linthresh=figure_elements.BARS,
+            linscale=np.log10(largest_z / figure_elements.BARS) / 2,
+        )
         z_tick, (z_low, z_high) = float(f"{largest_z:.0e}"), ax.get_ylim()
-        ax.set_yticks([z for z in (-z_tick, -parts.BARS, parts.BARS, z_tick) if z_low < z < z_high])
+        ax.set_yticks(
+            [
+                z
+                for z in (-z_tick, -figure_elements.BARS, figure_elements.BARS, z_tick)
+                if z_low < z < z_high
+            ]
+        )
         ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

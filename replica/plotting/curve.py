@@ -12,7 +12,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from . import names, parts
+from . import figure_elements, names
 from .heat_map import is_map, plot_heat_map, with_all_axes
 
 if TYPE_CHECKING:
@@ -85,37 +85,42 @@ def plot_curve(
         if points is not None:
             raise InvalidArgument("points", type(points).__name__, "left out of a map")
         return plot_heat_map(curve, ax, error=name)
-    ax = parts.axes(ax)
+    ax = figure_elements.axes(ax)
     abscissa = abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
     with_train_error = train and name == "test_error" and "train_error" in curve
     errors = list(STYLES) if with_train_error else [name]
-    few_marks = parts.FEW if points is None else 0
+    few_marks = figure_elements.FEW if points is None else 0
     for line in lines:
         for error_name in errors:
             label = line.label if error_name == name else ""
             draw_line(ax, curve, abscissa, line, error_name, few_marks, label=label)
         if f"{name}_stderr" in curve:
             middle, stderr = (curve[x].sel(line.at).values for x in (name, f"{name}_stderr"))
-            parts.draw_band(ax, x, middle, stderr, color=line.colour)
+            figure_elements.draw_band(ax, x, middle, stderr, color=line.colour)
     if f"{name}_stderr" in curve:
         shade = lines[0].colour if len(lines) == 1 else "0.3"
-        parts.draw_band(
-            ax, x, np.nan, np.nan, color=shade, label=f"±{parts.BARS} s.e. over other rows"
+        figure_elements.draw_band(
+            ax,
+            x,
+            np.nan,
+            np.nan,
+            color=shade,
+            label=f"±{figure_elements.BARS} s.e. over other rows",
         )
     mark_exceptions(ax, curve, abscissa, lines, name)
     if points is not None:
         _draw_measured(ax, points, abscissa, errors, lines)
-    parts.set_scale(ax, x)
+    figure_elements.set_scale(ax, x)
     if name in names.BEST_OF:
-        parts.set_scale(ax, curve[name].values.ravel(), "y")
+        figure_elements.set_scale(ax, curve[name].values.ravel(), "y")
     else:
-        parts.from_zero(ax)
+        figure_elements.from_zero(ax)
     if len(errors) > 1:
         # it may then lie below the training error
         has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
         theory_labels = ["test error, without label noise"] * bool(has_noise)
-        point_marks = parts.marks_of(curve[name].sel(lines[0].at), few_marks)
+        point_marks = figure_elements.marks_of(curve[name].sel(lines[0].at), few_marks)
         point_marks.pop("markevery", None)
         markers = dict.fromkeys(errors, point_marks) if points is None else MARKERS
         label_errors(ax, lines, errors, theory_labels, markers)
@@ -128,12 +133,17 @@ def draw_line(
     abscissa: str,
     line: Line,
     error_name: str,
-    few: int = parts.FEW,
+    few: int = figure_elements.FEW,
     **style: Any,
 ) -> None:
     """Draw a line of a figure: the error ``error_name``, with marks if a ``few`` are known."""
     values, line_dashes = curve[error_name].sel(line.at).values, STYLES.get(error_name, "-")
-    looks = {"linestyle": line_dashes, "color": line.colour, **parts.marks_of(values, few), **style}
+    looks = {
+        "linestyle": line_dashes,
+        "color": line.colour,
+        **figure_elements.marks_of(values, few),
+        **style,
+    }
     ax.plot(curve[abscissa].values, values, **looks)
 
 
@@ -161,8 +171,8 @@ def mark_exceptions(
         return
     for line in lines:
         noted_values = curve[name].where(noted).sel(line.at)
-        parts.draw_noted(ax, curve[abscissa], noted_values, color=line.colour)
-    parts.draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
+        figure_elements.draw_noted(ax, curve[abscissa], noted_values, color=line.colour)
+    figure_elements.draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
 
 
 def _draw_measured(
@@ -207,9 +217,9 @@ def _draw_measured(
                 stderr = measured_numbers.get(f"{error_name}_stderr", no_bars)[on_line]
                 style = {"color": line.colour} | MARKERS.get(error_name, {})
                 values = measured_numbers[error_name][on_line]
-                parts.draw_points(ax, x[on_line], values, stderr, **style)
-    bars_text = f" (±{parts.BARS} s.e.)" if stderrs else ""
-    parts.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars_text}")
+                figure_elements.draw_points(ax, x[on_line], values, stderr, **style)
+    bars_text = f" (±{figure_elements.BARS} s.e.)" if stderrs else ""
+    figure_elements.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars_text}")
     if not is_drawn.all():
         missing_point = ", ".join(f"{dim} {columns[dim][~is_drawn].tolist()[0]}" for dim in dims)
         raise InvalidArgument("points", missing_point, "on the lines that the curve has")
@@ -252,7 +262,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
         values, labels = curve[varying[0]].values, [""] * line_count
         line_colours = _shades(values).to_rgba(values)
     elif len(varying) == 1:
-        line_colours = parts.colours([at[varying[0]] for at in line_places])
+        line_colours = figure_elements.colours([at[varying[0]] for at in line_places])
     return [Line(*line) for line in zip(line_places, labels, line_colours, strict=True)]
 
 
@@ -291,7 +301,7 @@ def finish_lines(
     """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
     panels ``below`` too."""
     # a bar beside all panels: these stay of one width
-    if len(lines) > MOST_COLOURS and not parts.is_empty(ax):
+    if len(lines) > MOST_COLOURS and not figure_elements.is_empty(ax):
         varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
         shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
@@ -300,7 +310,7 @@ def finish_lines(
         ordinate += names.at_best(curve)
     described = names.shared_settings(curve, [abscissa])
     label = names.LABELS.get(abscissa, names.symbol(abscissa))
-    return parts.finish(ax, label, ordinate, described, below=below)
+    return figure_elements.finish(ax, label, ordinate, described, below=below)
 
 
 def _shades(values: Array) -> Any:
@@ -308,8 +318,8 @@ def _shades(values: Array) -> Any:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
-    norm = LogNorm if parts.is_logarithmic(values) else Normalize
-    return ScalarMappable(norm(values.min(), values.max()), parts.COLOUR_MAP)
+    norm = LogNorm if figure_elements.is_logarithmic(values) else Normalize
+    return ScalarMappable(norm(values.min(), values.max()), figure_elements.COLOUR_MAP)
 
 
 AT_END = "at an end of the range searched"
@@ -347,9 +357,9 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     if not searched:
         allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
         raise InvalidArgument("curve", None, allowed)
-    ax, abscissa = parts.axes(ax), abscissa_of(curve, name)
+    ax, abscissa = figure_elements.axes(ax), abscissa_of(curve, name)
     lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
-    best_panels = parts.panels_below(ax, *[0.3] * len(searched))
+    best_panels = figure_elements.panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
     mark_exceptions(ax, curve, abscissa, lines, name)
@@ -364,12 +374,12 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
             panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
         panel.set_ylabel(f"best {names.symbol(best_name)}")
         panel.margins(y=0.2)
-        parts.set_scale(panel, curve[best_name].values.ravel(), "y")
+        figure_elements.set_scale(panel, curve[best_name].values.ravel(), "y")
         lowest, high = panel.get_ylim()
         if high < 1.05 * lowest:  # it hardly varies, and digits that are not known would be drawn
             panel.set_ylim(0.95 * lowest, 1.05 * high)
-        if legend_box := parts.add_legend(panel).get_legend():
+        if legend_box := figure_elements.add_legend(panel).get_legend():
             legend_box.set_frame_on(True)  # its circle looks like a point
-    parts.set_scale(ax, x)
-    parts.from_zero(ax)
+    figure_elements.set_scale(ax, x)
+    figure_elements.from_zero(ax)
     return finish_lines(ax, curve, lines, abscissa, [name], best_panels)

@@ -8,7 +8,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from . import names
-from .parts import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
+from .figure_elements import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
 
 if TYPE_CHECKING:
     import xarray
@@ -89,22 +89,22 @@ def draw_heat_map(
     at its ticks; grey where nothing is known."""
     from matplotlib.colors import LogNorm
 
-    known = values[np.isfinite(values)]
-    if known.size < values.size:
+    finite = values[np.isfinite(values)]
+    if finite.size < values.size:
         ax.fill_between([], [], color=UNKNOWN, label="not converged")
-    wide = known.size > 0 and known.min() > 0 and known.max() / known.min() > WIDE_RANGE
+    wide = finite.size > 0 and finite.min() > 0 and finite.max() / finite.min() > WIDE_RANGE
     ax.set_facecolor(UNKNOWN)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
     set_scale(ax, x)
     set_scale(ax, y, "y")
     mesh.set_rasterized(True)  # in a PDF, too: no seams between cells
-    if not known.size:
+    if not finite.size:
         say_empty(ax)
         return
     colour_bar = ax.get_figure().colorbar(mesh, ax=ax, label=label)  # type: ignore[union-attr]
-    if known.max() > known.min():
-        levels = contour_levels(float(known.min()), float(known.max()))
+    if finite.max() > finite.min():
+        levels = contour_levels(float(finite.min()), float(finite.max()))
         contour_values = values if contours is None else contours
         drawn = ax.contour(x, y, contour_values, levels=levels, colors="white", linewidths=0.7)
         colour_bar.add_lines(drawn)

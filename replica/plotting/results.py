@@ -10,8 +10,8 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument
+from .figure_elements import REFERENCE, SMALL, axes, colours, finish, from_zero, marks_of, set_scale
 from .names import BEST_OF, ERROR_LABELS, LABELS, best_label, class_names, hue, number_text, setting
-from .parts import REFERENCE, SMALL, axes, colours, finish, from_zero, marks_of, set_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -390,9 +390,9 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     ax.fill_between(kappa, band_low, band_high, color=hue(0), alpha=0.2, linewidth=0, label=label)
     ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
     _draw_target(ax, kappa, learned.target_mean)
-    known = learned.settings
-    abscissa = r"projection $\kappa$ on the direction" if "direction" in known else LABELS["kappa"]
-    return finish(ax, abscissa, "output of the network", known)
+    facts = learned.settings
+    abscissa = r"projection $\kappa$ on the direction" if "direction" in facts else LABELS["kappa"]
+    return finish(ax, abscissa, "output of the network", facts)
 
 
 def _draw_target(ax: "Axes", kappa: Array, mean: Callable[[Array], Array]) -> None:

@@ -5,8 +5,9 @@ Problems are checked here, on construction; packages above rely on it.
 
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
-    FINITE,
+    MAX_NUMBER,
     WORDS,
+    alpha_of_limit,
     any_array,
     asked,
     assign,
@@ -22,7 +23,6 @@ from .checks import (
     flag,
     limits,
     logarithms,
-    needs_alpha,
     number,
     plain_array,
     positive,
@@ -40,7 +40,7 @@ from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
 from .moments import Averages, ConditionalMoments, Moments
-from .named import Code, activation, hermite, import_object, is_import_path
+from .named_activations import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_fixed_alpha0, check_problem, check_readout, check_step
 from .srf import Model, Origin, SpikedRandomFeatures
 from .targets import MultiIndex, Target, multi_index, parse_target, target

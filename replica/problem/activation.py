@@ -25,7 +25,7 @@ from solvers.results import Array, Scaled
 from solvers.rules import Rule
 
 from ..errors import InvalidArgument
-from .checks import SQUARABLE, assign, called, check_elementwise, number, real
+from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
 from .closed_forms import hermite_coefficients
 from .kinks import central_difference
 from .moments import ConditionalMoments, Moments
@@ -36,7 +36,7 @@ MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits abo
 # below the scale of any named activation, to 256, where all are linear or constant.
 PANEL_ENDS = np.concatenate([-(2.0 ** np.arange(8, -2, -1)), [0.0], 2.0 ** np.arange(-1, 9)])
 
-# Named activations, filled in by the module ``named``: import it before reading this.
+# Named activations, filled in by the module ``named_activations``: import it before reading this.
 ACTIVATIONS: dict[str, "Activation"] = {}
 
 
@@ -95,7 +95,7 @@ class Activation:
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
-        ends = -SQUARABLE, SQUARABLE, "a finite number, or several"
+        ends = -MAX_COMPUTED, MAX_COMPUTED, "a finite number, or several"
         kinks = (number("kinks", kink, *ends) for kink in np.ma.ravel(self.kinks))
         assign(self, kinks=tuple(kinks))
         if not (self.closed_form is None or callable(self.closed_form)):

@@ -17,7 +17,7 @@ from ..errors import InvalidArgument, install
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
-FINITE = 1e30
+MAX_NUMBER = 1e30
 MEANINGS = {  # of positive numbers
     "alpha": " (n/d)",
     "beta": " (p/d)",
@@ -30,7 +30,7 @@ WORDS = {  # in the place of a number, where they are taken
     "eta": ', or "best" in learning_curve',
     "alpha0": ', or "alpha" in GradientStep',
 }
-SQUARABLE = 1e150  # range of numbers computed from them, such as lengths and variances
+MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
 def assign(made: Any, **values: Any) -> None:
@@ -43,7 +43,7 @@ def number(
     name: str,
     value: Any,
     low: float = 0.0,
-    high: float = FINITE,
+    high: float = MAX_NUMBER,
     allowed: str = "",
     *,
     open_low: bool = False,
@@ -52,8 +52,8 @@ def number(
     """``value`` as a float in [low, high], without open ends; else InvalidArgument.  A positive
     number unless the message says what else is ``allowed``.
 
-    If ``high`` is ``FINITE``, the message adds it to ``allowed``, and a positive number must be at
-    least its inverse.
+    If ``high`` is ``MAX_NUMBER``, the message adds it to ``allowed``, and a positive number must be
+    at least its inverse.
     """
     if not allowed:
         allowed, open_low = f"positive{MEANINGS.get(name, '')}", True
@@ -71,7 +71,7 @@ def number(
         if isinstance(value, str):
             allowed += WORDS.get(name, "")
         raise InvalidArgument(name, value, allowed) from None
-    if high == FINITE and (x > high or (open_low and low == 0 < x < 1 / high)):
+    if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
         raise InvalidArgument(name, value, allowed)
     if not low <= x <= high or (open_low and x == low) or (open_high and x == high):  # NaN too
@@ -173,7 +173,7 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
     """``value`` as a float, or as nested tuples of floats, each in range, which are hashable."""
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
         return tuple(numbers(name, item, low, allowed, **options) for item in value)
-    return number(name, value, low, SQUARABLE, allowed, **options)
+    return number(name, value, low, MAX_COMPUTED, allowed, **options)
 
 
 def axis(name: str, values: ArrayLike) -> Array:
@@ -191,10 +191,10 @@ def axis(name: str, values: ArrayLike) -> Array:
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     array = axis(name, values)
-    least_number = 1.0 if name == "samples" else 1 / FINITE
-    refused_numbers = array[~((array >= least_number) & (array <= FINITE))]  # NaN too
+    least_number = 1.0 if name == "samples" else 1 / MAX_NUMBER
+    refused_numbers = array[~((array >= least_number) & (array <= MAX_NUMBER))]  # NaN too
     if refused_numbers.size:
-        allowed = f"positive, from {least_number:g} to {FINITE:g}{MEANINGS[name]}"
+        allowed = f"positive, from {least_number:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
         if name == "samples" and 0 < refused_numbers[0] < 1:
             of_fraction = "of a fraction of features: fraction * len(features)"
             allowed = f"numbers of rows, 1 or more ({of_fraction})"
@@ -203,13 +203,13 @@ def positive(name: str, values: ArrayLike) -> Array:
 
 
 def plain_array(name: str, values: Any) -> Array:
-    """``values`` as an array of numbers up to ``FINITE``, of any shape."""
+    """``values`` as an array of numbers up to ``MAX_NUMBER``, of any shape."""
     array = _floats(name, values)
-    not_finite = ~(np.abs(array) <= FINITE)  # NaN too
+    not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
     if not_finite.any():
         first_index = tuple(np.argwhere(not_finite)[0].tolist())
         place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
-        allowed = f"finite, up to {FINITE:g}"
+        allowed = f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
             allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
             allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
@@ -290,7 +290,7 @@ def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
-    """``values`` as an array of numbers up to ``FINITE`` with ``axes`` axes, by default 1 or 2."""
+    """``values`` as array of numbers up to ``MAX_NUMBER`` with ``axes`` axes, 1 or 2 by default."""
     array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
         has_other_axes = array.size and array.ndim and axes == 2 != array.ndim
@@ -357,8 +357,8 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     allowed = "two positive numbers, the smaller first"
     try:
         lowest, highest = limits
-        lowest = number(name, lowest, 0, FINITE, allowed, open_low=True)
-        highest = number(name, highest, lowest, FINITE, allowed, open_low=True)
+        lowest = number(name, lowest, 0, MAX_NUMBER, allowed, open_low=True)
+        highest = number(name, highest, lowest, MAX_NUMBER, allowed, open_low=True)
     except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
         raise InvalidArgument(name, limits, allowed) from None
     return np.linspace(np.log(lowest), np.log(highest), count)
@@ -382,8 +382,8 @@ def check_elementwise(
         arrays_text = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
-    if not (np.abs(values) <= FINITE).all():  # NaN too
-        allowed = f"finite on the whole line, up to {FINITE:g} (try np.where or np.clip)"
+    if not (np.abs(values) <= MAX_NUMBER).all():  # NaN too
+        allowed = f"finite on the whole line, up to {MAX_NUMBER:g} (try np.where or np.clip)"
         got = "values beyond" if np.isfinite(values).all() else "inf or nan"
         raise InvalidArgument(argument, f"{name} ({got})", allowed)
     check_order(argument, name, partial(called, argument, function), x, values)
@@ -397,8 +397,8 @@ def check_order(
     points, values = x.reshape(len(x), -1), values.ravel()
     for k in range(points.shape[1]):
         with np.errstate(all="ignore"):
-            called_again, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
-        if not (np.abs(called_again - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
+            rolled_values, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
+        if not (np.abs(rolled_values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
             reason = "and this does not return the same twice"
             if k:
                 reason = (
@@ -408,7 +408,7 @@ def check_order(
             raise InvalidArgument(argument, name, f"of one value at each point, {reason}")
 
 
-def needs_alpha(alpha: Any, samples: Any) -> Any:
+def alpha_of_limit(alpha: Any, samples: Any) -> Any:
     """The alpha of a limit; refused are none, and a number of samples."""
     if samples is not None:
         allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"

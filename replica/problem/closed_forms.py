@@ -54,8 +54,8 @@ def erf_moments(s: Array, c: Array) -> Moments:
 def sin_moments(s: Array, c: Array) -> Moments:
     """Moments of sin; the variance is e^-c [ (sinh c - c) cos^2 s + (cosh c - 1) sin^2 s ]."""
     damp = np.exp(-c / 2)
-    small = np.minimum(c, 0.3)  # larger c do not take the series
-    series = small**3 / 6 * (1 + small**2 / 20 * (1 + small**2 / 42 * (1 + small**2 / 72)))
+    small_c = np.minimum(c, 0.3)  # larger c do not take the series
+    series = small_c**3 / 6 * (1 + small_c**2 / 20 * (1 + small_c**2 / 42 * (1 + small_c**2 / 72)))
     sinh_part = np.where(c < 0.3, np.exp(-c) * series, -np.expm1(-2 * c) / 2 - c * np.exp(-c))
     cosh_part = np.expm1(-c) ** 2 / 2
     variance = sinh_part * np.cos(s) ** 2 + cosh_part * np.sin(s) ** 2

@@ -12,7 +12,7 @@ from ..errors import InvalidArgument
 from .labels import label_noise
 from .laws import Law, law
 from .mixtures import GaussianMixture
-from .named import activation
+from .named_activations import activation
 from .problem import Problem
 from .targets import parse_target
 
@@ -73,14 +73,14 @@ def problem_repr(problem: Any) -> str:
     """
     step, rows = problem.step, problem.rows
     if step is not None and step is not problem:
-        made = f"{step!r}.{'network' if rows else 'srf'}"
+        maker = f"{step!r}.{'network' if rows else 'srf'}"
         values = {"beta": problem.beta}
         values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
         values |= _of_rows(problem)
     else:
-        made, values = type(problem).__name__, _changed_fields(problem)
+        maker, values = type(problem).__name__, _changed_fields(problem)
     arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]
-    return f"{made}({', '.join(arguments)})"
+    return f"{maker}({', '.join(arguments)})"
 
 
 def _code(problem: Problem, name: str, value: Any) -> str:

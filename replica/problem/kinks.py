@@ -46,13 +46,13 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     scale = np.abs(function(SCAN_GRID)).max()
     neighbours = np.minimum(np.roll(size, shift), np.roll(size, -shift))
     suspects = np.flatnonzero((size > 4 * neighbours) & (size > ROUNDING * scale))
-    found: list[float] = []
+    kinks: list[float] = []
     for i in suspects:
         place = _largest_difference(function, SCAN_GRID[i], window)
-        is_new = not any(abs(place - other) < LENGTHS[0] for other in found)
+        is_new = not any(abs(place - other) < LENGTHS[0] for other in kinks)
         if is_new and abs(place) < SCAN_GRID[-1] and _is_kink(function, place):
-            found.append(place)
-    return tuple(sorted(found)) if len(found) <= 32 else ()  # more are of no use
+            kinks.append(place)
+    return tuple(sorted(kinks)) if len(kinks) <= 32 else ()  # more are of no use
 
 
 def _third_difference(function: Function, start: Array, length: float) -> Array:

@@ -51,48 +51,48 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         if len(class_names) != array.shape[1]:
             raise InvalidArgument("classes", classes, f"{array.shape[1]} names")
         return array, tuple(class_names.tolist())
-    found = np.unique(array)
-    class_count = len(found)
+    names = np.unique(array)
+    class_count = len(names)
     if class_names is not None:
         dtype_kinds = {array.dtype.kind, class_names.dtype.kind}
-        if dtype_kinds in ({*"fi"}, {*"fu"}) and (found == np.rint(found)).all():
+        if dtype_kinds in ({*"fi"}, {*"fu"}) and (names == np.rint(names)).all():
             allowed = "whole numbers of the labels' type: labels.astype(int) are classes"
             raise InvalidArgument("classes", classes, allowed)
         if (len(dtype_kinds) > 1 and dtype_kinds != {*"iu"}) or not np.array_equal(
-            np.sort(class_names), found
+            np.sort(class_names), names
         ):
             same_type = len(dtype_kinds) == 1 or dtype_kinds == {
                 *"iu"
             }  # of two types nothing is in both
-            other = ", ".join(map(str, np.setxor1d(class_names, found)[:3])) if same_type else ""
-            unlike = f"; not in both: {other}" if other else f": {', '.join(map(str, found[:20]))}"
+            other = ", ".join(map(str, np.setxor1d(class_names, names)[:3])) if same_type else ""
+            unlike = f"; not in both: {other}" if other else f": {', '.join(map(str, names[:20]))}"
             allowed = "those of the labels, each once and of their type (left out they are found"
             allowed += f"{unlike})"
             raise InvalidArgument("classes", classes, allowed)
-        found = class_names
-    elif array.dtype.kind == "f" and found.tolist() != [0, 1]:
-        few_values = 2 <= class_count <= MOST_CLASSES and found.tolist() != [-1, 1]
-        if few_values and (found == np.rint(found)).all():
-            got = f"{class_count} whole numbers of type float, from {found[0]:g} to {found[-1]:g}"
+        names = class_names
+    elif array.dtype.kind == "f" and names.tolist() != [0, 1]:
+        few_values = 2 <= class_count <= MOST_CLASSES and names.tolist() != [-1, 1]
+        if few_values and (names == np.rint(names)).all():
+            got = f"{class_count} whole numbers of type float, from {names[0]:g} to {names[-1]:g}"
             allowed = f"labels.astype(int) if they are classes, or given with {CLASSES_NONE}"
             raise InvalidArgument("labels", got, allowed)
         return _varying_labels(finite_array("labels", array, 1)), None
-    elif 2 < class_count <= MOST_CLASSES and array.dtype.kind == "i" and found[0] == -1 < found[1]:
-        got = f"-1 in {(array < 0).sum()} rows, beside {class_count - 1} classes from {found[1]} on"
+    elif 2 < class_count <= MOST_CLASSES and array.dtype.kind == "i" and names[0] == -1 < names[1]:
+        got = f"-1 in {(array < 0).sum()} rows, beside {class_count - 1} classes from {names[1]} on"
         allowed = "without -1, the code of a missing class: leave out these rows, "
         allowed += "features[keep] and numpy.array(labels)[keep] for keep = "
         allowed += f"numpy.array(labels) >= 0 {UNLESS_CLASSES}"
         raise InvalidArgument("labels", got, allowed)
     elif class_count < 2:
-        raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
+        raise InvalidArgument("labels", f"{names[0]} in all rows", "of two classes or more")
     elif class_count > MOST_CLASSES:
         allowed = f"of at most {MOST_CLASSES} values (classes=np.unique(labels) says that these "
         allowed += "are classes, classes=() that they are numbers)"
-        got = f"{class_count} names or whole numbers, from {found[0]} to {found[-1]}"
+        got = f"{class_count} names or whole numbers, from {names[0]} to {names[-1]}"
         raise InvalidArgument("labels", got, allowed)
     if class_count == 2:
-        return np.where(array == found[1], 1.0, -1.0), None
-    return np.asarray(array[:, None] == found, float), tuple(found.tolist())
+        return np.where(array == names[1], 1.0, -1.0), None
+    return np.asarray(array[:, None] == names, float), tuple(names.tolist())
 
 
 def _varying_labels(labels: Array) -> Array:

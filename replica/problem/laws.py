@@ -18,7 +18,7 @@ from solvers.results import Array
 from solvers.rules import Rule, composite_legendre, gauss_rule_of
 
 from ..errors import InvalidArgument
-from .checks import FINITE, plain_array
+from .checks import MAX_NUMBER, plain_array
 
 # Named laws: all 1, +-1, N(0, 1), and the uniform law on an interval with mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
@@ -131,7 +131,7 @@ def law(name: str, spec: Any) -> Law:
             raise ValueError
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
-            f"a number up to {FINITE:g}, a sequence of numbers, (values, fractions), one of "
+            f"a number up to {MAX_NUMBER:g}, a sequence of numbers, (values, fractions), one of "
             f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
         )
         raise InvalidArgument(name, spec, allowed) from None

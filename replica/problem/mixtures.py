@@ -11,7 +11,7 @@ from solvers.results import Array
 
 from ..display import Described
 from ..errors import InvalidArgument
-from .checks import FINITE, assign, coarsest, finite_array, plain_array
+from .checks import MAX_NUMBER, assign, coarsest, finite_array, plain_array
 from .geometry import symmetric_root
 
 
@@ -227,8 +227,8 @@ def class_labels(spec: str, count: int) -> ClassLabels:
         label_values = tuple(float(text) for text in spec.partition(":")[2].split(","))
     except ValueError:
         label_values = ()
-    if len(label_values) != count or not (np.abs(label_values) <= FINITE).all():
+    if len(label_values) != count or not (np.abs(label_values) <= MAX_NUMBER).all():
         allowed = f"classes:y1,y2,... with a number for each of {count} components of the inputs"
-        allowed += f", up to {FINITE:g}"
+        allowed += f", up to {MAX_NUMBER:g}"
         raise InvalidArgument("target", spec, allowed)
     return ClassLabels(label_values, spec)

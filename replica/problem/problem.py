@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, check_fields
 from .activation import Activation
-from .checks import FINITE, assign, flag, number
+from .checks import MAX_NUMBER, assign, flag, number
 from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
@@ -145,7 +145,7 @@ def check_readout(problem: Any) -> None:
     +-1."""
     assign(
         problem,
-        noise=number("noise", problem.noise, 0, FINITE, "0 or more (a variance)"),
+        noise=number("noise", problem.noise, 0, MAX_NUMBER, "0 or more (a variance)"),
         label_noise=label_noise(problem.label_noise),
     )
     trained = (name for name in ("intercept", "train_bias") if hasattr(problem, name))

@@ -14,12 +14,12 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, SQUARABLE, assign, number, numbers
+from .checks import MAX_COMPUTED, MAX_NUMBER, assign, number, numbers
 from .components import Components
 from .describe import problem_repr
 from .geometry import Geometry
 from .mixtures import ClassLabels, GaussianMixture
-from .named import activation
+from .named_activations import activation
 from .problem import Problem, check_readout
 from .targets import MultiIndex, parse_target
 
@@ -139,7 +139,7 @@ class SpikedRandomFeatures(Problem):
     origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        shares, lowest = None, -SQUARABLE
+        shares, lowest = None, -MAX_COMPUTED
         target, inputs = parse_target(self.target, self.inputs)
         if self.fractions is not None:
             shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
@@ -157,7 +157,7 @@ class SpikedRandomFeatures(Problem):
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
             ),
-            feature_noise=number("feature_noise", self.feature_noise, 0, FINITE, "0 or more"),
+            feature_noise=number("feature_noise", self.feature_noise, 0, MAX_NUMBER, "0 or more"),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
         )
         check_readout(self)
@@ -227,8 +227,8 @@ class SpikedRandomFeatures(Problem):
         A finite dimension is the price of m alone of sRFs, of several kinds of neurons and of
         labels +-1 at random.
         """
-        alone = self.rows is None or self.labels.channel or not self.rows.one_kind
-        return np.inf if alone else self.dimension
+        is_limit = self.rows is None or self.labels.channel or not self.rows.one_kind
+        return np.inf if is_limit else self.dimension
 
     @property
     def of_one_kind(self) -> "SpikedRandomFeatures":

@@ -16,7 +16,7 @@ from scipy.linalg import null_space
 from solvers.plane_panels import split_at_planes
 from solvers.quadrature import (
     AVERAGE_SIZES,
-    TENSOR_SIZES,
+    NODES_PER_AXIS,
     QuadratureError,
     expectation_tensor,
     trapezoid_tensors,
@@ -27,11 +27,11 @@ from solvers.rules import Rule, trapezoid_tensor
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .checks import FINITE, assign, called, check_elementwise, number
+from .checks import MAX_NUMBER, assign, called, check_elementwise, number
 from .expressions import Expression, is_expression
 from .mixtures import ClassLabels, GaussianMixture, class_labels
 from .moments import ConditionalMoments
-from .named import activation, import_object
+from .named_activations import activation, import_object
 
 # Nodes per panel in one to three directions, with panels split at planes; four take too many nodes.
 SPLIT_SIZES = {1: (18, 36, 72, 144), 2: (12, 18, 27, 40), 3: (8, 12, 18, 24)}
@@ -79,7 +79,7 @@ class MultiIndex:
     planes: Any = ()
 
     def __post_init__(self) -> None:
-        largest = max(TENSOR_SIZES)
+        largest = max(NODES_PER_AXIS)
         try:
             assign(self, dimension=operator.index(self.dimension))
         except TypeError:
@@ -209,7 +209,7 @@ def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...
         for v, t in planes:
             normal = np.array(v, dtype=float)
             length = float(np.linalg.norm(normal))
-            if normal.shape != (dimension,) or not 0 < length < FINITE:
+            if normal.shape != (dimension,) or not 0 < length < MAX_NUMBER:
                 raise ValueError
             checked.append((tuple((normal / length).tolist()), float(t) / length))
     except (TypeError, ValueError):

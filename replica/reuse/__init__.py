@@ -1,3 +1,3 @@
 """Theory of both layers trained on the same samples.  docs/theory.md 21"""
 
-from .evaluate import IN_DOUBT, evaluate_reused
+from .evaluate_reused import IN_DOUBT, evaluate_reused

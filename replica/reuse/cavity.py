@@ -17,7 +17,7 @@ import numpy as np
 from solvers.resources import check_time
 from solvers.results import Array
 
-from .strata import SampleNodes
+from .sample_nodes import SampleNodes
 
 LINKS = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, -1.0], [1.0, -1.0, 0.0]])  # T_0 of one kind
 

@@ -1,9 +1,10 @@
 """Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
-from .compiled import RESPONSE_TOLERANCE
+from .compiled_responses import RESPONSE_TOLERANCE
 from .correlated import CorrelatedGroup
-from .damped import solve_damped
+from .damped_iteration import solve_damped
+from .linear_pencil import TrainedRows
 from .one_pass import one_pass
 from .overlaps import (
     THINNEST_FIELD,
@@ -18,8 +19,7 @@ from .overlaps import (
     unknown_overlaps,
     variance_given_tau,
 )
-from .pencil import TrainedRows
 from .responses import LARGEST_MATRIX, Responses, Susceptibility
 from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
-from .rows import TabulatedRows
+from .row_covariances import TabulatedRows
 from .special_directions import DELTA, norm_variance

@@ -1,8 +1,8 @@
 """Responses of a network, whose bulk has a row covariance.  docs/theory.md 15-18
 
-The resolvent equations are those of isotropic rows, with the effective covariance C of ``pencil``
-instead of the bulk variances.  Along u, the row norms delta, zeta and the other special directions,
-the susceptibility is the resolvent in the form (4.13),
+The resolvent equations are those of isotropic rows, with the effective covariance C of
+``linear_pencil`` instead of the bulk variances.  Along u, the row norms delta, zeta and the other
+special directions, the susceptibility is the resolvent in the form (4.13),
 
     M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
@@ -25,9 +25,9 @@ from solvers.results import Array
 from ..equivalence import Table
 from .groups import Groups, geometric_means
 from .isotropic import Isotropic
-from .pencil import GroupResolvent, PencilEquations, TrainedRows
+from .linear_pencil import GroupResolvent, PencilEquations, TrainedRows
 from .responses import Responses, identity
-from .rows import TabulatedRows
+from .row_covariances import TabulatedRows
 from .special_directions import DELTA, Special
 
 

@@ -24,7 +24,7 @@ from solvers.fixed_point import COMBINED, fixed_point
 from solvers.newton import newton
 from solvers.results import Array, Indices
 
-from .pencil import GroupResolvent, PencilEquations
+from .linear_pencil import GroupResolvent, PencilEquations
 from .responses import LARGEST_MATRIX, Responses
 
 

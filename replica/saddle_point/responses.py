@@ -63,9 +63,9 @@ class Susceptibility(NamedTuple):
         if self.response is None:
             root, unit = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
             return root, unit / np.where(unit, root, 1.0)
-        known = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(known[:, None, None], self.matrix, 0.0))
-        vectors[~known] = np.nan
+        is_finite = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
+        values, vectors = np.linalg.eigh(np.where(is_finite[:, None, None], self.matrix, 0.0))
+        vectors[~is_finite] = np.nan
         root = np.sqrt(np.maximum(values, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
         # largest
@@ -220,7 +220,7 @@ class Responses(ABC):
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions, (alpha/beta) M' in a
         network; and the penalty on m."""
         table, V2 = self.table, V[:, -self.groups :]
-        kinds, penalty = table.classes, np.zeros((len(V), len(table.offsets)), V.dtype)
+        kinds, penalty = table.kinds, np.zeros((len(V), len(table.offsets)), V.dtype)
         if table.dimension < np.inf:
             of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
             penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
@@ -250,7 +250,7 @@ class Responses(ABC):
         else:
             X[:, -A:] = scale * table.c * np.vecdot(special_hat, special_hat)
         if table.dimension < np.inf:
-            shares = table.shares[:, None] * (table.classes[:, None] == np.arange(A))
+            shares = table.shares[:, None] * (table.kinds[:, None] == np.arange(A))
             X[:, -A:] += scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
         return SignalSources(X, Q)
 

@@ -35,14 +35,14 @@ from solvers.linear import least_squares
 from solvers.results import Array, Status
 
 from ..equivalence import Table
-from . import compiled
-from .compiled import RESPONSE_TOLERANCE, CompiledCorrelated, CompiledIsotropic
+from . import compiled_responses
+from .compiled_responses import RESPONSE_TOLERANCE, CompiledCorrelated, CompiledIsotropic
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
 from .responses import Responses, Susceptibility, identity
-from .rows import TabulatedRows
+from .row_covariances import TabulatedRows
 
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
 # relative to at least this share of the error without a readout, a change of an overlap to at least
@@ -221,8 +221,8 @@ def solve_points(
     quadrature error is the residual there, or the error of a network's tabulated rows if that is
     larger.
     """
-    if len(table.mu1) == 1 and compiled.solved[0] <= compiled.CALLS_BEFORE_CORE:
-        compiled.solved[0] += 1 + len(alpha) / compiled.POINTS_PER_CALL
+    if len(table.mu1) == 1 and compiled_responses.solved[0] <= compiled_responses.CALLS_BEFORE_CORE:
+        compiled_responses.solved[0] += 1 + len(alpha) / compiled_responses.POINTS_PER_CALL
         responses_of.cache_clear()
     responses = responses_of(table)
     guess = None if start is None else responses.pack(*start)
@@ -369,8 +369,8 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 @lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    compile_now = compiled.solved[0] > compiled.CALLS_BEFORE_CORE
-    core = compile_now and len(table.mu1) == 1 and compiled.kernel() is not None
+    compile_now = compiled_responses.solved[0] > compiled_responses.CALLS_BEFORE_CORE
+    core = compile_now and len(table.mu1) == 1 and compiled_responses.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
@@ -387,7 +387,7 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
     V1 = c V2 - (coupling) they divide the coupling, and the first term is the group's own; likewise
     in Q1.
     """
-    kinds, shares = table.classes, table.shares
+    kinds, shares = table.kinds, table.shares
     if len(kinds) == len(table.c):
         return o
 
@@ -412,7 +412,7 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
 
 def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
     """Conjugates of the model's G groups: the conjugates of their kinds, up to signs."""
-    kinds, (V1, V2, m, special, X1, X2) = table.classes, hats
+    kinds, (V1, V2, m, special, X1, X2) = table.kinds, hats
     by_group_pairs = np.s_[:, kinds[:, None], kinds]
     special = table.signs * special[:, kinds]
     return Conjugates(

@@ -20,7 +20,7 @@ from scipy.linalg import block_diag, null_space
 
 from solvers.results import Array
 
-from .pencil import TrainedRows
+from .linear_pencil import TrainedRows
 
 DELTA = 1  # index of delta among the special directions
 

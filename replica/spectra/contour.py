@@ -74,16 +74,16 @@ def contour_table(model: Model, table: Table) -> Table | None:
     kappa, weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
     if not np.iscomplexobj(kappa):
         return None
-    kinds, _ = group_kinds(model)
+    firsts, _ = group_kinds(model)
     moments = [
         complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
-        for a in kinds
+        for a in firsts
     ]
     return replace(
         table,
         weights=weights,
         kappa=kappa[None],
-        mu1=np.array([moment.first for moment in moments]) / np.sqrt(groups.c[kinds])[:, None],
+        mu1=np.array([moment.first for moment in moments]) / np.sqrt(groups.c[firsts])[:, None],
         mu2sq=np.array([moment.variance for moment in moments]),
     )
 

@@ -167,8 +167,8 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     V2 = coordinates[:, -resolvent.responses.groups :]
     B = resolvent.real.table.response_coefficients
     total = 1 + resolvent.responses.from_analytic(coordinates) @ B
-    groups, weights = len(table.classes), table.per_part(table.weights / total[0])
-    offset_penalty = 1 / (alpha * table.shares * V2[0, table.classes])
+    groups, weights = len(table.kinds), table.per_part(table.weights / total[0])
+    offset_penalty = 1 / (alpha * table.shares * V2[0, table.kinds])
     phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
     response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]

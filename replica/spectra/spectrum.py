@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, GivenUp, deadline, one_thread
 from solvers.results import Array, ConvergenceError
-from solvers.settle import settle
+from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
 from ..errors import InvalidArgument, answering
 from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
+    alpha_of_limit,
     asked,
     check_fixed_alpha0,
     describe_with_step,
     limits,
-    needs_alpha,
     number,
     samples_of,
 )
@@ -263,7 +263,7 @@ def spectrum(
     else:
         check_fixed_alpha0(model)
         model.refuse_reuse()
-        alpha = needs_alpha(alpha, samples)
+        alpha = alpha_of_limit(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         ratio = number("alpha", alpha)

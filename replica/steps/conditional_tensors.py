@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from solvers.quadrature import TENSOR_SIZES, QuadratureError, trapezoid_tensors
+from solvers.quadrature import NODES_PER_AXIS, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
-from solvers.settle import settle
+from solvers.successive_refinement import settle
 
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, LabelLaw, Target
@@ -71,7 +71,7 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
     """
     candidates: list[ConditionalTensors] = []
     coarser_tensors: dict[str, ConditionalTensors] = {}
-    for n in TENSOR_SIZES[g.dimension]:
+    for n in NODES_PER_AXIS[g.dimension]:
         evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
         for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", evenly_spaced)):
             tensors = _tensor_sums(g, rule, basis, known, degree)
@@ -136,7 +136,7 @@ def conditional_means(
         return tensors_by_rule(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
     # number of target values of a rule that takes seconds
     max_nodes = 2**19 / len(marginal.shares) ** 2
-    sizes = {k: [n for n in ns if n**k <= max_nodes] or ns[:2] for k, ns in TENSOR_SIZES.items()}
+    sizes = {k: [n for n in ns if n**k <= max_nodes] or ns[:2] for k, ns in NODES_PER_AXIS.items()}
     converged = settle(trapezoid_tensors(known, sizes), tensors_by_rule, _largest_change, 1e-7)
     return _checked_error(converged.value._replace(error=converged.change), g, known)
 

@@ -20,7 +20,7 @@ from solvers.rules import gauss_hermite, tensor_rule
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
 from .several_steps import slope_statistics
-from .step import Step
+from .step_fields import Step
 
 
 class _Batch(NamedTuple):

@@ -9,7 +9,7 @@ from ..errors import InvalidArgument, answering
 from ..problem import Origin, SpikedRandomFeatures, choice, number
 from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
-from .step import Step
+from .step_fields import Step
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

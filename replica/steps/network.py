@@ -16,7 +16,7 @@ from ..saddle_point import TabulatedRows, TrainedRows, norm_variance
 from .row_samples import Kinds, first_step_coefficients
 from .row_steps import row_steps
 from .several_steps import GROUPS, features_after_steps, readout_values
-from .step import Step, check_is_step
+from .step_fields import Step, check_is_step
 
 THEORIES = ("srf", "network")  # of a step
 

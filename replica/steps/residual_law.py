@@ -2,8 +2,8 @@
 
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on nested
 panels that are halved until averages converge.  The values are then interpolated to nodes shared by
-all kappa (``residual_nodes``), together with the moments of the input along the directions known to
-labels.  This is done in blocks, as there may be millions of nodes of tau.
+all kappa (``residual_interpolation``), together with the moments of the input along the directions
+known to labels.  This is done in blocks, as there may be millions of nodes of tau.
 
 Panels in the first coordinate of tau have, at each of their nodes, panels in the second, and so on.
 """
@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import NODES, Panels, halve_panels, panels_between
+from solvers.adaptive import KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density, trapezoid_tensor
 
 from ..problem import Components, GaussianMixture, LabelLaw
-from .residual_nodes import Block, on_few_nodes
-from .step import Step
+from .residual_interpolation import Block, on_few_nodes
+from .step_fields import Step
 
 SHORT = 1e-7  # shorter projections of unit vectors are rounding
 FIRST_ENDS = np.array([-9.2, -6.0, -3.0, 0.0, 3.0, 6.0, 9.2])  # ends of the initial panels
@@ -58,7 +58,7 @@ class NestedPanels(NamedTuple):
 
         The tolerance is inversely proportional to the Gaussian weight of the node.
         """
-        node_owner = np.repeat(panels.owner, NODES.size)
+        node_owner = np.repeat(panels.owner, KRONROD_NODES.size)
         centre = self.centre[:, node_owner] + self.L[:, :1] * panels.nodes.ravel()
         tol = 0.01 * self.tol[node_owner] / gaussian_density(panels.nodes.ravel())
         return self._replace(owner=self.owner[node_owner], centre=centre, L=self.L[:, 1:], tol=tol)
@@ -94,7 +94,8 @@ class NestedPanels(NamedTuple):
         weights, panel_block = panels.weights, self.panels_at_once
         for panel_slice in (slice(k, k + panel_block) for k in range(0, len(weights), panel_block)):
             block_panels = panels.select(panel_slice)
-            node_owner, tau = np.repeat(block_panels.owner, NODES.size), block_panels.nodes.ravel()
+            node_owner = np.repeat(block_panels.owner, KRONROD_NODES.size)
+            tau = block_panels.nodes.ravel()
             node_weights = weights[panel_slice].ravel()
             if self.L.shape[1] == 1:
                 yield node_owner, tau[None], node_weights
@@ -153,11 +154,11 @@ def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
     D, outside_length = step.known_dimension, np.linalg.norm(unit[step.known_dimension :])
     gamma = unit[:D, None]
     components = Components.from_law(step.inputs, gamma, step.labels_at(t).combinations)
-    known = components.basis
+    basis = components.basis
     if outside_length > SHORT:  # u has a part outside the D coordinates
-        u_outside = np.append(outside_length, -gamma[:, 0] @ known[:, 1:] / outside_length)
-        known = np.vstack([known, u_outside])
-    return KnownInputs(step.inputs, components, known)
+        u_outside = np.append(outside_length, -gamma[:, 0] @ basis[:, 1:] / outside_length)
+        basis = np.vstack([basis, u_outside])
+    return KnownInputs(step.inputs, components, basis)
 
 
 def law_of_residuals(

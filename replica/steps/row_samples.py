@@ -13,7 +13,7 @@ from solvers.results import Array
 
 from .residual_law import ResidualLaw
 from .several_steps import mean_output
-from .step import Step
+from .step_fields import Step
 
 
 class FirstSampleWeights(NamedTuple):

@@ -26,14 +26,14 @@ from solvers.resources import (
 )
 from solvers.results import Array
 from solvers.rules import Rule, half_range, trapezoid
-from solvers.settle import scaled_change, settle
+from solvers.successive_refinement import scaled_change, settle
 
 from ..equivalence import Batch
+from .residual_interpolation import RHO_NODES
 from .residual_law import ResidualLaw, known_inputs, law_of_residuals
-from .residual_nodes import RHO_NODES
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
 from .several_steps import mean_output
-from .step import Step
+from .step_fields import Step
 
 BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
 SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits

@@ -25,7 +25,7 @@ import numpy as np
 from solvers.quadrature import QuadratureError
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite
-from solvers.settle import largest_change, settle
+from solvers.successive_refinement import largest_change, settle
 
 from ..equivalence import rules, tabulate
 from ..errors import InvalidArgument, answering
@@ -37,7 +37,7 @@ from ..problem import (
     check_fixed_alpha0,
     complement_root,
 )
-from .step import Step, check_is_step
+from .step_fields import Step, check_is_step
 
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of groups that are tried for a continuous law
 

@@ -56,7 +56,7 @@ from ..problem import (
     parse_target,
 )
 from .conditional_tensors import ConditionalTensors, conditional_means, conditional_tensors
-from .step import law_of_biases
+from .step_fields import law_of_biases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -375,11 +375,11 @@ def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
     x = np.linspace(0.0025 * range_of_x, range_of_x, 400)
     at_x, at_minus_x = student(bias + x), student(bias - x)
     parity_part = (at_x + (-1) ** parity * at_minus_x) / 2
-    zero_level = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
+    zero_tol = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
     monomials = np.vander(x / range_of_x, 13, increasing=True)[:, parity::2]
     for term_count in range(monomials.shape[1] + 1):
         basis = monomials[:, :term_count]
-        if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= zero_level:
+        if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= zero_tol:
             return parity + 2 * (term_count - 1)
     return np.inf
 

@@ -15,7 +15,7 @@ from replica import (
     optimal_lambda,
     solve,
 )
-from replica.dimension.evaluate import _limit
+from replica.dimension.evaluate_network import _limit
 from replica.dimension.readout import _leverage, solve_readouts
 from replica.dimension.tabulate import table_at_dimension
 from replica.errors import InvalidArgument
@@ -330,7 +330,7 @@ def test_time_that_runs_out_is_told_as_such(monkeypatch, late):
     def given_up(*arguments):
         raise GivenUp(Status.TIME)
 
-    monkeypatch.setattr(f"replica.dimension.evaluate.{late}", given_up)
+    monkeypatch.setattr(f"replica.dimension.evaluate_network.{late}", given_up)
     point = solve(STEP.network(beta=1.0, dimension=400), **AT)
     assert point.status is Status.TIME
     assert np.isnan([point.test_error, point.train_error]).all()
@@ -343,7 +343,7 @@ def test_a_wrong_limit_is_flagged(monkeypatch):
         errors, residual = _limit(table, alpha, lam)
         return errors, residual + 2e-5
 
-    monkeypatch.setattr("replica.dimension.evaluate._limit", wrong)
+    monkeypatch.setattr("replica.dimension.evaluate_network._limit", wrong)
     assert not solve(STEP.network(beta=1.0, dimension=400), **AT).converged
 
 

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import replica
-from replica.explore import DEFAULTS, REFUSALS, VIEWS, computed, curve_view, point, simulate
+from replica.explore import DEFAULTS, REFUSALS, VIEWS, cached_results, curve_view, point, simulate
 from replica.explore.texts import options_of, request_of
 from tests.cli.commands import document, theory, validate
 from tests.legends import labels
@@ -39,7 +39,7 @@ STATES = {
 def all_points(monkeypatch):
     """Everything is found, and lines have all of their points, however busy the machine is."""
     for name in ("LINE_TIME", "WAIT"):
-        monkeypatch.setattr(computed, name, 1e3)
+        monkeypatch.setattr(cached_results, name, 1e3)
 
 
 def run_python(view, capsys):
@@ -282,7 +282,7 @@ MANY_GROUPS = DEFAULTS | {"readout": "gaussian", "theory": "srf"}
     ("name", "texts"), [("learning curve", "points of the curve"), ("bounds", "learning rates")]
 )
 def test_what_takes_long_is_drawn_with_fewer_points(name, texts, monkeypatch):
-    monkeypatch.setattr(computed, "LINE_TIME", 0.5)
+    monkeypatch.setattr(cached_results, "LINE_TIME", 0.5)
     view = VIEWS[name](MANY_GROUPS)
     line = view.figure.axes[0].lines[0]
     every = {"learning curve": 40, "bounds": 19}[name]
@@ -300,6 +300,6 @@ def test_a_spectrum_that_takes_minutes_is_left_to_the_programs():
 
 @pytest.mark.slow
 def test_what_has_no_fewer_points_is_refused(monkeypatch):
-    monkeypatch.setattr(computed, "WAIT", 1e-6)
+    monkeypatch.setattr(cached_results, "WAIT", 1e-6)
     with pytest.raises(REFUSALS, match="time_limit"):
         VIEWS["learned function"](MANY_GROUPS | {"eta": "2.9"})

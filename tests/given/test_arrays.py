@@ -9,8 +9,8 @@ import pytest
 import replica
 from replica.convex import LOSSES
 from replica.given import FirstLayer
-from replica.given.evaluate import errors_at
-from replica.given.solve import solve_point
+from replica.given.evaluate_readout import errors_at
+from replica.given.solve_point import solve_point
 
 
 @pytest.mark.parametrize("of", ["square", "absolute"])

@@ -19,9 +19,9 @@ from replica import (
 )
 from replica.convex import loss
 from replica.given import evaluate
-from replica.given.solve import solve_point
+from replica.given.solve_point import solve_point
 from replica.given.strata import win_probabilities
-from replica.observables.given_layers import meet_rows
+from replica.observables.readout_curves import meet_rows
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels
 

@@ -9,7 +9,7 @@ import pytest
 import replica
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
-from replica.given.evaluate import evaluate
+from replica.given.evaluate_readout import evaluate
 from replica.problem import GaussianMixture, activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
@@ -186,7 +186,7 @@ def test_a_column_beside_the_errors_that_strata_change_is_not_known(after_step, 
     weights, direction = after_step
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
     right = errors(layer, 300, 0.1)
-    module = importlib.import_module("replica.given.evaluate")
+    module = importlib.import_module("replica.given.evaluate_readout")
     known = module.errors_at
 
     def corrupted(given, *at):

@@ -8,11 +8,11 @@ from scipy.optimize import brentq
 
 from replica import FirstLayer, solve
 from replica.convex import LOSSES
-from replica.given.evaluate import errors_at
+from replica.given.evaluate_readout import errors_at
 from replica.given.gaussian import MomentStrata
-from replica.given.layer import layer_strata
+from replica.given.layer_strata import layer_strata
 from replica.given.nodes import condition
-from replica.given.solve import solve_point
+from replica.given.solve_point import solve_point
 from replica.given.strata import Stratified, StratumLabels, labels_of
 from replica.problem import activation
 from solvers.results import Status

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replica import FirstLayer, GaussianMixture, solve
-from replica.given.layer import layer_strata
+from replica.given.layer_strata import layer_strata
 from replica.given.nodes import condition
 from replica.problem import activation
 from solvers.resources import GivenUp
@@ -173,7 +173,7 @@ def test_second_moments_are_those_of_every_stratum():
 
 def test_strata_without_their_diagonal_are_given_up(monkeypatch):
     """As an array library would leave them that copies where a view is written to."""
-    monkeypatch.setattr("replica.given.layer.diagonal_view", lambda x: np.diagonal(x).copy())
+    monkeypatch.setattr("replica.given.layer_strata.diagonal_view", lambda x: np.diagonal(x).copy())
     point = solve(anisotropic(HALVES, 0), samples=100, lam=0.1)
     assert not point.converged
     assert np.isnan(point.test_error)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 import replica
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
 from replica.convex import training_objective
-from replica.observables.evaluate import evaluate_at_bias
+from replica.observables.evaluate_model import evaluate_at_bias
 
 ONE = SpikedRandomFeatures(student="relu", target="sign", r=1.5, c=1.3, gamma=0.8)
 THREE = SpikedRandomFeatures(

@@ -10,7 +10,7 @@ from tests.processes import python
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
-    "replica.start",
+    "replica.import_checks",
     "solvers",
     "replica.errors", "replica.documents", "replica.array_files", "replica.display",
     "replica.plotting",

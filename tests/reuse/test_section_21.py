@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, solve
-from replica.reuse.evaluate import REUSE_RESIDUAL_TOLERANCE, Readout
-from replica.reuse.strata import _neurons, strata
+from replica.reuse.evaluate_reused import REUSE_RESIDUAL_TOLERANCE, Readout
+from replica.reuse.sample_nodes import _neurons, strata
 
 NODES = 1e-6  # the prototype's strata and ours, of errors of order one
 NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]

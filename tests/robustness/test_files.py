@@ -137,10 +137,10 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
         shutil.copytree(ROOT / package, tmp_path / package)
     code = (
         "import numpy, replica\n"
-        "from replica.saddle_point import compiled, ridge\n"
+        "from replica.saddle_point import compiled_responses, ridge\n"
         "model = replica.SpikedRandomFeatures(student='tanh', target='sin', r=1, c=1, gamma=0.9)\n"
         "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)\n"  # by Python
-        "compiled.solved[0] = numpy.inf\n"
+        "compiled_responses.solved[0] = numpy.inf\n"
         "ridge.responses_of.cache_clear()\n"  # these are Python's
         "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)"  # by the core
     )
@@ -152,7 +152,7 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
         return [float(word) for word in done.stdout.split()]
 
     before = errors()
-    file = tmp_path / "replica/saddle_point/compiled.py"
+    file = tmp_path / "replica/saddle_point/compiled_responses.py"
     text = file.read_text()
     assert text.count("R0 += wR") == 1
     file.write_text(text.replace("R0 += wR", "R0 += 1.5 * wR"))  # of (i) and (ii)
@@ -163,7 +163,7 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     assert np.isnan(after[1])
     # and of a file without a function that is compiled
     kept = len(list((tmp_path / "kept").rglob("*.nbi")))
-    with open(tmp_path / "replica/saddle_point/compiled.py", "a") as file:
+    with open(tmp_path / "replica/saddle_point/compiled_responses.py", "a") as file:
         file.write("# another version\n")
     np.testing.assert_equal(errors(), after)
     assert len(list((tmp_path / "kept").rglob("*.nbi"))) == kept + 1

@@ -41,7 +41,7 @@ def several_times(model, fractions):
     covariance = rows_after(model.step, model.rows.row_norms, kinds)
     covariance = replace(covariance, basis=one.covariance.rows.basis)  # zeta has a sign
     rows |= dict(fractions=np.array(fractions), covariance=covariance)
-    return one, replace(one, classes=np.arange(count), shares=np.ones(count), **rows)
+    return one, replace(one, kinds=np.arange(count), shares=np.ones(count), **rows)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_mirror_images_are_of_a_kind():
     """Of an odd student, (readout, bias) and the opposite pair: the same row, negated."""
     problem = step(target="sin", readout=[1.5, -0.5], bias=[0.5, -0.5])
     table = table_at(problem.network(beta=1.0), 0)
-    assert len(table.classes) == 4
+    assert len(table.kinds) == 4
     assert len(table.c) == 4  # (1.5, .5) and (-1.5, -.5) would be, but not (-.5, .5)
     table = table_at(replace(problem, readout=[1.0, -1.0]).network(beta=1.0), 0)
     assert len(table.c) == 2

@@ -30,7 +30,7 @@ def repeated(fractions):
     changed = dict(offsets=rows(one.offsets), mu1=rows(one.mu1), mu2sq=rows(one.mu2sq))
     changed["loadings"] = rows(one.loadings)
     changed |= dict(fractions=np.array(fractions), c=rows(one.c))
-    changed |= dict(classes=np.arange(count), shares=np.ones(count))
+    changed |= dict(kinds=np.arange(count), shares=np.ones(count))
     return one, type(one)(**({f: getattr(one, f) for f in one.__dataclass_fields__} | changed))
 
 
@@ -127,9 +127,9 @@ def test_kinds_solve_the_equations_of_all_groups():
     merged = table_at(model, 2)
     assert len(merged.c) == 2
     fields = {name: getattr(merged, name) for name in merged.__dataclass_fields__}
-    rows = dict(mu1=merged.mu1[merged.classes], mu2sq=merged.mu2sq[merged.classes])
-    rows["loadings"] = merged.loadings[merged.classes]
-    rows |= dict(c=merged.c[merged.classes], fractions=model.geometry.fractions)
+    rows = dict(mu1=merged.mu1[merged.kinds], mu2sq=merged.mu2sq[merged.kinds])
+    rows["loadings"] = merged.loadings[merged.kinds]
+    rows |= dict(c=merged.c[merged.kinds], fractions=model.geometry.fractions)
     everyone = type(merged)(**(fields | rows))
     errors_here = MeanSquaredErrors(np.array(point.test_error), np.array(point.train_error))
     found = residuals(everyone, 0.9, 0.1, point.overlaps, errors_here)

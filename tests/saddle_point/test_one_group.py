@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import compiled, ridge
+from replica.saddle_point import compiled_responses, ridge
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
@@ -139,7 +139,7 @@ def test_core_as_python(name, monkeypatch):
     """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
     table = of(name)
     by_numba, error = checked(table, table, ALPHA, LAM)
-    monkeypatch.setattr(compiled, "kernel", lambda: compiled.solve_task)
+    monkeypatch.setattr(compiled_responses, "kernel", lambda: compiled_responses.solve_task)
     plain, error = checked(table, table, ALPHA, LAM)
     assert_agree(plain, by_numba, 1e-13)
     assert plain.residual.max() < 1e-12  # ten times what Newton stops at
@@ -157,7 +157,7 @@ def test_violations_are_those_of_the_general_code(name, monkeypatch):
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
     found, error = checked(fine, coarse, ALPHA, LAM)
-    monkeypatch.setattr(compiled, "kernel", lambda: None)
+    monkeypatch.setattr(compiled_responses, "kernel", lambda: None)
     ridge.responses_of.cache_clear()
     expected = residual([coarse], ALPHA, LAM, found)[0]
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant

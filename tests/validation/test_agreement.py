@@ -15,7 +15,7 @@ from replica.observables import solve_grid
 from tests.problems import FLIPPED, OUTLIERS, PUBLISHED
 from tests.validation.test_conditional_gaussian import MODEL as TWO_GROUPS
 from validation import compare
-from validation.comparisons.checks import ALLOWANCE
+from validation.comparisons.agreement_checks import ALLOWANCE
 
 WIDE = SpikedRandomFeatures(
     student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, beta=1.5, noise=0.25

@@ -19,8 +19,8 @@ from solvers.quadrature import QuadratureError
 from tests.problems import MODEL
 from validation import compare, first_layer, simulate
 from validation.comparisons import compare_grid, theory_of
-from validation.comparisons.checks import Check, differ, theory_at, verdict
-from validation.comparisons.comparing import checks_at, first_answer, with_others
+from validation.comparisons.agreement_checks import Check, differ, theory_at, verdict
+from validation.comparisons.compare_simulations import checks_at, first_answer, with_others
 from validation.comparisons.theory import curves
 
 # Theory and simulation

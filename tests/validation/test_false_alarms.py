@@ -8,7 +8,7 @@ import pytest
 from replica import GaussianMixture, GradientStep
 from tests.problems import PUBLISHED
 from validation import compare
-from validation.comparisons.checks import Check, verdict
+from validation.comparisons.agreement_checks import Check, verdict
 
 SHOWN = "disagree", "Too few draws for a verdict: take --seeds", ""  # "": close, or they agree
 

@@ -10,7 +10,7 @@ from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate
 from tests.legends import labels
 from validation import compare, draw, first_layer, simulate
-from validation.comparisons.checks import Check
+from validation.comparisons.agreement_checks import Check
 
 STEP = GradientStep(student="tanh", target="sin", alpha0=3, eta=2.0, noise=0.1)
 WEIGHTS = np.random.default_rng(0).standard_normal((12, 20)) / 4

@@ -69,10 +69,10 @@ def mixed_inputs(
     """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
     each with the components (b,) of its rows; along the orthonormal rows of ``frame`` (D, d), or
     the first axes."""
-    known = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
+    components = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
     start = 0
     for X in gaussian_inputs(samples, dimension, rng, width=width):
-        component = known[start : start + len(X)]
+        component = components[start : start + len(X)]
         start += len(X)
         if law is None:
             yield X, component

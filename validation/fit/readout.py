@@ -38,7 +38,7 @@ from replica.errors import InvalidArgument
 from replica.observables import BIAS_SCAN
 from solvers import arrays
 from solvers.results import Array
-from solvers.scan_minimum import lowest_minimum
+from solvers.scalar_minimum import lowest_minimum
 
 EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
 

@@ -12,4 +12,12 @@ from .hermite_model import (
     side_by_side,
 )
 from .image_tasks import ImageSet, ImageTask, LearningTask, image_task, images
-from .mixtures import Mixture, MixtureTask, Scaling, classification, mixture, regression, scaling
+from .spiked_mixtures import (
+    Mixture,
+    MixtureTask,
+    Scaling,
+    classification,
+    mixture,
+    regression,
+    scaling,
+)

@@ -57,7 +57,7 @@ from scipy.special import factorial
 
 from replica import GradientStep, solve
 from replica.errors import InvalidArgument
-from replica.problem import FINITE, Activation, GaussianMixture, activation, number, positive
+from replica.problem import MAX_NUMBER, Activation, GaussianMixture, activation, number, positive
 from replica.steps import features_at_dimension
 from solvers.quadrature import expectation
 from solvers.results import Array
@@ -66,7 +66,7 @@ from solvers.rules import Rule
 from ..draws import gradient_step, seed_sequence, whole_number
 from ..fit import fit_ridge
 from .image_tasks import LearningTask
-from .mixtures import MixtureTask
+from .spiked_mixtures import MixtureTask
 
 MAX_ORDER = 21  # up to degree 20 coefficients keep their digits
 ON_BOUNDARY = 1e-9  # how near a boundary a data spread counts as being on it
@@ -149,7 +149,7 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     sigma = activation(student)
     if isinstance(order, bool) or order not in range(1, MAX_ORDER + 1):
         raise InvalidArgument("order", order, f"an integer from 1 to {MAX_ORDER}")
-    b = number("b", b, 0, FINITE, "a finite number above 0", open_low=True)
+    b = number("b", b, 0, MAX_NUMBER, "a finite number above 0", open_low=True)
 
     norms = np.sqrt(factorial(np.arange(order)))
 

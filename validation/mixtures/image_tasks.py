@@ -29,7 +29,7 @@ from replica.given import FeatureSample
 from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array
 
-from .mixtures import MixtureTask
+from .spiked_mixtures import MixtureTask
 
 # By the number in an IDX file's header; and the names that arrays of NPZ files go by, in pairs.
 IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}

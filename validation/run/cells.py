@@ -236,11 +236,11 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     ``keep`` holds all training features in memory, for speed.
     """
     if not experiment.samples and experiment.problem.follows_alpha:
-        parts = [
+        experiments = [
             replace(experiment, problem=at_alpha(experiment.problem, alpha), alpha=(alpha,))
             for alpha in experiment.alpha
         ]
-        return np.concatenate([run_cell(part, index, keep) for part in parts], axis=1)
+        return np.concatenate([run_cell(part, index, keep) for part in experiments], axis=1)
     with one_thread():
         train, test, labelled_test = draw_samples(experiment, index)
         sizes, lam = experiment.sizes, np.array(experiment.lam)

@@ -347,5 +347,5 @@ def simulate(
     cells = np.array([measured[index] for index in indices.tolist()])
     errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
     name = "samples" if experiment.samples else "alpha"
-    single = scalar_arguments(**{name: alpha if samples is None else samples}, lam=lam)
-    return Simulation(experiment, indices, errors, errors.pop("test_variance"), single)
+    scalars = scalar_arguments(**{name: alpha if samples is None else samples}, lam=lam)
+    return Simulation(experiment, indices, errors, errors.pop("test_variance"), scalars)

@@ -197,8 +197,8 @@ class Simulation(Displayed):
         return plot_comparison(self.dataset(), ax=ax, error=error)
 
     def _facts(self) -> dict[str, Any]:
-        drawn = str(self.experiment.simulated)
-        return {"simulated": drawn} | self.columns | self.axes
+        simulated = str(self.experiment.simulated)
+        return {"simulated": simulated} | self.columns | self.axes
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns)

@@ -69,10 +69,10 @@ def describe_cells(
         input_law = getattr(problem, "inputs", None)
         array_owners = [problem] if input_law is None else [problem, input_law]
         # fields alone: a model that has been solved also keeps what the theory made of them
-        given = {f.name: getattr(part, f.name) for part in array_owners for f in fields(part)}
-        given = {name: of for name, of in given.items() if isinstance(of, np.ndarray)}
-        given.pop("strata", None)  # unknown to simulations
-        digests = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in given.items()}
+        arrays = {f.name: getattr(part, f.name) for part in array_owners for f in fields(part)}
+        arrays = {name: of for name, of in arrays.items() if isinstance(of, np.ndarray)}
+        arrays.pop("strata", None)  # unknown to simulations
+        digests = {name: hashlib.sha256(of.tobytes()).hexdigest() for name, of in arrays.items()}
         cell_content["given"] = digests
     return {index: cell_content | {"seed": index} for index in indices}
 
@@ -111,11 +111,11 @@ def _function_values(of: Part) -> list[Any]:
     match of:
         case Activation():
             slope: Any = [] if of.derivative is None else of.slope(COMPARED_AT)
-            exact: Any = () if of.closed_form is None else of.moments(COMPARED_AT, 1.0)
-            return [of(COMPARED_AT), slope, of.kinks, *exact]
+            moments: Any = () if of.closed_form is None else of.moments(COMPARED_AT, 1.0)
+            return [of(COMPARED_AT), slope, of.kinks, *moments]
         case MultiIndex():
-            at = np.random.default_rng(0).standard_normal((of.dimension, COMPARED_AT.size))
-            return [of(*at), np.ravel(of.function(*(4 * at)))]  # there it may overflow
+            points = np.random.default_rng(0).standard_normal((of.dimension, COMPARED_AT.size))
+            return [of(*points), np.ravel(of.function(*(4 * points)))]  # there it may overflow
         case ClassLabels():
             return [np.ravel(of.values)]
         case Law(continuous=None):

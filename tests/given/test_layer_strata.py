@@ -5,9 +5,9 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given.layer import NodeMoments, hermite_moments, layer_strata
+from replica.given.layer_strata import NodeMoments, hermite_moments, layer_strata
 from replica.given.nodes import STRATA_LEVELS
-from replica.given.solve import solve_point
+from replica.given.solve_point import solve_point
 from replica.problem import activation
 from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule, trapezoid
 

@@ -14,7 +14,7 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from ..problem import (
-    FINITE,
+    MAX_NUMBER,
     WORDS,
     Activation,
     Averages,
@@ -40,10 +40,10 @@ MOST_COORDINATES = 50  # of structured inputs: in the limit they are few of d
 
 def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
     """The mixture with means that are multiplied by a factor."""
-    known = number("separation", factor, 0, FINITE, "0 or more, a factor of the inputs' means")
+    scale = number("separation", factor, 0, MAX_NUMBER, "0 or more, a factor of the inputs' means")
     if inputs is None:
         raise InvalidArgument("separation", factor, "given with inputs, whose means it multiplies")
-    return replace(inputs, means=known * inputs.means)
+    return replace(inputs, means=scale * inputs.means)
 
 
 def law_of_biases(spec: Any) -> Law:
@@ -101,7 +101,7 @@ class Step(Problem):
             raise InvalidArgument("inputs", f"{inputs.structured} coordinates", allowed)
         if step_noise is not None:
             step_noise = _numbers_per_step(
-                "step_noise", step_noise, count, FINITE, "0 or more (a variance)"
+                "step_noise", step_noise, count, MAX_NUMBER, "0 or more (a variance)"
             )
         assign(
             self,
@@ -192,7 +192,7 @@ class Step(Problem):
         """
         fields_to_change = dict(values)
         if "rate" in fields_to_change:
-            rate = number("rate", fields_to_change.pop("rate"), 0, FINITE, "0 or more (eta/d)")
+            rate = number("rate", fields_to_change.pop("rate"), 0, MAX_NUMBER, "0 or more (eta/d)")
             if "eta" in fields_to_change:
                 raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
             fields_to_change["eta"] = rate / beta
@@ -238,7 +238,7 @@ class Step(Problem):
             missing = "given: the learning rate over the width, eta/p"
             allowed = missing if eta is None else "0 or more (eta/p)"
             allowed += WORDS["eta"] * isinstance(eta, str)
-            checked_steps.append((alpha0, number("eta", eta, 0, FINITE, allowed)))
+            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed)))
         return tuple(checked_steps)
 
 
@@ -272,4 +272,4 @@ def _checked_alpha0(value: Any) -> float:
     """A checked alpha0: a positive number, or inf."""
     allowed = 'positive or inf (n0/d), or "alpha", the readout\'s, of a single step'
     is_finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
-    return number("alpha0", value, 0, FINITE if is_finite else np.inf, allowed, open_low=True)
+    return number("alpha0", value, 0, MAX_NUMBER if is_finite else np.inf, allowed, open_low=True)

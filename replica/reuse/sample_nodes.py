@@ -201,8 +201,8 @@ def strata(
         for each in zip(*kinds, batch.v, batch.g, strict=True)
     )
     target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
-    known = w, s, q, y, target, push, gamma, float(rho), step.alpha0
-    return SampleNodes(*known, np.array(shares), neurons, count)
+    node_arrays = w, s, q, y, target, push, gamma, float(rho), step.alpha0
+    return SampleNodes(*node_arrays, np.array(shares), neurons, count)
 
 
 def _neurons(

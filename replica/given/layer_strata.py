@@ -229,7 +229,7 @@ def layer_strata(
     node_moments = NodeMoments(student, node_shifts, component.variances, k_max)
     second = node_moments.at(k_max + 1)
     left_variance = weights @ second  # of q, on average over nodes, after the degrees that are done
-    whole, least = float(xp.sum(left_variance)), 0.0
+    total, least = float(xp.sum(left_variance)), 0.0
     last_degree = k_max + 2 - k_max % 2  # K'
     remainder, sign, degrees = second, second, []
     rho_squared, rho_power, nothing = rho * rho, xp.ones_like(rho), Degree(nodes[:, :0], rho[:0, :])
@@ -248,7 +248,7 @@ def layer_strata(
         left_variance = left_variance - degree_energy
         left_variance = xp.where(left_variance > 0, left_variance, 0.0 * left_variance)
         if not degree:
-            least = tol * max(float(xp.sum(left_variance)), 1e-4 * whole) / len(component.shift)
+            least = tol * max(float(xp.sum(left_variance)), 1e-4 * total) / len(component.shift)
         counts = not degree or float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
         degrees.append(Degree(*_principal(d, shares, rho_power, least)) if counts else nothing)
         rho_power = rho_power * rho_squared

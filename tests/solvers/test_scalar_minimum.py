@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.scan_minimum import lowest_minimum
+from solvers.scalar_minimum import lowest_minimum
 
 SCAN = np.linspace(-8, 8, 33) + 0.1
 

@@ -2,9 +2,9 @@
 
 The scan finds every basin that the grid resolves.  Around a grid point that is lower than its
 neighbours, the function is interpolated on a tensor grid of Chebyshev nodes, and the interpolant is
-minimised.  The error of the interpolant's slope is rounding over the cell's width, so that the
-place of the minimum has as many digits as an analytic function allows.  A search on values alone
-would lose half of them.
+minimised.  The error of the interpolant's slope is rounding over the box's width, so that the
+argument of the minimum has as many digits as an analytic function allows.  A search on values
+alone would lose half of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from .results import Array
 
 
 class Minimum(NamedTuple):
-    """Local minimum: its place (k,), the value there, and the axes along which it lies at an end of
-    the box or beside values that are not finite."""
+    """Local minimum: its argument (k,), the value there, and the axes along which it lies at an end
+    of the box or beside values that are not finite."""
 
-    place: Array
+    argmin: Array
     value: float
     at_edge: tuple[int, ...]
 
@@ -49,15 +49,15 @@ def minima(
     Examples
     --------
     >>> (low, high) = minima(lambda x: (x**2 - 1) ** 2 + x / 9, [np.linspace(-2, 2, 17)])
-    >>> low.place.round(8).tolist(), high.place.round(8).tolist()
+    >>> low.argmin.round(8).tolist(), high.argmin.round(8).tolist()
     ([-1.01360979], [0.98581053])
     """
     values = _finite_values(function, axes)
     box_ends = np.array([axis[[0, -1]] for axis in axes])
     width = np.ptp(box_ends, axis=1)
     local_minima: list[Minimum] = []
-    least = values.min()  # on a plateau, an end of the scan is taken
-    lowest_indices = map(tuple, np.argwhere(values <= least + rtol * abs(least)).tolist())
+    lowest = values.min()  # on a plateau, an end of the scan is taken
+    lowest_indices = map(tuple, np.argwhere(values <= lowest + rtol * abs(lowest)).tolist())
     best = max(lowest_indices, key=lambda i: (len(_end_axes(i, values.shape)), -values[i]))
     k, is_known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
     surroundings = np.lib.stride_tricks.sliding_window_view(
@@ -72,22 +72,22 @@ def minima(
         if finite_values.max() - values[index] <= rtol * abs(values[index]) and index != best:
             continue
         box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, window, strict=True)]
-        place, value = _refined(function, np.array(box), box_ends, rtol)
+        argmin, value = _refined(function, np.array(box), box_ends, rtol)
         least_gain = rtol * abs(values[index]) if _end_axes(index, values.shape) else 0.0
         if not value <= values[index] - least_gain:
-            place = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
+            argmin = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
             value = float(values[index])
-        end_distance = np.abs(place[:, None] - box_ends).min(axis=1)
+        end_distance = np.abs(argmin[:, None] - box_ends).min(axis=1)
         at_edge = {int(axis) for axis in np.flatnonzero(end_distance <= 1e-9 * width)}
         for axis, unit in enumerate(np.eye(k, dtype=int)):
             padded_index = np.add(index, 1)
             if not (is_known[tuple(padded_index - unit)] and is_known[tuple(padded_index + unit)]):
                 at_edge.add(axis)
-        local_minima.append(Minimum(place, value, tuple(sorted(at_edge))))
+        local_minima.append(Minimum(argmin, value, tuple(sorted(at_edge))))
     distinct: list[Minimum] = []
     for minimum in sorted(local_minima, key=lambda minimum: minimum.value):
-        # two neighbouring cells of the scan may lead to the same minimum
-        if all(np.abs((minimum.place - other.place) / width).max() > 1e-6 for other in distinct):
+        # two neighbouring intervals of the scan may lead to the same minimum
+        if all(np.abs((minimum.argmin - other.argmin) / width).max() > 1e-6 for other in distinct):
             distinct.append(minimum)
     return distinct
 
@@ -108,11 +108,11 @@ def rough_minima(
     local_minima = []
     for i in np.flatnonzero((values <= np.minimum(padded[:-2], padded[2:])) & np.isfinite(values)):
         neighbours = padded[i : i + 3]
-        place, value = axis[i], values[i]
+        argmin, value = axis[i], values[i]
         if neighbours[np.isfinite(neighbours)].max() <= (1 + flat) * value and value > values.min():
             continue
-        low, high = (axis[j] if np.isfinite(padded[j + 1]) else place for j in (i - 1, i + 1))
-        at_edge = place in (low, high)
+        low, high = (axis[j] if np.isfinite(padded[j + 1]) else argmin for j in (i - 1, i + 1))
+        at_edge = argmin in (low, high)
         if low < high:
             result = minimize_scalar(
                 lambda x: _finite_values(function, [np.array([x])]).item(),
@@ -120,10 +120,10 @@ def rough_minima(
                 method="bounded",
                 options={"xatol": xtol},
             )
-            # the minimum next to an end may lie inside the last cell
+            # the minimum next to an end may lie inside the last interval
             if not at_edge or result.fun < (1 - flat) * value:
-                place, value, at_edge = result.x, result.fun, False
-        local_minima.append(Minimum(np.array([place]), float(value), (0,) if at_edge else ()))
+                argmin, value, at_edge = result.x, result.fun, False
+        local_minima.append(Minimum(np.array([argmin]), float(value), (0,) if at_edge else ()))
     return sorted(local_minima, key=lambda minimum: minimum.value)
 
 
@@ -141,20 +141,20 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
 def _refined(
     function: Callable[..., Array], box: Array, ends: Array, rtol: float
 ) -> tuple[Array, float]:
-    """Place and value of the minimum of ``function`` in and near ``box`` (k, 2); NaN where no value
-    is finite.
+    """Argument and value of the minimum of ``function`` in and near ``box`` (k, 2); NaN where no
+    value is finite.
 
     It is the minimum of the Chebyshev interpolant on the box, of few nodes until the box has shrunk
     once.  While the last coefficients of the interpolant are above ``rtol`` times its range, the
     box shrinks around its minimum.  The box moves where the minimum lies on one of its sides, other
     than at the ``ends`` (k, 2) of the axes: a valley oblique to the axes leads out of the box.
     """
-    # degree 1.2 for each digit, for a curve with several bumps in a cell
+    # degree 1.2 for each digit, for a curve with several bumps in a box
     box_limits, times_narrowed, fine_nodes = box, 0, round(-1.2 * np.log10(rtol)) + 1
-    node_count, place, value = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
+    node_count, argmin, value = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
-        box_middle, half = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
-        nodes = box_middle[:, None] + half[:, None] * chebyshev.chebpts1(node_count)
+        box_middle, radius = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
+        nodes = box_middle[:, None] + radius[:, None] * chebyshev.chebpts1(node_count)
         values = _finite_values(function, nodes)
         if not np.isfinite(values).all():
             break
@@ -162,16 +162,16 @@ def _refined(
         # without the base, rounding is relative to the range, not to the value
         coefficients = _apply_to_axes(coefficient_matrix(node_count), values - lowest_value)
         x, height = _series_minimum(coefficients)
-        place, value = box_middle + half * x, float(lowest_value + height)
+        argmin, value = box_middle + radius * x, float(lowest_value + height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
         resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
         at_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
         if (at_end | (np.abs(x) < 1)).all():
             if resolved or times_narrowed == 4:
                 break
-            half, times_narrowed, node_count = half / 6, times_narrowed + 1, fine_nodes
-        box_limits = np.clip(place[:, None] + half[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
-    return place, value
+            radius, times_narrowed, node_count = radius / 6, times_narrowed + 1, fine_nodes
+        box_limits = np.clip(argmin[:, None] + radius[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
+    return argmin, value
 
 
 def _apply_to_axes(matrix: Array, values: Array) -> Array:
@@ -182,7 +182,7 @@ def _apply_to_axes(matrix: Array, values: Array) -> Array:
 
 
 def _series_minimum(coefficients: Array) -> tuple[Array, float]:
-    """Place (k,) and value of the minimum in [-1, 1]^k of a Chebyshev series in k variables.
+    """Argument (k,) and value of the minimum in [-1, 1]^k of a Chebyshev series in k variables.
 
     Newton's method starts from the lowest point of a fine grid.  It moves along the axes that do
     not have the point at an end.
@@ -201,13 +201,13 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
         step = np.zeros(k)
         try:
             step[free_axes] = np.linalg.solve(hessian[np.ix_(free_axes, free_axes)], -gradient)
-        except np.linalg.LinAlgError:  # the series is constant: any place is as good
+        except np.linalg.LinAlgError:  # the series is constant: any x is as good
             break
         if np.abs(step).max() < 1e-15:
             break
-        to_side = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
-        fraction = min(1, to_side.min())  # of the step, up to the first side of the box
-        trial_x = np.where(to_side > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
+        limits = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
+        fraction = min(1, limits.min())  # of the step, up to the first side of the box
+        trial_x = np.where(limits > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
         trial_height = _series_value(coefficients, trial_x)
         if not trial_height <= height + 1e-15 * np.abs(coefficients).max():
             break

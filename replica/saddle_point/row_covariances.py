@@ -1,8 +1,8 @@
 """Tables of the effective covariances of a network's rows, for one group.  docs/theory.md 16, 18
 
 For one group the equations need c_e(q), with p(q) = 1 / (1 + q c_e(q)), and C(q) on u, the row
-norms and zeta (``pencil``, ``special``).  Both are bounded and smooth in log q, so that some dozens
-of values represent them.
+norms and zeta (``linear_pencil``, ``special_directions``).  Both are bounded and smooth in log q,
+so that some dozens of values represent them.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from solvers.chebyshev import HalfLine, coefficient_matrix
 from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
-from .pencil import TrainedRows
+from .linear_pencil import TrainedRows
 from .special_directions import Special
 
 CHEBYSHEV_POINTS = 14  # Chebyshev points in each panel of the tables

@@ -31,7 +31,15 @@ from solvers.results import Array
 from ..draws import seed_count, seed_sequence
 from ..measure import alignment
 from ..run import Simulation, rows_of
-from .checks import CHANCE, SOURCES, Check, Extrapolation, columns_by_source, simulated, verdict
+from .agreement_checks import (
+    CHANCE,
+    SOURCES,
+    Check,
+    Extrapolation,
+    columns_by_source,
+    simulated,
+    verdict,
+)
 from .theory import Theory, curves, exact
 
 if TYPE_CHECKING:
@@ -122,13 +130,13 @@ class Comparison(Displayed):
         verdicts = [self._verdict(i, *setting[1:]) for i, setting in enumerate(grid_points)]
         if not self._varied:
             return verdicts[0][1]
-        said = [
+        texts = [
             f"At {_point_text(place)}: {sentence}"
             for (place, *_), (_, sentence) in zip(grid_points, verdicts, strict=True)
         ]
         equal = [i for i, (agree, _) in enumerate(verdicts) if agree]
-        disagreeing = [each for i, each in enumerate(said) if i not in equal]
-        text = f"Theory and simulation agree at {len(equal)} of {len(said)} settings."
+        disagreeing = [each for i, each in enumerate(texts) if i not in equal]
+        text = f"Theory and simulation agree at {len(equal)} of {len(texts)} settings."
         if equal:
 
             def score(i: int) -> float:
@@ -136,7 +144,7 @@ class Comparison(Displayed):
                     max(np.abs(np.nan_to_num(each.z)).max() for each in grid_points[i][1].values())
                 )
 
-            text += f" Least alike of these, {said[max(equal, key=score)].replace('At', 'at', 1)}"
+            text += f" Least alike of these, {texts[max(equal, key=score)].replace('At', 'at', 1)}"
         return "\n".join([text, *disagreeing])
 
     def _verdict(
@@ -392,14 +400,14 @@ def compare_alignment(
     True
     """
     seeds = seed_count(seeds, least=2)
-    each: list[list[Array]] = []
+    rows: list[list[Array]] = []
     for seed in seed_sequence(rng).spawn(seeds):
         cosines = alignment(problem, dimension=dimension, beta=beta, rng=seed)
         sign, of_draw = np.sign(cosines.readout)[:, None], (cosines.weights[1:], cosines.gradients)
-        each.append([(sign * cosine).mean(axis=1) for cosine in of_draw])
+        rows.append([(sign * cosine).mean(axis=1) for cosine in of_draw])
         if progress is not None:
-            progress(len(each), seeds)
-    parts = zip(("weights", "gradients"), _predicted(problem), zip(*each, strict=True), strict=True)
+            progress(len(rows), seeds)
+    parts = zip(("weights", "gradients"), _predicted(problem), zip(*rows, strict=True), strict=True)
     checks = {name: Check.of_draws(theory, np.array(of_draws)) for name, theory, of_draws in parts}
     return AlignmentComparison(checks)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.settle import settle
+from solvers.successive_refinement import settle
 
 
 def gap(before, now):

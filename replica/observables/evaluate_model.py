@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array, Status
-from solvers.scan_minimum import lowest_minimum
+from solvers.scalar_minimum import lowest_minimum
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
@@ -120,13 +120,13 @@ def _at_own_dimension(
         in_limit = replace(model, dimension=np.inf)
         reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
         limit.store(np.arange(len(alpha)), **{name: getattr(reused, name) for name in OF_REUSED})
-    found = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
+    result = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
     if model.reuse:
-        at, of_limit = (np.array([e.test_error, e.train_error]) for e in (found, limit))
-        far = np.abs(at / of_limit - 1).max(axis=0) > FARTHEST_OF_REUSED
-        found.flag(found.converged & far, Status.FAR_FROM_LIMIT)
-        found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
-    return found
+        errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (result, limit))
+        is_far = np.abs(errors / of_limit - 1).max(axis=0) > FARTHEST_OF_REUSED
+        result.flag(result.converged & is_far, Status.FAR_FROM_LIMIT)
+        result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
+    return result
 
 
 def _each_at_its_alpha(
@@ -139,13 +139,13 @@ def _each_at_its_alpha(
 ) -> Evaluation:
     """The points, each of the step that has its alpha; without overlaps, of which there may be
     other numbers."""
-    found = Evaluation(len(alpha))
+    result = Evaluation(len(alpha))
     for value in np.unique(alpha):
         rows = np.flatnonzero(alpha == value)
         at = alpha[rows], lam[rows]
         one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
-        found.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
-    return found
+        result.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
+    return result
 
 
 def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
@@ -163,8 +163,8 @@ def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level
     assert table is not None
     points = ridge.solve_points(table, ratio, lam)
     (test, train), least = points.errors, IN_DOUBT * table.label_power.sum()
-    known = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
-    return np.where(known, test, np.nan)
+    is_solved = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
+    return np.where(is_solved, test, np.nan)
 
 
 def solves_each_point(model: SpikedRandomFeatures) -> bool:
@@ -185,15 +185,15 @@ def _with_trained_bias(
         bias: float, rows: list[int], tol: float | None, seconds: float
     ) -> tuple[Evaluation, Array]:
         """Some points at one bias; their training objectives and slopes, (2, P)."""
-        there, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
-        found = evaluate_at_bias(there, a, b, loss, tol, seconds)
-        value = training_objective(found.train_loss, found.overlaps, a, b, model.beta)
-        return found, np.array([value, found.slope])
+        biased, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
+        result = evaluate_at_bias(biased, a, b, loss, tol, seconds)
+        value = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
+        return result, np.array([value, result.slope])
 
-    every, square = list(range(len(alpha))), loss.is_square and not model.labels.channel
+    all_rows, square = list(range(len(alpha))), loss.is_square and not model.labels.channel
     share = np.inf if square else time_limit / len(BIAS_SCAN)
     # to a rough tolerance: which of its cells hold a minimum is told by less
-    scan = np.array([at(float(bias), every, 1e-3, share)[1] for bias in BIAS_SCAN])
+    scan = np.array([at(float(bias), all_rows, 1e-3, share)[1] for bias in BIAS_SCAN])
     # errors, which depend on the bias linearly, are then known as well as otherwise
     xtol = 1e-10 if square else 1e-6
 
@@ -202,15 +202,15 @@ def _with_trained_bias(
     def find(row: int) -> None:
         """The best bias of one point."""
         finely = cache(lambda bias: at(bias, [row], tol, np.inf))
-        bias, seen = np.nan, scan[..., row].T
+        bias, scanned = np.nan, scan[..., row].T
         if time_left() > 0:
-            bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *seen, xtol=xtol)
-        found = finely(float(np.nan_to_num(bias)))[0]
-        best.store([row], **vars(found) | {"trained_bias": bias})
+            bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *scanned, xtol=xtol)
+        result = finely(float(np.nan_to_num(bias)))[0]
+        best.store([row], **vars(result) | {"trained_bias": bias})
         if np.isnan(bias):
             best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
-    for row in every:
+    for row in all_rows:
         find(row)
     return best
 
@@ -232,36 +232,36 @@ def evaluate_at_bias(
     task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
     end = monotonic() + seconds
     try:
-        with deadline(seconds) as last:
+        with deadline(seconds) as end_time:
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
-            found = _solve_ridge(task, last) if square else solve_convex(task, time_limit)
+            result = _solve_ridge(task, end_time) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
-        found = Evaluation(len(alpha))
-        found.flag(slice(None), given_up.status)
-    if not hasattr(found, "overlaps"):  # not even the first of the tables was made
-        of, root = model.features.geometry, model.features.components.root
-        groups, spikes = of.r.shape
+        result = Evaluation(len(alpha))
+        result.flag(slice(None), given_up.status)
+    if not hasattr(result, "overlaps"):  # not even the first of the tables was made
+        geometry, root = model.features.geometry, model.features.components.root
+        groups, spikes = geometry.r.shape
         shapes = groups, groups + model.intercept, spikes - model.resolved, root.shape[1] - spikes
-        found.overlaps, found.conjugates = unknown_overlaps(len(alpha), *shapes)
-        return found
+        result.overlaps, result.conjugates = unknown_overlaps(len(alpha), *shapes)
+        return result
     table = table_at(model, 0)
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
-    lost = (found.test_error < IN_DOUBT * power) | (found.train_error < 0)
-    found.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, lost)
+    is_lost = (result.test_error < IN_DOUBT * power) | (result.train_error < 0)
+    result.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, is_lost)
     if model.labels.binary:
-        rows = np.flatnonzero(found.converged)
-        wrong = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
+        rows = np.flatnonzero(result.converged)
+        class_tol = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
         with suppress(GivenUp), deadline(end - monotonic()):
-            error = classification_error(model, found.overlaps_at(rows), wrong)
-            found.store(rows, classification_error=error)
-    if len(table.classes) != len(table.c):
-        found.overlaps = ridge.overlaps_of_groups(table, found.overlaps)
-        found.conjugates = ridge.conjugates_of_groups(table, found.conjugates)
-    return found
+            error = classification_error(model, result.overlaps_at(rows), class_tol)
+            result.store(rows, classification_error=error)
+    if len(table.kinds) != len(table.c):
+        result.overlaps = ridge.overlaps_of_groups(table, result.overlaps)
+        result.conjugates = ridge.conjugates_of_groups(table, result.conjugates)
+    return result
 
 
 def _solve_ridge(task: Task, end: float) -> Evaluation:
@@ -271,37 +271,37 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
     on the table before is within the tolerance.
     """
     model, points, began = task.model, np.arange(len(task.alpha)), monotonic()
-    found = Evaluation(len(points))
+    result = Evaluation(len(points))
     try:
         coarse: Any = table_at(model, 0)
         for level in count(1):
             groups, now = len(coarse.c), monotonic()
-            kept = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
+            node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
             # the next table takes no less time than the last, and mostly twice its memory
             if level > 1 and now - began > end - now:
                 raise GivenUp(Status.TIME)
-            if level > 1 and 2 * coarse.weights.size * kept >= LARGEST_TABLE:
+            if level > 1 and 2 * coarse.weights.size * node_size >= LARGEST_TABLE:
                 raise GivenUp(Status.MEMORY)
             fine, began = table_at(model, level), now
             if fine is None:
-                return found
+                return result
             size = max(1, CHUNK // (fine.weights.size * groups**2))
             chunks = [points[i : i + size] for i in range(0, len(points), size)]
             while chunks:
                 rows = chunks.pop()
-                start = (found.overlaps.V1[rows], found.overlaps.V2[rows]) if level > 1 else None
+                start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if level > 1 else None
                 alpha, lam = task.alpha[rows], task.lam[rows]
                 try:
-                    at = ridge.solve_points(fine, alpha, lam, start, coarse)
+                    solved = ridge.solve_points(fine, alpha, lam, start, coarse)
                 except np.linalg.LinAlgError:  # a matrix of one of the points: solve each alone
                     if len(rows) == 1:
-                        found.flag(rows, Status.NOT_FINITE)
+                        result.flag(rows, Status.NOT_FINITE)
                     else:
                         chunks += [*rows[:, None]]
                     continue
-                solved, results = at.status == Status.CONVERGED, at._asdict()
+                is_solved, results = solved.status == Status.CONVERGED, solved._asdict()
                 test, train = results.pop("errors")
-                found.store(
+                result.store(
                     rows,
                     **results,
                     test_error=test,
@@ -309,16 +309,17 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
                     loss_error=(test + fine.noise) / 2,
                     train_loss=train / 2,
                     nodes=fine.weights.size,
-                    converged=solved,
-                    open=~(solved & (at.quadrature_error <= task.tol)),
+                    converged=is_solved,
+                    open=~(is_solved & (solved.quadrature_error <= task.tol)),
                 )
                 if model.train_bias:
                     score = partial(ridge_scores, fine)
-                    found.store(rows, slope=slope_in_bias(model, fine, alpha, at.overlaps, score))
-            points, coarse = points[found.open[points] & found.converged[points]], fine
+                    slope = slope_in_bias(model, fine, alpha, solved.overlaps, score)
+                    result.store(rows, slope=slope)
+            points, coarse = points[result.open[points] & result.converged[points]], fine
             if not points.size:
-                return found
+                return result
     except (GivenUp, np.linalg.LinAlgError) as error:
         status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-        found.flag(points[found.open[points]], status)
-    return found
+        result.flag(points[result.open[points]], status)
+    return result

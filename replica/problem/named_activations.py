@@ -20,7 +20,7 @@ from solvers.rules import gaussian_density
 from ..errors import InvalidArgument
 from . import closed_forms
 from .activation import ACTIVATIONS, Activation
-from .checks import FINITE, finite_array, flag, number
+from .checks import MAX_NUMBER, finite_array, flag, number
 from .expressions import (
     YOUR_OWN,
     Expression,
@@ -149,7 +149,7 @@ def activation(
     >>> activation("he1+he2/2").name
     'he1+he2/2'
     """
-    kinks = tuple(number("kinks", x, -FINITE, FINITE, "numbers") for x in np.ravel(kinks))
+    kinks = tuple(number("kinks", x, -MAX_NUMBER, MAX_NUMBER, "numbers") for x in np.ravel(kinks))
     if flag("allow_import", allow_import) and isinstance(spec, str):
         spec = Code(spec)
     if isinstance(spec, Activation):
@@ -181,9 +181,9 @@ def _from_function(
         return replace(wrapped, kinks=find_kinks(wrapped)) if kinks is None else wrapped
     except InvalidArgument as error:
         # those of torch, which take tensors alone
-        own = getattr(function, "__name__", type(function).__name__).lower().replace("_", "")
-        known = next((one for one in ACTIVATIONS if one.replace("_", "") == own), "")
-        allowed = f'"{known}", as it is called here' if known else error.allowed
+        own_name = getattr(function, "__name__", type(function).__name__).lower().replace("_", "")
+        our_name = next((one for one in ACTIVATIONS if one.replace("_", "") == own_name), "")
+        allowed = f'"{our_name}", as it is called here' if our_name else error.allowed
         raise InvalidArgument(argument, error.value, allowed) from None
 
 

@@ -7,7 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 import replica
-from replica.saddle_point.compilation import cache_on_disk
+from replica.saddle_point.numba_cache import cache_on_disk
 from tests.places import ROOT
 from tests.processes import python
 from tests.saddle_point.test_one_group import MODELS

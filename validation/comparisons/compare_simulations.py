@@ -15,14 +15,14 @@ from replica.display import Progress, progress_callback
 from replica.errors import InvalidArgument, answering
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
-from replica.problem import FINITE, Problem, number
+from replica.problem import MAX_NUMBER, Problem, number
 from solvers.quadrature import QuadratureError
 from solvers.results import Array, ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
-from .checks import ALLOWANCE, Check, extrapolate, skewness, theory_at
-from .comparison import Comparison
+from .agreement_checks import ALLOWANCE, Check, extrapolate, skewness, theory_at
+from .comparison_results import Comparison
 from .theory import OF_DRAWS, PUBLISHED, Theory, exact, theory_of
 
 Checks = dict[str, Check]
@@ -96,8 +96,8 @@ def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]
 def beside_draws(simulation: Simulation) -> Checks:
     """Checks by name of the error: means over draws of the simulation and of the theory given each
     first layer, with standard errors of their differences."""
-    drawn = simulation.experiment
-    drawn_layers = (as_given(drawn.model, draw_layer(drawn, index)) for index in simulation.seed)
+    setup = simulation.experiment
+    drawn_layers = (as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed)
     layer_theories = [theory_at(layer, simulation)[0] for layer in drawn_layers]
     checks = {}
     for name, simulated in simulation.errors.items():
@@ -184,7 +184,7 @@ def compare(
     True
     """
     if allowance is not None:
-        allowance = number("allowance", allowance, 0, FINITE, "0 or more (relative)")
+        allowance = number("allowance", allowance, 0, MAX_NUMBER, "0 or more (relative)")
     chosen_theory = theory_of(problem, beta, theory, simulated)
     simulation = simulate(
         problem,

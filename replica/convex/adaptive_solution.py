@@ -55,8 +55,8 @@ from ..saddle_point import (
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations, Task
 from .label_tables import (
     LabelTable,
+    has_jumps,
     has_panels,
-    has_steps,
     labels_at,
     shared_table,
     shared_tables,
@@ -399,7 +399,7 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
         order = 15  # nodes of a panel along the proximal map
         places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
         # the rule over tau that follows the target's kinks is the finest one
-        follows_kinks, level = has_steps(model) or model.labels.combined_mean.planes, 4
+        follows_kinks, level = has_jumps(model) or model.labels.combined_mean.planes, 4
     else:
         tables = enumerate(shared_table(model, level) for level in count())
         level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)

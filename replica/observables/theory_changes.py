@@ -62,16 +62,16 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     """Sentence where networks at d = 1000, or at a model's own dimension, use few directions of the
     bulk at some ``alpha`` (P,), so that they are far from a limit, of the model with the fewest;
     else empty."""
-    least, size = np.inf, np.nan
+    fewest, size = np.inf, np.nan
     for model in models:
         network = network_after_steps(model).on_fresh_samples.of_one_kind
         dimension = of_size(model).dimension
         with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
             if network.rows is not None and network.rows.one_kind:
                 products = float(products_per_fit(network, alpha, dimension).min())
-                least, size = min((least, size), (products, dimension))
-    return (least < 1) * (
-        f"networks of d = {size:g} may be far from this: their rows have {least:.2g} products of "
+                fewest, size = min((fewest, size), (products, dimension))
+    return (fewest < 1) * (
+        f"networks of d = {size:g} may be far from this: their rows have {fewest:.2g} products of "
         "two directions for each sample or neuron (docs/network.md, how large d must be)"
     )
 
@@ -103,14 +103,14 @@ class Change(NamedTuple):
         readout on fresh ones, which is also what a finite dimension changes."""
         try:
             fresh = model.on_fresh_samples
-            other, there = self.other(fresh), here
+            other, other_error = self.other(fresh), here
             if other is not fresh and np.any(here > 0):
                 here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)
-                there = error(other)
+                other_error = error(other)
         except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
-            there = np.nan
+            other_error = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.divide(there, here) - 1
+            change = np.divide(other_error, here) - 1
         return np.where(np.isfinite(change), change, np.nan)
 
 

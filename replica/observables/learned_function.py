@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.quadrature import TENSOR_SIZES
+from solvers.quadrature import NODES_PER_AXIS
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
-from solvers.settle import largest_change, settle
+from solvers.successive_refinement import largest_change, settle
 
 from ..display import Displayed, in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FirstLayer, Posterior
 from ..plotting import drawn_kappa, plot_learned
-from ..problem import Components, SpikedRandomFeatures, needs_alpha, unit_vector
+from ..problem import Components, SpikedRandomFeatures, alpha_of_limit, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .solution import Solution, solve, solve_layer
@@ -134,12 +134,13 @@ class LearnedFunction(Displayed):
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table."""
         # contributions of groups, summed over each kind
-        kinds = np.equal.outer(np.arange(len(table.c)), table.classes).astype(float)
+        membership = np.equal.outer(np.arange(len(table.c)), table.kinds).astype(float)
         o = self.point.overlaps
-        kind_overlaps = kinds @ (table.signs * o.special)
+        kind_overlaps = membership @ (table.signs * o.special)
         theta, psi = np.split(kind_overlaps, [table.loadings.shape[1]], axis=1)
-        V1_of_kinds, Q1_of_kinds = (kinds @ group_matrix @ kinds.T for group_matrix in (o.V1, o.Q1))
-        overlaps_of_kinds = V1_of_kinds, kinds @ o.V2, o.m, theta, psi, Q1_of_kinds, kinds @ o.q2
+        V1, Q1 = (membership @ of_groups @ membership.T for of_groups in (o.V1, o.Q1))
+        V2, q2 = (membership @ of_groups for of_groups in (o.V2, o.q2))
+        overlaps_of_kinds = V1, V2, o.m, theta, psi, Q1, q2
         overlaps = Overlaps(*(overlap[None] for overlap in overlaps_of_kinds))
         return field_at_nodes(ridge.responses_of(table), overlaps)
 
@@ -181,7 +182,7 @@ class LearnedAlong(LearnedFunction):
         (t,), shape = flat_kappa(kappa, 1)
         components = self._model.components
         spikes, component_count = components.slope.shape[2], len(components.shares)
-        rule_sizes = [n for n in TENSOR_SIZES[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
+        rule_sizes = [n for n in NODES_PER_AXIS[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
         plain, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         averages = np.full_like(function_of_law(plain, zeros, zeros, zeros), np.nan)
         width = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes))
@@ -309,7 +310,7 @@ def learned_function(
         layer_arguments = alpha, samples, lam, "square", quadrature_tol, time_limit
         layer_point, points = solve_layer(model, *layer_arguments)
         return LearnedByReadout(layer_point, points.last)
-    alpha = needs_alpha(alpha, samples)
+    alpha = alpha_of_limit(alpha, samples)
     model.refuse_channel()
     if model.reuse and (
         model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"

@@ -242,11 +242,11 @@ class TrainedRows:
     def _admissible(self, G: Array) -> NDArray[np.bool_]:
         """True where a real trace G (P, k, k) is on the right branch: positive semidefinite on the
         first layer of every step, negative semidefinite on the second."""
-        admissible = np.asarray(np.isfinite(G).all(axis=(1, 2)))
-        G, layer = np.where(admissible[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
+        is_valid = np.asarray(np.isfinite(G).all(axis=(1, 2)))
+        G, layer = np.where(is_valid[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
         is_first, is_second = layer % 2 == 0, layer % 2 == 1
         for block in (G[:, is_first][:, :, is_first], -G[:, is_second][:, :, is_second]):
             values = np.linalg.eigvalsh(block)
             # up to rounding relative to the largest; for K = 0 all are 0
-            admissible &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
-        return admissible
+            is_valid &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
+        return is_valid

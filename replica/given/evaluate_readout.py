@@ -22,7 +22,7 @@ from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
 from .sample import FeatureSample
-from .solve import Solved, solve_point
+from .solve_point import Solved, solve_point
 from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
@@ -141,8 +141,8 @@ class _Point:
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
             stratified = model.stratified(self.samples)
-            part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
-            return self._solved(stratified, 0.1 if part else 5e-4)  # its errors scatter by far more
+            is_part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
+            return self._solved(stratified, 0.1 if is_part else 5e-4)  # its errors scatter more
         # Change of an error by one more special direction that is tolerated: at most 5 %, and no
         # less than the theory of large n, p and d is off by.
         finite_size = 1 / min(self.samples, *model.weights.shape)
@@ -159,18 +159,19 @@ class _Point:
             if _largest(error_change) <= self.tol:
                 return _without_columns(solution, error_change > LOOSER * self.tol)
             rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
-            worth, finer = _error_changes(beyond, rough), _error_changes(rough, solution)
-            if _largest(worth) <= max(direction_tol, _largest(finer)):
+            wider_change = _error_changes(beyond, rough)
+            finer_change = _error_changes(rough, solution)
+            if _largest(wider_change) <= max(direction_tol, _largest(finer_change)):
                 break
         for level in itertools.count(2):
-            self.account["quadrature_error"] = max(_largest(finer), _largest(worth))
-            if _largest(finer) <= self.tol:
+            self.account["quadrature_error"] = max(_largest(finer_change), _largest(wider_change))
+            if _largest(finer_change) <= self.tol:
                 break
             rough, solution = solution, self._solved(model.stratified(level, directions))
-            finer = _error_changes(rough, solution)
-        if _largest(worth) > direction_tol:
+            finer_change = _error_changes(rough, solution)
+        if _largest(wider_change) > direction_tol:
             raise GivenUp(Status.QUADRATURE)
-        is_loose = (finer > LOOSER * self.tol) | (worth > LOOSER * direction_tol)
+        is_loose = (finer_change > LOOSER * self.tol) | (wider_change > LOOSER * direction_tol)
         return _without_columns(solution, is_loose)
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
@@ -215,7 +216,7 @@ def _largest(changes: Array) -> float:
 
 
 def _without_columns(solution: ReadoutPoints, unknown: Array) -> ReadoutPoints:
-    """Copy of ``found`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
+    """Copy of ``solution`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
     True."""
     nan_columns: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
     return solution._replace(columns=solution.columns | nan_columns)

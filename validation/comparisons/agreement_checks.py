@@ -221,58 +221,58 @@ def verdict(
             "cannot be told."
         )
     z = np.array([check.z for check in all_checks])
-    disagreeing = np.array([check.differs(allowance, seeds) for check in all_checks])
-    far = np.array([~check.within(allowance, seeds) for check in all_checks])
-    far_apart = np.array([check.is_far for check in all_checks])
+    differs = np.array([check.differs(allowance, seeds) for check in all_checks])
+    is_off = np.array([~check.within(allowance, seeds) for check in all_checks])
+    is_far = np.array([check.is_far for check in all_checks])
     # elsewhere rounding over a standard error of 0
-    scored = next((flags for flags in (disagreeing, far, far_apart) if flags.any()), np.isfinite(z))
-    k, *point = np.unravel_index(np.argmax(np.where(scored, np.abs(z), -1)), far.shape)
-    largest = _difference(list(checks)[k], all_checks[k], (point[0], point[1]), axes)
+    flagged = next((flags for flags in (differs, is_off, is_far) if flags.any()), np.isfinite(z))
+    k, *point = np.unravel_index(np.argmax(np.where(flagged, np.abs(z), -1)), is_off.shape)
+    where = _difference(list(checks)[k], all_checks[k], (point[0], point[1]), axes)
     bias = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {bias}{allowed_score(seeds):.3g} standard errors allowed for {size}"
-    if disagreeing.any():
-        count_text = f"{disagreeing.sum()} of {far.size} errors by more than {allowed}"
-        return False, f"Theory and simulation disagree in {count_text}, most in {largest}."
-    more = f"take --seeds {max(32, 4 * seeds)}"
-    if far.any():
+    if differs.any():
+        count_text = f"{differs.sum()} of {is_off.size} errors by more than {allowed}"
+        return False, f"Theory and simulation disagree in {count_text}, most in {where}."
+    advice = f"take --seeds {max(32, 4 * seeds)}"
+    if is_off.any():
         why = "so few draws" if seeds < ENOUGH else "draws so skewed"
         return False, (
-            f"Too few draws for a verdict: {more}. Theory and simulation differ in {far.sum()} of "
-            f"{far.size} errors by more than {allowed}, but of {why} a standard error says little; "
-            f"most in {largest}."
+            f"Too few draws for a verdict: {advice}. Theory and simulation differ in "
+            f"{is_off.sum()} of {is_off.size} errors by more than {allowed}, but of {why} a "
+            f"standard error says little; most in {where}."
         )
-    if far_apart.any():
+    if is_far.any():
         return False, (
             f"Theory and simulation differ by more than {MAX_DIFFERENCE:.0%} of the latter in "
-            f"{far_apart.sum()} of {far_apart.size} errors, most in {largest}. As this is within "
-            f"{allowed}, a verdict takes more draws or a larger size: {more}."
+            f"{is_far.sum()} of {is_far.size} errors, most in {where}. As this is within "
+            f"{allowed}, a verdict takes more draws or a larger size: {advice}."
         )
     scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in all_checks)
-    relative = [
+    gaps = [
         np.abs(c.simulated - c.theory) / size for c, size in zip(all_checks, scales, strict=True)
     ]
     if differ(z, seeds):
         large_count, leans = too_large(z, seeds), leaning(z, seeds)
-        differences, ways = f"their {far.size} differences", []
+        differences, ways = f"their {is_off.size} differences", []
         if large_count:
-            which = differences if large_count == far.size else f"{large_count} of {differences}"
+            which = differences if large_count == is_off.size else f"{large_count} of {differences}"
             ways = [f"{which} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
         if 0 in leans:
             ways.append(f"{'all' if large_count else differences} lie to one side together")
         elif leans:
             errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in leans)
             ways.append(f"{errors} lie to one side{' each' if len(leans) > 1 else ''}")
-        closeness = "close but " * bool(relative[k][tuple(point)] <= 0.1)  # of the simulated error
+        prefix = "close but " * bool(gaps[k][tuple(point)] <= 0.1)  # of the simulated error
         return False, (
-            f"Theory and simulation are {closeness}not equal: {', and '.join(ways)}, "
-            f"though within {allowed}, the largest in {largest}."
+            f"Theory and simulation are {prefix}not equal: {', and '.join(ways)}, "
+            f"though within {allowed}, the largest in {where}."
         )
     by_chance = _difference(
         list(checks)[k], all_checks[k], (point[0], point[1]), axes, by_chance=True
     )
     return True, (
-        f"Theory and simulation agree: their {far.size} differences are no larger than chance "
-        f"makes them, half of them up to {np.median(relative):.1%}, the largest in {by_chance}."
+        f"Theory and simulation agree: their {is_off.size} differences are no larger than chance "
+        f"makes them, half of them up to {np.median(gaps):.1%}, the largest in {by_chance}."
     )
 
 

@@ -79,16 +79,16 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
     if model.binary:
         rarer = min(np.mean(model.labels > 0), np.mean(model.labels < 0))
-        few = by_rows & (samples * rarer < FEWEST_OF_CLASS)
+        has_few = by_rows & (samples * rarer < FEWEST_OF_CLASS)
     else:
         fewest_samples = FEWEST_OF_CLASS * model.outputs
-        few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
+        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(_notes_of_sample(model), residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: residual_degrees < fewest_degrees,
-        SENSITIVE: few,
+        SENSITIVE: has_few,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
@@ -173,9 +173,9 @@ def meet_rows(
         if stderr in columns:
             columns[stderr][past] = ratio * row_errors[stderr][of]
     for scale in (row_errors, by_class):
-        failed = ~scale["converged"] & (scale["status"] != Status.ALL_ROWS)
-        given_up = np.flatnonzero(past)[failed[of]]
-        columns["status"][given_up] = scale["status"][of][failed[of]]
+        has_failed = ~scale["converged"] & (scale["status"] != Status.ALL_ROWS)
+        given_up = np.flatnonzero(past)[has_failed[of]]
+        columns["status"][given_up] = scale["status"][of][has_failed[of]]
         columns["converged"][given_up] = False
         for name in [name for name in columns if name.startswith(ERRORS)]:
             columns[name][given_up] = np.nan

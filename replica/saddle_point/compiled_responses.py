@@ -10,7 +10,7 @@ in the logarithms of V2 and of W1 = V2 / (q + 1/c), with q = beta V2 V1_hat.  Av
 over the nodes of a table.
 
 Isotropic rows, as of an sRF, have c_e = c, and W1 is V1.  Rows of a network have c_e(q), tabulated
-in the table (``rows``), and V1 = V2 / (q + 1/c_e(q)).
+in the table (``row_covariances``), and V1 = V2 / (q + 1/c_e(q)).
 
 The signal, the second moments and the errors (4.5)-(4.11) follow without iteration, in ``ridge``.
 """
@@ -26,9 +26,9 @@ import numpy as np
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Result, Status
 
-from .compilation import compile_together, compiled, summed
 from .correlated import CorrelatedGroup
 from .isotropic import Isotropic
+from .numba_cache import compile_together, compiled, summed
 from .responses import Responses
 
 RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding

@@ -19,7 +19,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import Evaluation, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
-from .strata import SAMPLE_RULES, Features, SampleNodes, strata
+from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
 
 
 class ReadoutPoint(NamedTuple):
@@ -258,13 +258,13 @@ def evaluate_reused(
     if (most := rows.reuse * alpha.max()) > rows.step.alpha0 * (1 + 1e-12):
         allowed = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
         raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
-    found, count = Evaluation(len(alpha)), len(alpha)
+    result, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
     tol, accepted = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
     shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     sizes = len(shares), len(shares), 1 + rows.row_norms
-    found.overlaps, found.conjugates = unknown_overlaps(count, *sizes)
+    result.overlaps, result.conjugates = unknown_overlaps(count, *sizes)
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(SAMPLE_RULES):
@@ -272,28 +272,28 @@ def evaluate_reused(
         return strata(rows.step, kinds, shares, level, rows.row_norms)
 
     def solve_on(table: SampleNodes, points: Indices, _: Any) -> Indices:
-        last, noise = None, float(table.weights @ (table.y - table.target) ** 2)
+        cavity, noise = None, float(table.weights @ (table.y - table.target) ** 2)
         for i in points:
             check_time()
             reused = rows.reuse * alpha[i]
             counts = reused, max(rows.step.alpha0 - reused, 0.0), alpha[i] - reused
             readout = Readout(table, counts, model.beta, lam[i], model.dimension)
             try:
-                starts[i] = last = readout.solve_cavity(starts[i] or last)
-                errors = readout.errors(last)
+                starts[i] = cavity = readout.solve_cavity(starts[i] or cavity)
+                errors = readout.errors(cavity)
             except np.linalg.LinAlgError:  # where Newton's method has lost its way
-                found.flag(i, Status.NO_PROGRESS)
-                last = None
+                result.flag(i, Status.NO_PROGRESS)
+                cavity = None
                 continue
-            before = np.array([found.test_error[i], found.train_error[i]])
-            change = np.abs(before / [errors.test, errors.train] - 1).max()
+            errors_before = np.array([result.test_error[i], result.train_error[i]])
+            change = np.abs(errors_before / [errors.test, errors.train] - 1).max()
             change = np.nan_to_num(change, nan=np.inf)  # of the first strata
-            overlaps = found.overlaps
+            overlaps = result.overlaps
             overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = errors.m, errors.Q1, errors.q2
             overlaps.theta[i].T[:] = [errors.theta, errors.chi][: 1 + rows.row_norms]
             overlaps.psi[i, :, 0] = errors.psi
-            lost = errors.test < IN_DOUBT * float(table.weights @ table.y**2) or errors.train < 0
-            found.store(
+            is_lost = errors.test < IN_DOUBT * float(table.weights @ table.y**2) or errors.train < 0
+            result.store(
                 i,
                 test_error=errors.test,
                 train_error=errors.train,
@@ -302,20 +302,20 @@ def evaluate_reused(
                 classification_error=errors.classification if model.labels.binary else np.nan,
                 residual=errors.residual,
                 quadrature_error=change,
-                iterations=found.iterations[i] + last.iterations,
+                iterations=result.iterations[i] + cavity.iterations,
                 nodes=table.weights.size,
                 converged=errors.residual <= REUSE_RESIDUAL_TOLERANCE,
                 open=change > tol,
             )
-            last = last if found.converged[i] else None
-            if lost:
-                found.flag(i, Status.ROUNDING)
-        return points[found.open[points] & found.converged[points]]
+            cavity = cavity if result.converged[i] else None
+            if is_lost:
+                result.flag(i, Status.ROUNDING)
+        return points[result.open[points] & result.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
-        solve_on_growing_tables(found, np.arange(count), strata_at, solve_on, level)
-    found.open &= found.quadrature_error > accepted
-    found.close(REUSE_RESIDUAL_TOLERANCE)
-    for part in found.overlaps:
-        part[~found.converged] = np.nan
-    return found
+        solve_on_growing_tables(result, np.arange(count), strata_at, solve_on, level)
+    result.open &= result.quadrature_error > accepted
+    result.close(REUSE_RESIDUAL_TOLERANCE)
+    for overlap in result.overlaps:
+        overlap[~result.converged] = np.nan
+    return result

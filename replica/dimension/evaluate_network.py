@@ -45,17 +45,17 @@ def evaluate_at_dimension(
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
     """
-    found, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
+    result, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
     scale = np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE)
     residual_tol, leverage_tol = RESIDUAL_SHARE * scale, LEVERAGE_SHARE * scale
-    found.overlaps, found.conjugates = unknown_overlaps(len(alpha))
+    result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
     ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
     def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
-        at = table_at_dimension(network, model.dimension, level)
-        in_limit = table_at_dimension(network, np.inf, level)
-        return None if at is None or in_limit is None else (at, in_limit)
+        own_table = table_at_dimension(network, model.dimension, level)
+        limit_table = table_at_dimension(network, np.inf, level)
+        return None if own_table is None or limit_table is None else (own_table, limit_table)
 
     def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
         size = max(1, CHUNK // tables[0].weights.size)
@@ -63,55 +63,56 @@ def evaluate_at_dimension(
             check_time()
             coarser, V = (
                 np.stack([solved.overlaps.V1[rows, 0, 0], solved.overlaps.V2[rows, 0]], axis=1)
-                for solved in (found, limit)
+                for solved in (result, limit)
             )
             V = np.where(np.isfinite(coarser), coarser, V)
-            at = solve_readouts(tables[0], alpha[rows], lam[rows], V, leverage_tol)
+            fits = solve_readouts(tables[0], alpha[rows], lam[rows], V, leverage_tol)
             errors, residual = _limit(tables[1], alpha[rows], lam[rows])
-            ratio = np.array([*at.errors, at.wrong]) / errors
+            ratio = np.array([*fits.errors, fits.wrong]) / errors
             change = np.abs(ratio / ratios[:, rows] - 1)[: 2 + model.labels.binary].max(axis=0)
-            change, residual = np.nan_to_num(change, nan=np.inf), np.maximum(at.residual, residual)
+            change = np.nan_to_num(change, nan=np.inf)
+            residual = np.maximum(fits.residual, residual)
             ratios[:, rows] = ratio
-            test, train, wrong = of_limit[:, rows] * ratio
-            found.store(
+            test, train, class_errors = of_limit[:, rows] * ratio
+            result.store(
                 rows,
                 test_error=test,
                 train_error=train,
                 loss_error=(test + tables[0].noise) / 2,
                 train_loss=train / 2,
-                classification_error=wrong,
+                classification_error=class_errors,
                 residual=residual,
                 quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
-                iterations=at.passes,
+                iterations=fits.passes,
                 nodes=np.full(len(rows), tables[0].weights.size),
                 converged=residual <= residual_tol,
                 open=~(change <= tol),
             )
-            found.overlaps.V1[rows, 0, 0], found.overlaps.V2[rows, 0] = at.V.T
-            found.overlaps.m[rows] = at.m[:, :1]
-        return points[found.open[points] & found.converged[points]]
+            result.overlaps.V1[rows, 0, 0], result.overlaps.V2[rows, 0] = fits.V.T
+            result.overlaps.m[rows] = fits.m[:, :1]
+        return points[result.open[points] & result.converged[points]]
 
-    found.flag(~limit.converged, limit.status[~limit.converged])
+    result.flag(~limit.converged, limit.status[~limit.converged])
     noise_ratio = 0.0
     with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
         try:
             rows = loaded_rows(network)
-            few = products_per_fit(model, alpha, model.dimension) < ENOUGH_PRODUCTS
+            has_few = products_per_fit(model, alpha, model.dimension) < ENOUGH_PRODUCTS
             noise = rows.loading_covariance[-1, -1] / model.dimension
-            noisy = noise > LARGEST_SHARE * float(model.geometry.c[0])
+            is_noisy = noise > LARGEST_SHARE * float(model.geometry.c[0])
             noise_ratio = rows.noise_ratio
-            found.flag(found.open & few, Status.FEW_DIRECTIONS)
-            found.flag(found.open & noisy, Status.NOISY_ROWS)
+            result.flag(result.open & has_few, Status.FEW_DIRECTIONS)
+            result.flag(result.open & is_noisy, Status.NOISY_ROWS)
         except (GivenUp, np.linalg.LinAlgError) as error:
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-            found.flag(found.open.copy(), status)
-        solve_on_growing_tables(found, np.flatnonzero(found.open), tables_for, solve_on)
-    found.close(residual_tol)
+            result.flag(result.open.copy(), status)
+        solve_on_growing_tables(result, np.flatnonzero(result.open), tables_for, solve_on)
+    result.close(residual_tol)
     if noise_ratio > LARGEST_NOISE:
         test, train = np.abs(ratios[:2] - 1)
-        far = train > np.maximum(FARTHEST * test, LEAST_SHIFT)
-        found.flag(found.converged & far, Status.NOISY_ROWS)
-    return found
+        is_far = train > np.maximum(FARTHEST * test, LEAST_SHIFT)
+        result.flag(result.converged & is_far, Status.NOISY_ROWS)
+    return result
 
 
 def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
@@ -130,7 +131,7 @@ def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
 def _limit(table: Table, alpha: Array, lam: Array) -> tuple[Array, Array]:
     """Test, training and classification errors in the limit on a ``table``, (3, P), and their
     residuals (P,)."""
-    found = ridge.solve_points(table, alpha, lam)
-    field = field_at_nodes(ridge.responses_of(table), found.overlaps)
-    errors = [*found.errors, class_error(table, field.centre, field.variance)]
-    return np.array(errors), found.residual
+    points = ridge.solve_points(table, alpha, lam)
+    field = field_at_nodes(ridge.responses_of(table), points.overlaps)
+    errors = [*points.errors, class_error(table, field.centre, field.variance)]
+    return np.array(errors), points.residual
