@@ -22,8 +22,8 @@ from .moments import Moments
 def _standardised(s: Array, c: Array) -> Array:
     """The ratio s / sqrt(c); where c = 0 it is +-inf, or 0 at s = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = s / np.sqrt(c)
-    return np.asarray(np.where(np.isnan(t), 0.0, t))
+        standardised_shift = s / np.sqrt(c)
+    return np.asarray(np.where(np.isnan(standardised_shift), 0.0, standardised_shift))
 
 
 def _saturated_variance(x: Array, angle: Array) -> Array:
@@ -36,62 +36,62 @@ def _saturated_variance(x: Array, angle: Array) -> Array:
     integrand are positive.
     """
     x2 = np.minimum(x**2, 300.0)  # beyond this the variance underflows
-    integral = np.zeros_like(x2 * angle)
+    angle_integral = np.zeros_like(x2 * angle)
     # node by node, as a layer has millions of pairs (x, angle); within 1e-12 at all of them
-    for node, weight in zip(*composite_legendre(48, np.array([0.0, 1.0])), strict=True):
-        a, sine = node * angle, np.sin(node * angle)
-        integral += weight * (np.expm1(2 * x2 * sine / (1 + sine)) + 2 * np.sin(a / 2) ** 2)
-    return np.asarray(2 / np.pi * np.exp(-2 * x2) * angle * integral)
+    for angle_node, weight_a in zip(*composite_legendre(48, np.array([0.0, 1.0])), strict=True):
+        a, sine = angle_node * angle, np.sin(angle_node * angle)
+        angle_integral += weight_a * (np.expm1(2 * x2 * sine / (1 + sine)) + 2 * np.sin(a / 2) ** 2)
+    return np.asarray(2 / np.pi * np.exp(-2 * x2) * angle * angle_integral)
 
 
 def erf_moments(s: Array, c: Array) -> Moments:
     """Moments of erf; the mean is erf(x) at x = s / sqrt(1 + 2c)."""
     x = s / np.sqrt(1 + 2 * c)
-    first = 2 * np.sqrt(c / np.pi / (1 + 2 * c)) * np.exp(-(x**2))
-    return Moments(erf(x), first, _saturated_variance(x, np.arcsin(2 * c / (1 + 2 * c))))
+    erf_first = 2 * np.sqrt(c / np.pi / (1 + 2 * c)) * np.exp(-(x**2))
+    return Moments(erf(x), erf_first, _saturated_variance(x, np.arcsin(2 * c / (1 + 2 * c))))
 
 
 def sin_moments(s: Array, c: Array) -> Moments:
     """Moments of sin; the variance is e^-c [ (sinh c - c) cos^2 s + (cosh c - 1) sin^2 s ]."""
-    damp = np.exp(-c / 2)
+    sin_damping = np.exp(-c / 2)
     small_c = np.minimum(c, 0.3)  # larger c do not take the series
     series = small_c**3 / 6 * (1 + small_c**2 / 20 * (1 + small_c**2 / 42 * (1 + small_c**2 / 72)))
     sinh_part = np.where(c < 0.3, np.exp(-c) * series, -np.expm1(-2 * c) / 2 - c * np.exp(-c))
     cosh_part = np.expm1(-c) ** 2 / 2
-    variance = sinh_part * np.cos(s) ** 2 + cosh_part * np.sin(s) ** 2
-    return Moments(damp * np.sin(s), damp * np.sqrt(c) * np.cos(s), variance)
+    sin_variance = sinh_part * np.cos(s) ** 2 + cosh_part * np.sin(s) ** 2
+    return Moments(sin_damping * np.sin(s), sin_damping * np.sqrt(c) * np.cos(s), sin_variance)
 
 
 def relu_moments(s: Array, c: Array) -> Moments:
     """Moments of relu; the variance over c is even in t = s / sqrt(c), and evaluated at -|t|."""
-    root = np.sqrt(c)
+    root_c = np.sqrt(c)
     t = _standardised(s, c)
-    mean = s * ndtr(t) + root * gaussian_density(t)
+    relu_mean = s * ndtr(t) + root_c * gaussian_density(t)
     u = -np.minimum(np.abs(t), 40.0)  # beyond 40 the variance underflows
     P, f = ndtr(u), gaussian_density(u)
-    variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
-    return Moments(mean, root * ndtr(t), np.maximum(variance, 0.0))
+    relu_variance = c * ((1 + u**2) * P * (1 - P) + u * f * (1 - 2 * P) - f**2)
+    return Moments(relu_mean, root_c * ndtr(t), np.maximum(relu_variance, 0.0))
 
 
 def sign_moments(s: Array, c: Array) -> Moments:
     """Moments of sign, the limit of erf for steep slopes; t = s / sqrt(c)."""
     t = _standardised(s, c)
     x = t / np.sqrt(2)
-    variance = _saturated_variance(x, np.full_like(x, np.pi / 2))
-    return Moments(erf(x), 2 * gaussian_density(t), variance)
+    sign_variance = _saturated_variance(x, np.full_like(x, np.pi / 2))
+    return Moments(erf(x), 2 * gaussian_density(t), sign_variance)
 
 
-def step_moments(edges: Array, values: Array, s: Array, c: Array) -> Moments:
+def step_moments(edges: Array, step_values: Array, s: Array, c: Array) -> Moments:
     """Moments of the step function with values[i] between edges[i - 1] and edges[i].
 
     Shapes are (b + 1,) for the values and (b,) for the edges.
     """
     t = _standardised(s[..., None] - edges, c[..., None])
-    above, jumps = ndtr(t), np.diff(values)
-    mean = values[0] + above @ jumps
-    first = gaussian_density(t) @ jumps
-    power = values[0] ** 2 + above @ np.diff(values**2)
-    return Moments(mean, first, np.maximum(power - mean**2 - first**2, 0.0))
+    above_edges, step_jumps = ndtr(t), np.diff(step_values)
+    step_mean = step_values[0] + above_edges @ step_jumps
+    step_first = gaussian_density(t) @ step_jumps
+    power = step_values[0] ** 2 + above_edges @ np.diff(step_values**2)
+    return Moments(step_mean, step_first, np.maximum(power - step_mean**2 - step_first**2, 0.0))
 
 
 def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
@@ -99,16 +99,16 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
 
     The variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, a sum of positive terms.
     """
-    degree = max(coefficients.size - 1, 1)
-    z, w = gauss_hermite(degree + 1)
+    hermite_degree = max(coefficients.size - 1, 1)
+    z, w = gauss_hermite(hermite_degree + 1)
     x = s[..., None] + np.sqrt(c)[..., None] * z
-    derivatives = [
+    hermite_means = [
         (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * w).sum(axis=-1)
-        for j in range(degree + 1)
+        for j in range(hermite_degree + 1)
     ]
-    terms = [c**j / factorial(j) * derivatives[j] ** 2 for j in range(2, degree + 1)]
+    terms = [c**j / factorial(j) * hermite_means[j] ** 2 for j in range(2, hermite_degree + 1)]
     return Moments(
-        derivatives[0], np.sqrt(c) * derivatives[1], np.sum(terms, axis=0) + np.zeros_like(s)
+        hermite_means[0], np.sqrt(c) * hermite_means[1], np.sum(terms, axis=0) + np.zeros_like(s)
     )
 
 
@@ -121,11 +121,11 @@ def hermite_coefficients(
     E He_{k-1} sigma: derivatives are taken of an interpolating polynomial, in t = s / sqrt(c), of
     E z sigma, the function ``first`` of (s, c).
     """
-    s, root = np.broadcast_arrays(s, np.sqrt(c))
-    scale, interpolation = np.where(root > 0, root, 1.0), coefficient_matrix(16)
-    weights = np.array([chebval(0.0, chebder(interpolation, k - 1)) for k in degrees])
-    weights /= np.sqrt(factorial(degrees))[:, None]
-    total = np.zeros((degrees.size, *s.shape))
-    for column, x in zip(weights.T, chebpts1(16), strict=True):
-        total += np.multiply.outer(column, first(s + scale * x, scale**2))
-    return np.where(root > 0, total, 0.0)
+    s, root_c = np.broadcast_arrays(s, np.sqrt(c))
+    root_or_one, interpolation = np.where(root_c > 0, root_c, 1.0), coefficient_matrix(16)
+    hermite_weights = np.array([chebval(0.0, chebder(interpolation, k - 1)) for k in degrees])
+    hermite_weights /= np.sqrt(factorial(degrees))[:, None]
+    hermite_sums = np.zeros((degrees.size, *s.shape))
+    for column, x in zip(hermite_weights.T, chebpts1(16), strict=True):
+        hermite_sums += np.multiply.outer(column, first(s + root_or_one * x, root_or_one**2))
+    return np.where(root_c > 0, hermite_sums, 0.0)

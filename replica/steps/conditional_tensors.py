@@ -69,20 +69,20 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
     QuadratureError
         If the averages cannot be integrated to 1 % of the variance.
     """
-    candidates: list[ConditionalTensors] = []
+    candidate_tensors: list[ConditionalTensors] = []
     coarser_tensors: dict[str, ConditionalTensors] = {}
-    for n in NODES_PER_AXIS[g.dimension]:
-        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
-        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", evenly_spaced)):
+    for node_count in NODES_PER_AXIS[g.dimension]:
+        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(node_count, 1)))
+        for family, rule in (("hermite", gauss_hermite(node_count)), ("trapezoid", evenly_spaced)):
             tensors = _tensor_sums(g, rule, basis, known, degree)
             _refuse_constant(g, tensors.mean, tensors.variance)
             if family in coarser_tensors:
                 tensors = tensors._replace(error=_largest_change(coarser_tensors[family], tensors))
                 if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
                     return tensors
-                candidates.append(tensors)
+                candidate_tensors.append(tensors)
             coarser_tensors[family] = tensors
-    return _checked_error(min(candidates, key=lambda tensors: tensors.error), g, g.dimension)
+    return _checked_error(min(candidate_tensors, key=lambda tensors: tensors.error), g, g.dimension)
 
 
 def conditional_means(
@@ -98,39 +98,39 @@ def conditional_means(
         If the averages cannot be integrated to 1 % of the variance, or over more than four
         directions at once.
     """
-    law, r = LabelLaw(g), len(basis)
+    law, direction_count = LabelLaw(g), len(basis)
     components, marginal = (
         Components.from_law(inputs, known, law.combinations)
-        for known in (basis[:known].T, np.zeros((r, 0)))
+        for known in (basis[:known].T, np.zeros((direction_count, 0)))
     )
     h, _, spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
-    mean = float(marginal.shares @ h)
-    variance = float(marginal.shares @ (spread + (h - mean) ** 2))
-    _refuse_constant(g, mean, variance, " on these inputs")
-    C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
-    C[(0,) * r] = mean
-    C[*np.eye(r, dtype=int)] = law.averages(inputs).first
+    mean_target = float(marginal.shares @ h)
+    variance = float(marginal.shares @ (spread + (h - mean_target) ** 2))
+    _refuse_constant(g, mean_target, variance, " on these inputs")
+    C = np.zeros((2,) * direction_count)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
+    C[(0,) * direction_count] = mean_target
+    C[*np.eye(direction_count, dtype=int)] = law.averages(inputs).first
     make_tensors = partial(
-        ConditionalTensors, components.basis.T, mean=mean, variance=variance, coefficients=C
+        ConditionalTensors, components.basis.T, mean=mean_target, variance=variance, coefficients=C
     )
 
     def tensors_by_rule(rule: Rule) -> ConditionalTensors:
         z_places, weights = components.places_and_weights(rule)
         # every node, in every component
         z_places, chance = components.places_of_kappa(components.projection_means(z_places)[:known])
-        h, g_rest, _ = components.moments(law.combined_mean, z_places)
-        coordinates = components.projection_means(z_places)[known:]
-        slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], g_rest)
+        h, target_slopes, _ = components.moments(law.combined_mean, z_places)
+        hidden_coordinates = components.projection_means(z_places)[known:]
+        slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], target_slopes)
         conditional_mean, u, v = (
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
-            for x in (h, coordinates, h * coordinates + slopes)
+            for x in (h, hidden_coordinates, h * hidden_coordinates + slopes)
         )
-        M = (weights * v) @ v.T + (variance + mean**2) * (weights * u) @ u.T
-        explained = float(weights @ (conditional_mean - mean) ** 2) / variance
-        return make_tensors(moments=[M], explained=explained)
+        hermite_moment = (weights * v) @ v.T + (variance + mean_target**2) * (weights * u) @ u.T
+        explained_variance = float(weights @ (conditional_mean - mean_target) ** 2) / variance
+        return make_tensors(moments=[hermite_moment], explained=explained_variance)
 
     # class labels, of dimension 0, depend on the component, which may not be known from z
-    if known == r and g.dimension:
+    if known == direction_count and g.dimension:
         return make_tensors(moments=[], explained=1.0, error=0.0)
     if not known:
         return tensors_by_rule(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
@@ -141,12 +141,12 @@ def conditional_means(
     return _checked_error(converged.value._replace(error=converged.change), g, known)
 
 
-def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -> None:
+def _refuse_constant(g: Target, mean: float, variance: float, input_clause: str = "") -> None:
     """Refuse a target whose variance is zero, up to rounding, or infinite."""
     if not np.isfinite(mean * mean + variance):
-        raise InvalidArgument("target", g.name, f"a function of finite variance{where}")
+        raise InvalidArgument("target", g.name, f"a function of finite variance{input_clause}")
     if variance <= 1e-24 * mean**2:
-        raise InvalidArgument("target", g.name, f"a function that is not constant{where}")
+        raise InvalidArgument("target", g.name, f"a function that is not constant{input_clause}")
 
 
 def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
@@ -161,8 +161,8 @@ def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> C
 
 def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     """Largest change of an average between two rules, relative to the variance."""
-    pairs = zip(coarse.moments, fine.moments, strict=True)
-    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
+    moment_pairs = zip(coarse.moments, fine.moments, strict=True)
+    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in moment_pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
 
@@ -174,29 +174,29 @@ def _tensor_sums(
     r, n = g.dimension, rule.weights.size
     node_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
     target_values = g(*np.tensordot(basis.T, node_grid, axes=1))
-    hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
+    weighted_hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
     coefficients = target_values
     for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
-        coefficients = np.tensordot(coefficients, hermite, axes=(known, 1))
+        coefficients = np.tensordot(coefficients, weighted_hermite, axes=(known, 1))
     weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
     given_known = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
     all_weights = reduce(np.multiply.outer, [rule.weights] * r)
-    mean = float((all_weights * target_values).sum())
-    variance = float((all_weights * (target_values - mean) ** 2).sum())
-    deviation = given_known.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
-    explained = float(weights @ deviation**2) / (variance or 1.0)
+    target_mean = float((all_weights * target_values).sum())
+    target_variance = float((all_weights * (target_values - target_mean) ** 2).sum())
+    deviation = given_known.reshape(n**known, -1)[:, 0] - target_mean  # E[g | z_U] - E g
+    explained = float(weights @ deviation**2) / (target_variance or 1.0)
     moments, unknown_count = [], r - known
     for k in range(1, degree + 1) if unknown_count else ():
         T = hermite_tensor(given_known, unknown_count, k).reshape(n**known, unknown_count, -1)
         moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
-    return ConditionalTensors(basis, moments, explained, mean, variance, coefficients)
+    return ConditionalTensors(basis, moments, explained, target_mean, target_variance, coefficients)
 
 
-def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:
+def hermite_tensor(coefficients: Array, directions: int, k: int) -> Array:
     """Hermite tensor C_k, (..., r, ..., r) with k axes of size r.
 
     The ``coefficients`` (..., degree + 1, ..., degree + 1), with r axes, are
     E prod_i He_{m_i}(z_i) g at the indices m.
     """
-    axes = np.indices((r,) * k, dtype=np.int8)
-    return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(r))]
+    axes = np.indices((directions,) * k, dtype=np.int8)
+    return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(directions))]
