@@ -225,13 +225,13 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     sd_of_length = np.sqrt(2 * max(square_of_bulk, c**2) / dimension)
     loading_axes = _loading_axes(net_rows, dimension) @ kappa
     bulk_variance = c + (loading_axes**2).sum(axis=0)
-    feature_mu = model.student.moments(shift_along_u, bulk_variance)
-    mu1 = feature_mu.first / np.sqrt(bulk_variance)
+    features = model.student.moments(shift_along_u, bulk_variance)
+    mu1 = features.first / np.sqrt(bulk_variance)
     by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
     hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, weights, c)
-    square = feature_mu.mean**2 + feature_mu.first**2 + feature_mu.variance + model.feature_noise
+    square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
     mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
-    offsets = np.vstack([feature_mu.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
+    offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
     special_loadings = mu1 * kappa
     if model.rows.v > 0:
         special_loadings = np.insert(special_loadings, DELTA, by_norm, axis=0)
@@ -305,10 +305,10 @@ def _loading_functions(
     # E He_n(z) mu_0 = loading_sd^n F_n
     hermite_F = (hermevander(a_rule.nodes, highest_degree) * a_rule.weights[:, None]).T @ mu0
     unit = axes / np.where(loading_sd > 0, loading_sd, 1.0)
-    functions_n = [
+    functions = [
         hermite_F[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
     ]
-    return np.array(functions_n).reshape(len(functions_n), len(weights)), a_rule.weights @ mu0**2
+    return np.array(functions).reshape(len(functions), len(weights)), a_rule.weights @ mu0**2
 
 
 def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
@@ -328,15 +328,15 @@ def _root_of_factorials(term_axes: tuple[int, ...]) -> float:
     return float(np.sqrt(prod(factorial(term_axes.count(k)) for k in set(term_axes))))
 
 
-def _leading(functions_n: Array, weights: Array, dimension: float, noise: float) -> Array:
-    """Orthogonal combinations of ``functions_n`` (J, N) that a readout may use, largest first.
+def _leading(functions: Array, weights: Array, dimension: float, noise: float) -> Array:
+    """Orthogonal combinations of ``functions`` (J, N) that a readout may use, largest first.
 
     The gain of one is its second moment times the dimension over the mean of mu_2^2, to which the
     readout's responses are compared.
     """
-    if not len(functions_n):
-        return functions_n
-    function_gains, gain_vectors = np.linalg.eigh((functions_n * weights) @ functions_n.T)
+    if not len(functions):
+        return functions
+    function_gains, gain_vectors = np.linalg.eigh((functions * weights) @ functions.T)
     least_gain = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * function_gains[-1])
     gain_kept = function_gains > max(least_gain, 1e-13 * function_gains[-1])
-    return gain_vectors[:, gain_kept][:, ::-1].T @ functions_n
+    return gain_vectors[:, gain_kept][:, ::-1].T @ functions

@@ -77,13 +77,13 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     their argument blurs.  It consists of panels where the spike crosses a kink of the target that
     nothing blurs, and is trapezoidal otherwise.
     """
-    geometry, law_x, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, is_sharp = geometry.r.shape[1], ~law_x.tau_slopes.any()
-    steep = np.abs(geometry.r @ law_x.slope[:, :K] / np.sqrt(geometry.c)[:, None]).max(axis=(0, 1))
-    target_width = np.maximum(np.linalg.norm(law_x.tau_slopes, axis=2), 1e-9)[..., None]
-    steep = np.maximum(steep, (np.abs(law_x.z_slopes) / target_width).max(axis=(0, 1), initial=0.0))
+    geometry, law, planes = model.geometry, model.components, model.labels.combined_mean.planes
+    K, is_sharp = geometry.r.shape[1], ~law.tau_slopes.any()
+    steep = np.abs(geometry.r @ law.slope[:, :K] / np.sqrt(geometry.c)[:, None]).max(axis=(0, 1))
+    target_width = np.maximum(np.linalg.norm(law.tau_slopes, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(law.z_slopes) / target_width).max(axis=(0, 1), initial=0.0))
     spike_kinks: list[list[float]] = [[] for _ in range(K)]
-    target_arguments = law_x.argument_offsets, law_x.z_slopes
+    target_arguments = law.argument_offsets, law.z_slopes
     for (v, t), argument_offset, gamma in product(planes if is_sharp else (), *target_arguments):
         kink_normal = v @ gamma
         kink_axis = int(np.abs(kink_normal).argmax())
@@ -119,29 +119,29 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
     argument blurs it over the width.
     """
     geometry, model_inputs = model.geometry, model.components
-    known_layer_list = []
+    model_layers = []
     with np.errstate(over="ignore"):  # a tiny loading overflows the width
-        for mean, slope in zip(model_inputs.mean[:, 0], model_inputs.slope[:, 0, 0], strict=True):
+        for z_mean, slope in zip(model_inputs.mean[:, 0], model_inputs.slope[:, 0, 0], strict=True):
             for r, group_bias, c in zip(geometry.r[:, 0], geometry.bias, geometry.c, strict=True):
-                gaps = [kink - group_bias - r * mean for kink in (0.0, *model.student.kinks)]
-                rate = r * slope
-                known_layer_list += [(gap / rate, np.sqrt(c) / abs(rate)) for gap in gaps if rate]
-        known_layer_list += target_layers(model)
-    return known_layer_list
+                gaps = [kink - group_bias - r * z_mean for kink in (0.0, *model.student.kinks)]
+                z_rate = r * slope
+                model_layers += [(gap / z_rate, np.sqrt(c) / abs(z_rate)) for gap in gaps if z_rate]
+        model_layers += target_layers(model)
+    return model_layers
 
 
 def target_layers(model: Model) -> list[tuple[float, float]]:
     """Layers (z, width) of the target, for one spike: its kinks, and points where two kinks cross.
     The rest of the argument blurs them over the width."""
-    law_x, target_planes, layers = model.components, model.labels.combined_mean.planes, []
+    inputs, target_planes, layers = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(
-        law_x.argument_offsets, law_x.z_slopes[..., 0], law_x.tau_slopes, strict=True
+        inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
     ):
         # a kink is where slope_in_z * z, blurred by the rest of the argument, is its distance
-        kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in target_planes]
+        z_kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in target_planes]
         layers += [
             (distance / slope_in_z, _width_or_zero(float(np.linalg.norm(blur)) / abs(slope_in_z)))
-            for distance, slope_in_z, blur in kinks
+            for distance, slope_in_z, blur in z_kinks
             if slope_in_z
         ]
         for (v, t), (w, s) in combinations(target_planes if gamma.size == 2 else (), 2):
@@ -154,6 +154,6 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
 
 
 def _width_or_zero(layer_width: float) -> float:
-    """The ``layer_width``, or 0 where it is only rounding: the root of a difference of numbers up to 1
-    has an error of 3e-7."""
+    """The ``layer_width``, or 0 where it is only rounding: the root of a difference of numbers up
+    to 1 has an error of 3e-7."""
     return float(layer_width) if layer_width > 3e-7 else 0.0

@@ -108,8 +108,8 @@ class Table:
         regressor_slopes[:, :K, 0] = self.loadings
         regressor_slopes[:, K:, 0] = self.mu1[:, None] * self.mean
         regressor_slopes[:, K:, 1:] = self.mu1[:, None, None] * self.root
-        offsets = np.pad(self.offsets, [(0, 0), (0, tau_count * N)])
-        return np.concatenate([offsets, regressor_slopes.reshape(A * (K + tau_count), -1)])
+        offset_parts = np.pad(self.offsets, [(0, 0), (0, tau_count * N)])
+        return np.concatenate([offset_parts, regressor_slopes.reshape(A * (K + tau_count), -1)])
 
     @cached_property
     def target_parts(self) -> Array:
@@ -316,11 +316,11 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     """
     model_groups = model.geometry
     feature_shift = model_groups.r @ kappa + model_groups.bias[:, None]
-    mean, first, variance = model.student.moments(feature_shift, model_groups.c[:, None])
-    variance = variance + model.feature_noise
-    size = float(np.sqrt((mean**2 + first**2 + variance).max()))
-    spread = float(np.sqrt((first**2 + variance).max()))
-    return Moments(_zero_small(mean, size), _zero_small(first, spread, SMALLEST), variance), size
+    mu_0, mu_1, mu_2 = model.student.moments(feature_shift, model_groups.c[:, None])
+    mu_2 = mu_2 + model.feature_noise
+    mu_size = float(np.sqrt((mu_0**2 + mu_1**2 + mu_2).max()))
+    spread = float(np.sqrt((mu_1**2 + mu_2).max()))
+    return Moments(_zero_small(mu_0, mu_size), _zero_small(mu_1, spread, SMALLEST), mu_2), mu_size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
@@ -332,12 +332,12 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
 
 
 def flat_kappa(kappa: ArrayLike, spike_count: int) -> tuple[Array, tuple[int, ...]]:
-    """Array (count, N) of the values of kappa (...), or (count, ...) for several directions, and
-    the shape (...).  Raises InvalidArgument if the first axis has not ``spike_count`` directions."""
-    points = plain_array("kappa", kappa)
-    if spike_count > 1 and not (points.ndim and len(points) == spike_count):
-        raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({spike_count}, ...)")
-    return points.reshape(spike_count, -1), points.shape[1:] if spike_count > 1 else points.shape
+    """Array (spike_count, N) of the values of kappa (...), or (spike_count, ...) for several, and
+    the shape (...).  Raises InvalidArgument if the first axis has not length ``spike_count``."""
+    kappas = plain_array("kappa", kappa)
+    if spike_count > 1 and not (kappas.ndim and len(kappas) == spike_count):
+        raise InvalidArgument("kappa", f"shape {kappas.shape}", f"of shape ({spike_count}, ...)")
+    return kappas.reshape(spike_count, -1), kappas.shape[1:] if spike_count > 1 else kappas.shape
 
 
 def average_components(weights: Array, shape: tuple[int, ...], values: Array) -> Array:
@@ -366,28 +366,28 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     to its sign; in a network, the effect of the step on their rows.  Functions are compared at 24
     random points, to 13 digits of their largest value.
     """
-    groups = model.geometry
-    if len(groups.c) == 1:
+    all_groups = model.geometry
+    if len(all_groups.c) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
-    K = groups.r.shape[1]
+    K = all_groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
     feature_moments, feature_size = _feature_moments(model, kappa)
-    criteria = np.column_stack([feature_moments.first, feature_moments.variance, groups.c])
+    criteria = np.column_stack([feature_moments.first, feature_moments.variance, all_groups.c])
     if np.isfinite(model.dimension):  # then m_hat, an average of mu_0, acts on the responses
         sign = np.sign(feature_moments.mean[:, :1])
         criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * feature_moments.mean])
     if model.rows is not None:
         slopes = _slope_in_norm(model, kappa, feature_size)
-        criteria = np.column_stack([criteria, model.rows.kind_invariants(groups.first, slopes)])
-    feature_size = np.abs(criteria).max(axis=0)
-    criteria = criteria / np.where(feature_size > 0, feature_size, 1.0)
+        criteria = np.column_stack([criteria, model.rows.kind_invariants(all_groups.first, slopes)])
+    criteria_size = np.abs(criteria).max(axis=0)
+    criteria = criteria / np.where(criteria_size > 0, criteria_size, 1.0)
     group_of_kind = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)
     first_groups, kind_of_group = np.unique(group_of_kind, return_inverse=True)
     return first_groups, kind_of_group
 
 
 def _zero_small(function_values: Array, size: float, least: float = 1e-14) -> Array:
-    """Functions ``function_values`` (G, N), replaced by 0 if they are smaller than ``least`` times ``size``.
+    """The ``function_values`` (G, N), replaced by 0 if smaller than ``least`` times ``size``.
 
     An odd activation's mu_0 at r = 0 is then exactly 0.  The default removes rounding alone, as a
     readout of any size may multiply mu_0.

@@ -26,9 +26,8 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
-from .closed_forms import hermite_coefficients
 from .kinks import central_difference
-from .moments import ConditionalMoments, Moments
+from .moments import ConditionalMoments, Moments, hermite_coefficients
 
 Integrand = Callable[[Rule, Array], Scaled]  # (rule for z, x at its nodes) -> values, scales
 MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits above rounding

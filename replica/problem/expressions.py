@@ -113,8 +113,8 @@ class Expression:
     def kinks(self) -> tuple[float, ...]:
         """Points at which a function of z1 alone may have a kink or jump."""
         kinks_of_calls = self._kinks_of_calls()
-        found = [crossings(partial(_array_value, node), kink) for node, kink in kinks_of_calls]
-        return tuple(sorted({round(place, 13) + 0.0 for places in found for place in places}))
+        crossed = [crossings(partial(_array_value, node), kink) for node, kink in kinks_of_calls]
+        return tuple(sorted({round(place, 13) + 0.0 for places in crossed for place in places}))
 
     @property
     def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
@@ -219,8 +219,8 @@ def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[floa
     quadratic_form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
     sizes, eigenvectors = np.linalg.eigh(quadratic_form + quadratic_form.T)
     sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
-    error = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
-    if error <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
+    form_gap = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
+    if form_gap <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
         lowest_axis, highest_axis = (np.sqrt(np.abs(sizes)) * eigenvectors).T[[0, -1]]
         for factor in (highest_axis + lowest_axis, highest_axis - lowest_axis):
             a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
@@ -316,9 +316,9 @@ def similar_name(text: str) -> str:
     """
     for text_word in re.findall("[a-z_]{3,}", text.lower()):
         known_name = OTHER_NAMES.get(text_word, text_word if len(text_word) > 3 else "")
-        matches = get_close_matches(known_name, ACTIVATIONS, n=1, cutoff=0.8)
-        matches = matches or [name for name in ACTIVATIONS if sorted(name) == sorted(text_word)]
-        matches = matches or ["relu"] * ("relu" in text_word)
-        if matches and text_word not in ACTIVATIONS:
-            return f"made of functions known here (did you mean {matches[0]}?), or {YOUR_OWN}"
+        similar = get_close_matches(known_name, ACTIVATIONS, n=1, cutoff=0.8)
+        similar = similar or [name for name in ACTIVATIONS if sorted(name) == sorted(text_word)]
+        similar = similar or ["relu"] * ("relu" in text_word)
+        if similar and text_word not in ACTIVATIONS:
+            return f"made of functions known here (did you mean {similar[0]}?), or {YOUR_OWN}"
     return ""

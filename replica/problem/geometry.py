@@ -120,9 +120,9 @@ def _merge_equal_rows(rows: Array, group_shares: Array) -> tuple[NDArray[np.int6
     present_groups = np.flatnonzero(group_shares > 0)
     # not np.unique of rows: an interrupt inside its comparisons becomes a TypeError
     index: dict[tuple[float, ...], int] = {}
-    classes = [index.setdefault(tuple(row), len(index)) for row in rows[present_groups].tolist()]
-    first_index = np.unique(classes, return_index=True)[1]
-    class_shares = np.bincount(classes, weights=group_shares[present_groups])
+    row_class = [index.setdefault(tuple(row), len(index)) for row in rows[present_groups].tolist()]
+    first_index = np.unique(row_class, return_index=True)[1]
+    class_shares = np.bincount(row_class, weights=group_shares[present_groups])
     return present_groups[first_index], class_shares / class_shares.sum()
 
 

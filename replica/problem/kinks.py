@@ -45,12 +45,12 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     kink_size = np.abs(_third_difference(function, SCAN_GRID, window))
     scale = np.abs(function(SCAN_GRID)).max()
     neighbour_size = np.minimum(np.roll(kink_size, shift), np.roll(kink_size, -shift))
-    suspects = np.flatnonzero((kink_size > 4 * neighbour_size) & (kink_size > ROUNDING * scale))
+    kink_cells = np.flatnonzero((kink_size > 4 * neighbour_size) & (kink_size > ROUNDING * scale))
     found_kinks: list[float] = []
-    for i in suspects:
+    for i in kink_cells:
         kink_place = _largest_difference(function, SCAN_GRID[i], window)
-        is_new = not any(abs(kink_place - other_kink) < LENGTHS[0] for other_kink in found_kinks)
-        if is_new and abs(kink_place) < SCAN_GRID[-1] and _is_kink(function, kink_place):
+        new_kink = not any(abs(kink_place - other_kink) < LENGTHS[0] for other_kink in found_kinks)
+        if new_kink and abs(kink_place) < SCAN_GRID[-1] and _is_kink(function, kink_place):
             found_kinks.append(kink_place)
     return tuple(sorted(found_kinks)) if len(found_kinks) <= 32 else ()  # more are of no use
 
@@ -66,10 +66,10 @@ def _largest_difference(function: Function, window_low: float, window_width: flo
     while window_width > 4e-16 * max(1.0, abs(window_low)):
         window_halves = window_low + window_width * np.linspace(0, 0.5, 5)
         difference_size = np.abs(_third_difference(function, window_halves, window_width / 2))
-        best = int(difference_size.argmax())
-        if difference_size[best] <= 1e-14 * np.abs(function(window_halves)).max():  # rounding
+        best_half = int(difference_size.argmax())
+        if difference_size[best_half] <= 1e-14 * np.abs(function(window_halves)).max():  # rounding
             break
-        window_low, window_width = float(window_halves[best]), window_width / 2
+        window_low, window_width = float(window_halves[best_half]), window_width / 2
     kink_middle = window_low + window_width / 2
     rounded_kink = round(kink_middle, 8) + 0.0
     return rounded_kink if abs(kink_middle - rounded_kink) < 1e-11 else kink_middle

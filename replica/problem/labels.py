@@ -21,13 +21,12 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .closed_forms import step_moments
 from .components import Components
 from .expressions import Expression
 from .geometry import triangular_root
 from .kinks import crossings
 from .mixtures import ClassLabels, GaussianMixture
-from .moments import Averages
+from .moments import Averages, step_moments
 from .targets import MultiIndex, Target, target
 
 
@@ -300,12 +299,12 @@ def _cached_averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: i
     h, g, spread = components.moments(law.combined_mean, components.in_components(np.zeros((0, 1))))
     label_input = h[:, None] * components.mean + np.einsum("jdk,kj->jd", components.root, g)
     label_power = 1.0 if law.channel else float(components.shares @ (h**2 + spread)) + law.variance
-    label_mean, x = float(components.shares @ h), components.mean @ components.basis.T
+    label_mean, mean_x = float(components.shares @ h), components.mean @ components.basis.T
     input_root = components.basis @ components.root
-    input_moment = input_root @ input_root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
+    input_moment = input_root @ input_root.swapaxes(1, 2) + mean_x[:, :, None] * mean_x[:, None]
     input_moment = np.einsum("j,jab->ab", components.shares, input_moment)
     label_input = components.shares @ label_input @ components.basis.T
-    return Averages(label_mean, label_power, label_input, components.shares @ x, input_moment)
+    return Averages(label_mean, label_power, label_input, components.shares @ mean_x, input_moment)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from solvers.results import Array
 from solvers.rules import gaussian_density
 
 from ..errors import InvalidArgument
-from . import closed_forms
+from . import moments
 from .activation import ACTIVATIONS, Activation
 from .checks import MAX_NUMBER, finite_array, flag, number
 from .expressions import (
@@ -53,13 +53,13 @@ def hermite(coefficients: ArrayLike) -> Activation:
 def _hermite(coefficients: tuple[float, ...]) -> Activation:
     """The activation of a Hermite sum, cached: equal sums are equal."""
     a = np.array(coefficients)
-    terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
+    he_terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
     # partial functions instead of lambdas, as these can be pickled
     return Activation(
         partial(_hermite_sum, a),
         partial(_hermite_sum, hermite_e.hermeder(a)),
-        name="+".join(terms).replace("+-", "-") or "0*he0",
-        closed_form=partial(closed_forms.hermite_moments, a),
+        name="+".join(he_terms).replace("+-", "-") or "0*he0",
+        closed_form=partial(moments.hermite_moments, a),
     )
 
 
@@ -71,18 +71,16 @@ def _hermite_sum(coefficients: Array, x: Array) -> Array:
 _NAMED = (
     # clipped, as cosh(x)^2 overflows beyond 350
     Activation(np.tanh, lambda x: 1 / np.cosh(np.clip(x, -350, 350)) ** 2, name="tanh"),
-    Activation(
-        erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", closed_forms.erf_moments
-    ),
-    Activation(np.sin, np.cos, name="sin", closed_form=closed_forms.sin_moments),
+    Activation(erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", moments.erf_moments),
+    Activation(np.sin, np.cos, name="sin", closed_form=moments.sin_moments),
     Activation(
         lambda x: np.maximum(x, 0),
         lambda x: np.heaviside(x, 0.5),
         (0.0,),
         "relu",
-        closed_forms.relu_moments,
+        moments.relu_moments,
     ),
-    Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
+    Activation(np.sign, np.zeros_like, (0.0,), "sign", moments.sign_moments),
     Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
     Activation(lambda x: x * ndtr(x), lambda x: ndtr(x) + x * gaussian_density(x), name="gelu"),
     Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
@@ -189,7 +187,7 @@ def _from_function(
 
 @lru_cache(maxsize=256)
 def _by_name(activation_text: str, argument: str, kinks_of_x: tuple[float, ...]) -> Activation:
-    """The activation with a name, a sum of Hermite polynomials, or an expression, as ``activation_text``."""
+    """The activation whose name, Hermite sum or expression is ``activation_text``."""
     if activation_text in ACTIVATIONS:
         return ACTIVATIONS[activation_text]
     compact_text = activation_text.replace(" ", "")

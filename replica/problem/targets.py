@@ -264,8 +264,8 @@ def parse_target(
 
 
 def target(target_spec: Any) -> Activation | MultiIndex:
-    """The target specified by ``target_spec``: a MultiIndex, an expression in z1, z2, ..., or whatever
-    specifies an activation."""
+    """The target specified by ``target_spec``: a MultiIndex, an expression in z1, z2, ..., or
+    whatever specifies an activation."""
     if isinstance(target_spec, MultiIndex):
         return target_spec
     if isinstance(target_spec, str) and is_expression(target_spec):

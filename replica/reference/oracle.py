@@ -47,13 +47,13 @@ def _odd_moments(
     """
     kappa, _ = gaussian_rule(step, digits)
     if variance == 0:
-        kappa_values = [odd_function(kappa_slope * mp_number) for mp_number in kappa]
+        kappa_values = [odd_function(kappa_slope * kappa_x) for kappa_x in kappa]
         return [(f, mp.zero, f**2) for f in kappa_values]
     double_step, bits = 2 * step, mp.prec
     z_unit = double_step * mp.sqrt(variance)
 
-    def scaled(mp_number: Any) -> int:
-        return int(mp.nint(mp.ldexp(mp_number, bits)))
+    def scaled(kappa_x: Any) -> int:
+        return int(mp.nint(mp.ldexp(kappa_x, bits)))
 
     def unscaled(mp_total: int, mp_factors: int) -> Any:
         return mp.ldexp(mp.mpf(mp_total), -mp_factors * bits)
@@ -70,7 +70,7 @@ def _odd_moments(
     centred_weights = [scaled(w) for w in gaussian_rule(double_step, digits)[1]]
     last = len(centred_weights) // 2
     right_moments: Moments = []
-    for s in (kappa_slope * mp_number for mp_number in kappa[len(kappa) // 2 :]):
+    for s in (kappa_slope * kappa_x for kappa_x in kappa[len(kappa) // 2 :]):
         middle = int(mp.nint(s / z_unit))
         z_shift = s / mp.sqrt(variance) - middle * double_step
         tilt = powers(mp.exp(-double_step * z_shift))[:0:-1] + powers(mp.exp(double_step * z_shift))
@@ -213,13 +213,13 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
 def solve_on(oracle_table: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
     """The solution on one table, by Newton's method on all unknowns from ``start``."""
     names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
-    units_u = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
+    units = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
 
     def scaled_unknowns(u: Unknowns) -> list[Any]:
-        return [getattr(u, name) / unit for name, unit in units_u.items()]
+        return [getattr(u, name) / unit for name, unit in units.items()]
 
     def unknowns_at(*x: Any) -> Unknowns:
-        return Unknowns(**{name: units_u[name] * each for name, each in zip(names, x, strict=True)})
+        return Unknowns(**{name: units[name] * each for name, each in zip(names, x, strict=True)})
 
     def violation(*x: Any) -> list[Any]:
         mapped_unknowns = scaled_unknowns(equations(oracle_table, alpha, lam, unknowns_at(*x)))
@@ -248,8 +248,8 @@ def _mean(t: ReferenceTable, *factors: list[Any]) -> Any:
 def relative_change(old_unknowns: Unknowns, new_unknowns: Unknowns) -> Any:
     """Largest |a - b| / |b|; m, theta and psi count as zeros by symmetry below 1e-15."""
     least_unknowns = {"m": 1e-15, "theta": 1e-15, "psi": 1e-15}
-    pairs_u = ((name, getattr(old_unknowns, name), y) for name, y in vars(new_unknowns).items())
-    return max(abs(x - y) / max(abs(y), least_unknowns.get(name, 0)) for name, x, y in pairs_u)
+    value_pairs = ((name, getattr(old_unknowns, name), y) for name, y in vars(new_unknowns).items())
+    return max(abs(x - y) / max(abs(y), least_unknowns.get(name, 0)) for name, x, y in value_pairs)
 
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512

@@ -69,10 +69,10 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
     for k, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * k, 3 * k + 1, 3 * k + 2, slice(3 * A + 2 * k, 3 * A + 2 * k + 2)
         n = kind.trained if step_trained else kind.fresh
-        own_push, lin_scalars, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
+        own_push, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
         form[:, z, hat] = form[:, hat, z] = own_push * kind.h2
         form[:, hat, hat] = -(own_push**2) * kind.rest
-        form[:, z, scalars] = form[:, scalars, z] = lin_scalars
+        form[:, z, scalars] = form[:, scalars, z] = linear
         form[:, hat, scalars] = form[:, scalars, hat] = -own_push[:, None] * rest
         pushed = n.slope_omega * n.own
         residual_k[k, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)

@@ -103,19 +103,19 @@ def conditional_means(
         Components.from_law(inputs, known, law.combinations)
         for known in (basis[:known].T, np.zeros((direction_count, 0)))
     )
-    h, _, spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
-    mean_target = float(marginal.shares @ h)
-    variance = float(marginal.shares @ (spread + (h - mean_target) ** 2))
-    _refuse_constant(g, mean_target, variance, " on these inputs")
+    h, _, g_spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
+    g_average = float(marginal.shares @ h)
+    variance = float(marginal.shares @ (g_spread + (h - g_average) ** 2))
+    _refuse_constant(g, g_average, variance, " on these inputs")
     C = np.zeros((2,) * direction_count)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
-    C[(0,) * direction_count] = mean_target
+    C[(0,) * direction_count] = g_average
     C[*np.eye(direction_count, dtype=int)] = law.averages(inputs).first
     make_tensors = partial(
-        ConditionalTensors, components.basis.T, mean=mean_target, variance=variance, coefficients=C
+        ConditionalTensors, components.basis.T, mean=g_average, variance=variance, coefficients=C
     )
 
     def tensors_by_rule(rule: Rule) -> ConditionalTensors:
-        z_places, weights = components.places_and_weights(rule)
+        z_places, z_weights = components.places_and_weights(rule)
         # every node, in every component
         z_places, chance = components.places_of_kappa(components.projection_means(z_places)[:known])
         h, target_slopes, _ = components.moments(law.combined_mean, z_places)
@@ -125,8 +125,8 @@ def conditional_means(
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
             for x in (h, hidden_coordinates, h * hidden_coordinates + slopes)
         )
-        hermite_moment = (weights * v) @ v.T + (variance + mean_target**2) * (weights * u) @ u.T
-        explained_variance = float(weights @ (conditional_mean - mean_target) ** 2) / variance
+        hermite_moment = (z_weights * v) @ v.T + (variance + g_average**2) * (z_weights * u) @ u.T
+        explained_variance = float(z_weights @ (conditional_mean - g_average) ** 2) / variance
         return make_tensors(moments=[hermite_moment], explained=explained_variance)
 
     # class labels, of dimension 0, depend on the component, which may not be known from z
@@ -141,11 +141,11 @@ def conditional_means(
     return _checked_error(converged.value._replace(error=converged.change), g, known)
 
 
-def _refuse_constant(g: Target, mean: float, variance: float, input_clause: str = "") -> None:
+def _refuse_constant(g: Target, g_mean: float, g_variance: float, input_clause: str = "") -> None:
     """Refuse a target whose variance is zero, up to rounding, or infinite."""
-    if not np.isfinite(mean * mean + variance):
+    if not np.isfinite(g_mean * g_mean + g_variance):
         raise InvalidArgument("target", g.name, f"a function of finite variance{input_clause}")
-    if variance <= 1e-24 * mean**2:
+    if g_variance <= 1e-24 * g_mean**2:
         raise InvalidArgument("target", g.name, f"a function that is not constant{input_clause}")
 
 
@@ -162,7 +162,7 @@ def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> C
 def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     """Largest change of an average between two rules, relative to the variance."""
     moment_pairs = zip(coarse.moments, fine.moments, strict=True)
-    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in moment_pairs]
+    changes = [np.abs(a - fine_M).max(initial=0.0) / fine.variance for a, fine_M in moment_pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
 
@@ -172,24 +172,24 @@ def _tensor_sums(
 ) -> ConditionalTensors:
     """Tensors of ``g`` by quadrature, with ``rule`` along each row of ``basis``."""
     r, n = g.dimension, rule.weights.size
-    node_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    target_values = g(*np.tensordot(basis.T, node_grid, axes=1))
+    z_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
+    target_values = g(*np.tensordot(basis.T, z_grid, axes=1))
     weighted_hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
-    coefficients = target_values
+    g_hermite = target_values
     for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
-        coefficients = np.tensordot(coefficients, weighted_hermite, axes=(known, 1))
-    weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    given_known = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
+        g_hermite = np.tensordot(g_hermite, weighted_hermite, axes=(known, 1))
+    z_weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
+    given_known = g_hermite.reshape((n**known, *[degree + 1] * (r - known)))
     all_weights = reduce(np.multiply.outer, [rule.weights] * r)
     target_mean = float((all_weights * target_values).sum())
     target_variance = float((all_weights * (target_values - target_mean) ** 2).sum())
-    deviation = given_known.reshape(n**known, -1)[:, 0] - target_mean  # E[g | z_U] - E g
-    explained = float(weights @ deviation**2) / (target_variance or 1.0)
+    g_deviation = given_known.reshape(n**known, -1)[:, 0] - target_mean  # E[g | z_U] - E g
+    explained = float(z_weights @ g_deviation**2) / (target_variance or 1.0)
     moments, unknown_count = [], r - known
     for k in range(1, degree + 1) if unknown_count else ():
         T = hermite_tensor(given_known, unknown_count, k).reshape(n**known, unknown_count, -1)
-        moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
-    return ConditionalTensors(basis, moments, explained, target_mean, target_variance, coefficients)
+        moments.append(np.einsum("n,nai,nbi->ab", z_weights, T, T, optimize=True) / factorial(k))
+    return ConditionalTensors(basis, moments, explained, target_mean, target_variance, g_hermite)
 
 
 def hermite_tensor(coefficients: Array, directions: int, k: int) -> Array:

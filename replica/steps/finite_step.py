@@ -93,7 +93,7 @@ def features_at_dimension(
         raise InvalidArgument("readout", step.readout.values or step.readout.continuous, allowed)
     input_structure = structured_directions(step.inputs)
     known_dimension, K = step.known_dimension, input_structure.shape[1]
-    directions = np.pad(input_structure, ((0, known_dimension - len(input_structure)), (0, 0)))
+    axes_in_E = np.pad(input_structure, ((0, known_dimension - len(input_structure)), (0, 0)))
     is_gaussian_readout = step.readout.continuous == "gaussian"
     discretise_readout = gauss_hermite if is_gaussian_readout else step.readout.discretise
     readout_values, readout_shares = discretise_readout(readout_nodes)
@@ -103,7 +103,7 @@ def features_at_dimension(
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
     readout_power = float(readout_shares @ readout_values**2) / (n * beta)
-    batch = _averaged_batch(step, directions, readout_power)
+    batch = _averaged_batch(step, axes_in_E, readout_power)
     updated_rows = [
         _rows_after_step(step, batch, w0, step.eta * readout_values, n / trace, (n - K) / trace)
         for w0 in row_rule.nodes / np.sqrt(trace)
@@ -115,13 +115,13 @@ def features_at_dimension(
     readout_values, loading_axes = np.linalg.eigh((outside.T * group_fractions) @ outside)
     outside_direction = loading_axes[:, -1] * np.sign(loading_axes[0, -1] or 1.0)
     u = outside_direction if readout_values[-1] > 0 else np.eye(len(outside_direction))[0]
-    cosines = Components.from_law(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
+    cosines = Components.from_law(step.inputs, axes_in_E, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(known_dimension), r=0.0, c=1.0),
         r=np.column_stack([row_loadings[:, :K], row_loadings[:, K:] @ u]),
         c=variances,
         fractions=group_fractions / group_fractions.sum(),
-        gamma=np.column_stack([directions, cosines]),
+        gamma=np.column_stack([axes_in_E, cosines]),
         beta=beta,
         dimension=n,
         resolved=K,

@@ -95,8 +95,8 @@ class NetworkRows:
     def one_sign(self) -> bool:
         """True if neurons differ in the sign of their readout alone, and have an odd student."""
         step = self.step
-        odd = step.student.odd and not any(step.bias.values)
-        return odd and _several_kinds(step) and len({abs(a) for a in step.readout.values}) == 1
+        is_odd = step.student.odd and not any(step.bias.values)
+        return is_odd and _several_kinds(step) and len({abs(a) for a in step.readout.values}) == 1
 
     def covariance_of(self, groups: NDArray[np.int64]) -> TrainedRows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
@@ -144,8 +144,8 @@ def reason_not_reused(step: Step) -> str:
         "a step of eta = 0": not step.eta,
         "a continuous readout": step.readout.continuous is not None,
     }
-    reasons = [name for name, is_set in uncovered_steps.items() if is_set]
-    return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""
+    not_covered = [name for name, is_set in uncovered_steps.items() if is_set]
+    return f"the theory of reused samples does not cover {not_covered[0]}" if not_covered else ""
 
 
 def _most_readouts(step: Step) -> int:

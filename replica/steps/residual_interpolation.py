@@ -50,11 +50,11 @@ class Nodes(NamedTuple):
 
         With several panels, rounding of large weights does not reach the small ones of the tails.
         """
-        panel_place = (np.arcsinh(self.root * rho) - self.low) / self.length
-        rho_panel = np.clip(panel_place.astype(int), 0, self.panels - 1)
+        u_place = (np.arcsinh(self.root * rho) - self.low) / self.length
+        rho_panel = np.clip(u_place.astype(int), 0, self.panels - 1)
         place_and_panel = owner * self.panels + rho_panel
         by_panel = np.argsort(place_and_panel, kind="stable")
-        chebyshev_basis = chebvander(2 * (panel_place - rho_panel)[by_panel] - 1, self.points - 1)
+        chebyshev_basis = chebvander(2 * (u_place - rho_panel)[by_panel] - 1, self.points - 1)
         _add_moments(total, place_and_panel[by_panel], weights[:, by_panel], chebyshev_basis)
 
     def weights_on_nodes(self, chebyshev_moments: Array) -> Array:

@@ -67,7 +67,7 @@ class NestedPanels(NamedTuple):
         """Adapted panels of the first coordinate of tau, and the averages."""
         tau_slope, other_slopes, place_centre = self.L[:, 0], self.L[:, 1:], self.centre
 
-        def values(panels: Panels) -> Array:
+        def tau_means(panels: Panels) -> Array:
             if other_slopes.size:
                 return self.nested_at(panels).adapted()[1].reshape(-1, *panels.nodes.shape)
             z = place_centre[:, panels.owner, None] + tau_slope[:, None, None] * panels.nodes
@@ -82,11 +82,11 @@ class NestedPanels(NamedTuple):
         breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
         tau_panels = panels_between(np.sort(breaks, axis=1))
         most_panels = 2**20  # in one coordinate of tau, at all places together: 100 MB
-        adapted = halve_panels(values, tau_panels, self.tol, most_panels, self.panels_at_once)
+        adapted = halve_panels(tau_means, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
-            averages = f"the averages over the batch of a step: target {self.labels.target.name}"
+            batch_text = f"the averages over the batch of a step: target {self.labels.target.name}"
             varying_output = "less the network's output varies too quickly to settle"
-            raise QuadratureError(f"{averages} {varying_output}")
+            raise QuadratureError(f"{batch_text} {varying_output}")
         return adapted
 
     def nodes(self, panels: Panels) -> Iterator[TauNodes]:
@@ -101,9 +101,9 @@ class NestedPanels(NamedTuple):
                 yield node_owner, panel_tau[None], node_weights
                 continue
             inner_panels = self.nested_at(block_panels)
-            for outer_node, other_tau, weight in inner_panels.nodes(inner_panels.adapted()[0]):
+            for outer_node, other_tau, tau_weight in inner_panels.nodes(inner_panels.adapted()[0]):
                 all_tau = np.concatenate([panel_tau[None, outer_node], other_tau])
-                yield node_owner[outer_node], all_tau, node_weights[outer_node] * weight
+                yield node_owner[outer_node], all_tau, node_weights[outer_node] * tau_weight
 
     @property
     def panels_at_once(self) -> int:
@@ -196,28 +196,28 @@ def law_of_residuals(
     known_slopes = inputs.known @ components.root
     independent_tau = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
     independent_tau[:, 0, :tau_count] = ~components.tau_slopes.any(axis=1)
-    covariance = (known_slopes * independent_tau) @ known_slopes.swapaxes(1, 2)
-    covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
+    known_cov = (known_slopes * independent_tau) @ known_slopes.swapaxes(1, 2)
+    known_cov = np.pad(known_cov, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
 
-    def blocks() -> Iterator[Block]:
+    def rho_blocks() -> Iterator[Block]:
         for j, (members, at_places, (*_, tau_nodes)) in enumerate(component_rules):
-            tau_slopes = known_slopes[j][:, :tau_count][:, components.tau_slopes[j].any(axis=0)]
+            tau_slope = known_slopes[j][:, :tau_count][:, components.tau_slopes[j].any(axis=0)]
             for member_index, tau, tau_weight in tau_nodes:
                 check_time()
                 projections = projection_means[:, members[member_index]]
-                projections[1:] += tau_slopes @ tau
+                projections[1:] += tau_slope @ tau
                 moments = projections[row_index] * projections[second_projection]
-                moments += covariance[j][:, None]
+                moments += known_cov[j][:, None]
                 moments *= place_weights[members[member_index]] * tau_weight
                 yield Block(members[member_index], at_places.residual(member_index, tau), moments)
 
     lows, highs, _ = zip(*(tau_rule for *_, tau_rule in component_rules), strict=True)
-    noisy = any(variance for variance, _ in labels.gaussians)
-    rho_ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
-    rho, moments = on_few_nodes(labels, offset, rho_ends, blocks(), len(row_index), root, level)
-    x_moments = np.empty((len(projection_means), len(projection_means), *moments.shape[1:]))
-    x_moments[row_index, second_projection] = x_moments[second_projection, row_index] = moments
-    return ResidualLaw(rho, x_moments)
+    y_noisy = any(variance for variance, _ in labels.gaussians)
+    rho_ends = None if not components.tau_slopes.any() and not y_noisy else (min(lows), max(highs))
+    rho, moments = on_few_nodes(labels, offset, rho_ends, rho_blocks(), len(row_index), root, level)
+    moments_x = np.empty((len(projection_means), len(projection_means), *moments.shape[1:]))
+    moments_x[row_index, second_projection] = moments_x[second_projection, row_index] = moments
+    return ResidualLaw(rho, moments_x)
 
 
 class LabelsAtPlaces(NamedTuple):
@@ -315,23 +315,23 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauRule:
     least_noise = min(variance for variance, _ in label_law.gaussians)
     root = at_places.root / np.sqrt(1 + at_places.root**2 * least_noise)  # noise smooths averages
     # the tolerance is relative to the moments, which are large in the tails of growing labels
-    coarse_rule, rho4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
+    coarse_rule, rho_4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
     for index, tau, tau_weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
-        rho4 += np.bincount(index, tau_weights * at_places.residual(index, tau) ** 4, len(offset))
-    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho4**0.25)
+        rho_4 += np.bincount(index, tau_weights * at_places.residual(index, tau) ** 4, len(offset))
+    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho_4**0.25)
     lowest_rho, highest_rho = np.inf, -np.inf
 
-    def averages(label_arguments: Array, owner: NDArray[np.int64]) -> Array:
+    def rho_means(label_arguments: Array, rho_owner: NDArray[np.int64]) -> Array:
         """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
         pencil's, and moments of rho."""
         nonlocal lowest_rho, highest_rho
-        rho = label_law.combined_mean(*label_arguments) - offset[owner, None]
+        rho = label_law.combined_mean(*label_arguments) - offset[rho_owner, None]
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
-        pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[owner, None]) ** 2
+        pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[rho_owner, None]) ** 2
         return np.stack([pencil_term, root * rho * pencil_term, rho2, rho2**2])
 
     all_places = np.arange(len(offset))
-    tols = np.full(len(offset), tol)
-    nested = NestedPanels(averages, label_law, all_places, at_places.centre, at_places.L, tols)
+    rho_tols = np.full(len(offset), tol)
+    nested = NestedPanels(rho_means, label_law, all_places, at_places.centre, at_places.L, rho_tols)
     tau_panels, _ = nested.adapted()
     return TauRule(lowest_rho, highest_rho, nested.nodes(tau_panels))

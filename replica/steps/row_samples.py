@@ -80,9 +80,9 @@ class SampleWeights(NamedTuple):
 def first_sample_weights(step: Step, kinds: Kinds) -> FirstSampleWeights:
     """Weights of a sample of the first step in the pencil of ``kinds`` of neurons."""
     alpha, eta = step.schedule[0]
-    moments, rate = student_moments(step, kinds.bias, 1.0), eta * kinds.readout
+    slopes, rates = student_moments(step, kinds.bias, 1.0), eta * kinds.readout
     mean_label_offset = mean_output(step, np.zeros(1), 1.0)
-    return FirstSampleWeights(mean_label_offset, rate * moments.m2, rate**2 / alpha * moments.s02)
+    return FirstSampleWeights(mean_label_offset, rates * slopes.m2, rates**2 / alpha * slopes.s02)
 
 
 def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
@@ -90,10 +90,10 @@ def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
 
     Coefficients (A, 6) of terms of even order in delta, and (A, 3) of terms of odd order.
     """
-    moments, rate = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
-    even_rate_terms = [rate * moments.m2, rate * moments.m4, rate**2 * moments.s02]
-    even_rate_terms += [rate**2 * moments.s22, rate**3 * moments.s13, rate**4 * moments.s04]
-    odd_rate_terms = (rate * moments.m3, rate**2 * moments.s12, rate**3 * moments.s03)
+    slopes, rates = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
+    even_rate_terms = [rates * slopes.m2, rates * slopes.m4, rates**2 * slopes.s02]
+    even_rate_terms += [rates**2 * slopes.s22, rates**3 * slopes.s13, rates**4 * slopes.s04]
+    odd_rate_terms = (rates * slopes.m3, rates**2 * slopes.s12, rates**3 * slopes.s03)
     return np.column_stack(even_rate_terms), np.column_stack(odd_rate_terms)
 
 

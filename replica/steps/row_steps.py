@@ -128,22 +128,22 @@ def _refined_batch(step: Step, kinds: Kinds, state: RowState, t: int) -> tuple[B
 
     def neurons_on(rule: Rule) -> tuple[StudentMoments, Array]:
         """Student moments on nodes of kappa, (A, N, 1), and the network's output there."""
-        shift = shifts_on(rule)
-        moments = student_moments(step, np.add.outer(kinds.bias, shift), c)
-        moments = StudentMoments(*(slope_moment[..., None] for slope_moment in moments))
-        return moments, mean_output(step, shift, c)
+        shifts = shifts_on(rule)
+        slopes = student_moments(step, np.add.outer(kinds.bias, shifts), c)
+        slopes = StudentMoments(*(slope_moment[..., None] for slope_moment in slopes))
+        return slopes, mean_output(step, shifts, c)
 
-    def root_strength(moments: StudentMoments) -> Array:
+    def root_strength(slopes: StudentMoments) -> Array:
         """Root of a sample's strength (``_strength_functions``) over its residual, (A, N, 1)."""
-        return np.abs(learning_rate) / alpha * np.sqrt(moments.s02 + moments.m2**2)
+        return np.abs(learning_rate) / alpha * np.sqrt(slopes.s02 + slopes.m2**2)
 
     def weights_and_labels(
-        rule: Rule, level: int, moments: StudentMoments, offset: Array, chosen: tuple[int, ...]
+        rule: Rule, level: int, slopes: StudentMoments, offset: Array, chosen: tuple[int, ...]
     ) -> tuple[SampleWeights, ResidualLaw]:
         """Sample weights of the ``chosen`` kinds, and the residual law on nodes of ``level``."""
-        strength_root = float(root_strength(moments).max())
+        strength_root = float(root_strength(slopes).max())
         law = law_of_residuals(label_law, known_batch_inputs, rule, offset, strength_root, level)
-        selected = StudentMoments(*(slope_moment[[*chosen]] for slope_moment in moments))
+        selected = StudentMoments(*(slope_moment[[*chosen]] for slope_moment in slopes))
         return sample_weights(selected, law, c, alpha, learning_rate[[*chosen]], decay_factor), law
 
     neurons_by_rule = cache(lambda i: neurons_on(kappa_rules[i]))
@@ -159,26 +159,26 @@ def _refined_batch(step: Step, kinds: Kinds, state: RowState, t: int) -> tuple[B
         """Batch and state of step i, with the mean row of a single kind."""
         if len(learning_rate) > 1:
             return batch, row_state_after
-        neurons, shift = neurons_by_rule(i), kinds.bias[0] + shifts_on(kappa_rules[i])
+        neurons, shifts = neurons_by_rule(i), kinds.bias[0] + shifts_on(kappa_rules[i])
         law = weights_and_labels(kappa_rules[i], level, *neurons, (0,))[1]
-        mean_row = _mean_row_after(step, t, state, shift, neurons[0], law, float(kinds.readout[0]))
+        mean_row = _mean_row_after(step, t, state, shifts, neurons[0], law, float(kinds.readout[0]))
         return batch, row_state_after._replace(mean_row=mean_row)
 
     # the kind with the largest change determines the number of nodes
-    fastest = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
+    fast_kind = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
     all_kinds = tuple(range(len(learning_rate)))
-    level = _first_settled(lambda level: batch_on_nodes(0, level, fastest), len(RHO_NODES), K, t)
+    level = _first_settled(lambda level: batch_on_nodes(0, level, fast_kind), len(RHO_NODES), K, t)
     if len(kappa_rules) == 1:
         return with_mean_row(0, *batch_on_nodes(0, level, all_kinds))
     try:
         finest_rule = 1 + _first_settled(
-            lambda i: batch_on_nodes(i + 1, level, fastest), len(KAPPA_RULES), K, t
+            lambda i: batch_on_nodes(i + 1, level, fast_kind), len(KAPPA_RULES), K, t
         )
     except QuadratureError:
         finest_rule = len(kappa_rules)
 
         def contributions(rule: Rule) -> Array:
-            batch_samples = weights_and_labels(rule, level, *neurons_on(rule), fastest)
+            batch_samples = weights_and_labels(rule, level, *neurons_on(rule), fast_kind)
             terms = _contributions(*batch_samples, alpha)
             return terms.reshape(len(terms), -1, len(rule.weights)).sum(axis=1)  # over components
 
@@ -201,8 +201,8 @@ def _mean_row_after(
     mean row, with other terms of the variance mu_2^2.
     """
     (alpha, eta), c, h = step.schedule[t], state.c[0], 1e-3
-    below, variance, above = (step.student.moments(shift + k * h, c).variance for k in (-1, 0, 1))
-    mu2sq, variance_slope = variance[:, None], ((above - below) / (2 * h))[:, None]
+    below, mu2_here, above = (step.student.moments(shift + k * h, c).variance for k in (-1, 0, 1))
+    mu2sq, variance_slope = mu2_here[:, None], ((above - below) / (2 * h))[:, None]
     mu1, m2, s02 = student_slopes.mu1[0], student_slopes.m2[0], student_slopes.s02[0]
     rho, rho_weights, rate = residual_law.rho, residual_law.weights[0, 0], eta * readout
     residual_gain = rho * m2 - readout * mu1**2
@@ -219,15 +219,15 @@ def _adapted_rule(contributions: Callable[[Rule], Array], guessed_rule: Rule, t:
     """
     contribution_size = np.abs(contributions(guessed_rule)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
 
-    def values(panels: Panels) -> Array:
+    def kappa_values(panels: Panels) -> Array:
         nodes = panels.nodes
-        relative = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / contribution_size
-        return np.asarray(relative.reshape(-1, *nodes.shape))
+        kappa_terms = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / contribution_size
+        return np.asarray(kappa_terms.reshape(-1, *nodes.shape))
 
     # Gauss's and Kronrod's rules agree to tol; Kronrod's error is much smaller
     kappa_tol, max_panels = 1e-7, 400
     kappa_panels = panels_between(np.linspace(-9.2, 9.2, 7)[None])
-    adapted_panels = halve_panels(values, kappa_panels, kappa_tol, max_panels, batch_size=32)
+    adapted_panels = halve_panels(kappa_values, kappa_panels, kappa_tol, max_panels, batch_size=32)
     if adapted_panels is None:
         raise _not_settled(t, kappa_tol, f"on {max_panels} panels")
     return Rule(*(rule_part[0] for rule_part in adapted_panels[0].rule()))
@@ -310,8 +310,8 @@ def _batch_and_state(
     (alpha, _), K, decay = step.schedule[t], step.known_dimension, step.decay_factor(t)
     known_directions = np.eye(K, len(row_state.spike))  # the directions known to labels
     if len(residual_law.weights) > K + 1:
-        outside = np.where(np.arange(len(row_state.spike)) < K, 0.0, row_state.spike)
-        known_directions = np.vstack([known_directions, outside / np.linalg.norm(outside)])
+        u_outside = np.where(np.arange(len(row_state.spike)) < K, 0.0, row_state.spike)
+        known_directions = np.vstack([known_directions, u_outside / np.linalg.norm(u_outside)])
     noise_axis, rho_weights, sample_force = K + t, residual_law.weights[0, 0], sample.force
     mean_force = (residual_law.weights[0, 1:] * sample_force).sum(axis=(1, 2))  # Eq. (18.8)
     force_noise = np.sqrt(float((rho_weights * sample_force**2).sum()))

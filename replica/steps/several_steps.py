@@ -83,11 +83,11 @@ def _discretised_features(step: Step, readout_count: int) -> SpikedRandomFeature
     row_scale = step.decay_factor(0) + readouts * scale_change
     c = (row_scale**2 + (readouts * noise_change) ** 2).ravel()  # Eq. (2.3)
     group_fractions = np.multiply.outer(step.bias.fractions, readout_shares).ravel()
-    biases = np.repeat(step.bias.values, len(readouts))
+    bias_a = np.repeat(step.bias.values, len(readouts))
     gamma = _initial_gradient(step)[2] if row_loadings.any() else np.zeros(step.known_dimension)
     if len(row_loadings) == 1:
-        return step.features(r=row_loadings[0], c=c[0], gamma=gamma, bias=biases[0])
-    return step.features(r=row_loadings, c=c, gamma=gamma, fractions=group_fractions, bias=biases)
+        return step.features(r=row_loadings[0], c=c[0], gamma=gamma, bias=bias_a[0])
+    return step.features(r=row_loadings, c=c, gamma=gamma, fractions=group_fractions, bias=bias_a)
 
 
 def _initial_gradient(step: Step) -> tuple[float, float, Array, float]:
@@ -96,10 +96,10 @@ def _initial_gradient(step: Step) -> tuple[float, float, Array, float]:
     e is the label less the network's output before the step.  Eqs. (2.1)-(2.2), (19.1)
     """
     label_averages, f0 = step.averages, float(mean_output(step, 0.0, 1.0))  # a~ h_0, averaged
-    v_star = label_averages.power - 2 * f0 * label_averages.mean + f0**2
+    e_power = label_averages.power - 2 * f0 * label_averages.mean + f0**2
     residual_moment = label_averages.first - f0 * label_averages.inputs  # E e x
-    N = float(np.sqrt(residual_moment @ residual_moment + v_star / step.alpha0))  # Eq. (2.2)
-    return label_averages.mean - f0, v_star, residual_moment / (N or 1.0), N
+    N = float(np.sqrt(residual_moment @ residual_moment + e_power / step.alpha0))  # Eq. (2.2)
+    return label_averages.mean - f0, e_power, residual_moment / (N or 1.0), N
 
 
 def _row_changes(step: Step, neuron_bias: float) -> tuple[float, float, float]:
@@ -210,13 +210,13 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """
     check_is_step(step)
     check_fixed_alpha0(step)
-    for name in ("readout", "bias"):
-        law_of_field = getattr(step, name)
+    for field in ("readout", "bias"):
+        law_of_field = getattr(step, field)
         if len(law_of_field.values) != 1:
             allowed = "a single value where there are several steps: with several values of the "
-            allowed += f"{name} every group of neurons has a spike of its own, which the theory "
+            allowed += f"{field} every group of neurons has a spike of its own, which the theory "
             allowed += "does not follow beyond the first step (validation.trajectory simulates it)"
-            raise InvalidArgument(name, law_of_field.continuous or law_of_field.values, allowed)
+            raise InvalidArgument(field, law_of_field.continuous or law_of_field.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
@@ -230,8 +230,8 @@ def features_after_steps(
     of losses other than the square.
     """
     if step.steps:
-        last, neuron_bias = after_each_step(step)[-1], step.bias.values[0]
-        return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=neuron_bias)
+        final, neuron_bias = after_each_step(step)[-1], step.bias.values[0]
+        return step.features(r=final.r, c=final.c, gamma=np.array(final.gamma), bias=neuron_bias)
     srf_model = features_after_one_step(step, tol, most)
     if srf_model.law_error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
@@ -255,8 +255,8 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
         decay_factor = step.decay_factor(t)
         # the gradient, as its length times its cosines
         gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
-        length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
-        gradient[np.abs(gradient) < 1e-14 * length] = 0  # rounding of what is 0 by symmetry
+        grad_norm = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        gradient[np.abs(gradient) < 1e-14 * grad_norm] = 0  # rounding of what is 0 by symmetry
         rate = eta * step.readout.values[0]
         # Eq. (10.2)
         cosines_by_length = decay_factor * r * gamma + rate * gradient
@@ -270,7 +270,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
             c=c,
             gamma=tuple(gamma.tolist()),
             weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
-            gradient_cosines=tuple((np.sign(rate) * gradient / (length or 1.0)).tolist()),
+            gradient_cosines=tuple((np.sign(rate) * gradient / (grad_norm or 1.0)).tolist()),
             quadrature_error=error,
         )
         rows_by_step.append(rows_after_step)

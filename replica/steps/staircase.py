@@ -131,11 +131,11 @@ class Staircase(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """Student, biases, target, inputs and highest degree, in plain values."""
-        student: dict[str, Any] = {} if self.student is None else {"student": self.student.name}
+        of_student: dict[str, Any] = {} if self.student is None else {"student": self.student.name}
         if any(self.bias):
-            student["bias"] = self.bias[0] if len(self.bias) == 1 else list(self.bias)
+            of_student["bias"] = self.bias[0] if len(self.bias) == 1 else list(self.bias)
         input_settings = {} if self.inputs is None else {"inputs": self.inputs.described}
-        return student | {"target": self.target.name} | input_settings | {"degree": self.degree}
+        return of_student | {"target": self.target.name} | input_settings | {"degree": self.degree}
 
     @property
     def dimension(self) -> int:
@@ -297,13 +297,13 @@ def staircase(
         next_stage = _first_nonzero_moment(tensors, _resolution(threshold, error))
         if next_stage is None:
             break
-        leap, moment_axes, strengths = next_stage
+        leap_k, moment_axes, strengths = next_stage
         new_directions = _with_positive_signs(moment_axes.T @ tensors.basis[len(learned_rows) :])
         learned_rows = np.concatenate([learned_rows, new_directions])
         basis = np.concatenate([learned_rows, np.linalg.svd(learned_rows)[2][len(learned_rows) :]])
         tensors = tensors_given(learnable, basis, len(learned_rows))
         error = max(error, tensors.error)
-        stages.append(Stage(leap, new_directions, strengths, learnable_share * tensors.explained))
+        stages.append(Stage(leap_k, new_directions, strengths, learnable_share * tensors.explained))
     return Staircase(
         target=staircase_target,
         inputs=inputs,
@@ -342,20 +342,20 @@ def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -
     tensors = conditional_tensors(g, np.eye(g.dimension), 0, max(0, *cutoffs))
     orders = np.indices(tensors.coefficients.shape)
     total_degree = orders.sum(axis=0)
-    included = total_degree <= np.where(total_degree % 2, cutoffs[1], cutoffs[0])
-    included &= np.abs(tensors.coefficients) > 1e-13 * np.sqrt(tensors.variance)  # rounding
-    hermite_series = np.where(included, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
+    in_series = total_degree <= np.where(total_degree % 2, cutoffs[1], cutoffs[0])
+    in_series &= np.abs(tensors.coefficients) > 1e-13 * np.sqrt(tensors.variance)  # rounding
+    hermite_series = np.where(in_series, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
 
     def learnable(*z: Array) -> Array:
         hermite_values = [hermite_e.hermevander(z_i, len(hermite_series) - 1) for z_i in z]
-        learned = np.zeros_like(z[0])
+        g_learned = np.zeros_like(z[0])
         for m in np.argwhere(hermite_series):
             hermite_factors = (power[..., k] for power, k in zip(hermite_values, m, strict=True))
-            learned = learned + hermite_series[tuple(m)] * reduce(np.multiply, hermite_factors)
+            g_learned = g_learned + hermite_series[tuple(m)] * reduce(np.multiply, hermite_factors)
         for parity in (0, 1):
             if highest_degrees[parity] == np.inf:
-                learned = learned + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
-        return learned
+                g_learned = g_learned + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
+        return g_learned
 
     test_points = np.random.default_rng(0).standard_normal((g.dimension, 400))
     if np.ptp(learnable(*test_points)) <= 1e-9 * np.abs(g(*test_points)).max():
@@ -372,11 +372,11 @@ def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
     smooth student turns; negative if it vanishes.
     """
     range_of_x = max([4.0 + abs(bias), *(1.5 * abs(kink - bias) for kink in student.kinks)])
-    bias_offsets = np.linspace(0.0025 * range_of_x, range_of_x, 400)
-    student_at_x, at_minus_x = student(bias + bias_offsets), student(bias - bias_offsets)
+    student_x = np.linspace(0.0025 * range_of_x, range_of_x, 400)
+    student_at_x, at_minus_x = student(bias + student_x), student(bias - student_x)
     parity_part = (student_at_x + (-1) ** parity * at_minus_x) / 2
     zero_tol = 1e-7 * np.abs([student_at_x, at_minus_x]).max()  # above rounding in single precision
-    monomials = np.vander(bias_offsets / range_of_x, 13, increasing=True)[:, parity::2]
+    monomials = np.vander(student_x / range_of_x, 13, increasing=True)[:, parity::2]
     for term_count in range(monomials.shape[1] + 1):
         basis = monomials[:, :term_count]
         if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= zero_tol:

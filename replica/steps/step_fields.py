@@ -229,16 +229,16 @@ class Step(Problem):
         try:
             pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single_step,))]
         except (TypeError, ValueError):
-            allowed_eta = "a sequence of pairs (alpha0, eta)"
-            raise InvalidArgument("steps", self.steps, allowed_eta) from None
+            allowed_step = "a sequence of pairs (alpha0, eta)"
+            raise InvalidArgument("steps", self.steps, allowed_step) from None
         checked_steps = []
         for alpha0, eta in pairs:
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
             missing_eta = "given: the learning rate over the width, eta/p"
-            allowed_eta = missing_eta if eta is None else "0 or more (eta/p)"
-            allowed_eta += WORDS["eta"] * isinstance(eta, str)
-            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_eta)))
+            allowed_step = missing_eta if eta is None else "0 or more (eta/p)"
+            allowed_step += WORDS["eta"] * isinstance(eta, str)
+            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_step)))
         return tuple(checked_steps)
 
 
@@ -259,8 +259,8 @@ def _per_step(name: str, value: Any, step_count: int) -> tuple[Any, ...]:
 def _numbers_per_step(name: str, value: Any, step_count: int, high: float, allowed: str) -> Any:
     """A checked number from 0 to ``high``, or one for each step; a ``high`` of 1 is excluded."""
     step_values = _per_step(name, value, step_count)
-    checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in step_values)
-    return checked if len(checked) > 1 else checked[0]
+    per_step = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in step_values)
+    return per_step if len(per_step) > 1 else per_step[0]
 
 
 def _value_at_step(step_values: Any, step_index: int) -> Any:
@@ -268,8 +268,8 @@ def _value_at_step(step_values: Any, step_index: int) -> Any:
     return step_values[step_index] if isinstance(step_values, tuple) else step_values
 
 
-def _checked_alpha0(value: Any) -> float:
+def _checked_alpha0(alpha0: Any) -> float:
     """A checked alpha0: a positive number, or inf."""
     allowed = 'positive or inf (n0/d), or "alpha", the readout\'s, of a single step'
-    is_finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
-    return number("alpha0", value, 0, MAX_NUMBER if is_finite else np.inf, allowed, open_low=True)
+    is_finite = number("alpha0", alpha0, 0, np.inf, allowed, open_low=True) < np.inf
+    return number("alpha0", alpha0, 0, MAX_NUMBER if is_finite else np.inf, allowed, open_low=True)
