@@ -77,9 +77,9 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     their argument blurs.  It consists of panels where the spike crosses a kink of the target that
     nothing blurs, and is trapezoidal otherwise.
     """
-    geometry, law, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, is_sharp = geometry.r.shape[1], ~law.tau_slopes.any()
-    steep = np.abs(geometry.r @ law.slope[:, :K] / np.sqrt(geometry.c)[:, None]).max(axis=(0, 1))
+    groups, law, planes = model.geometry, model.components, model.labels.combined_mean.planes
+    K, is_sharp = groups.r.shape[1], ~law.tau_slopes.any()
+    steep = np.abs(groups.r @ law.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
     target_width = np.maximum(np.linalg.norm(law.tau_slopes, axis=2), 1e-9)[..., None]
     steep = np.maximum(steep, (np.abs(law.z_slopes) / target_width).max(axis=(0, 1), initial=0.0))
     spike_kinks: list[list[float]] = [[] for _ in range(K)]
@@ -118,11 +118,11 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
     A layer is where a neuron has a kink or its middle, or the target a kink.  The rest of the
     argument blurs it over the width.
     """
-    geometry, model_inputs = model.geometry, model.components
+    groups, model_inputs = model.geometry, model.components
     model_layers = []
     with np.errstate(over="ignore"):  # a tiny loading overflows the width
         for z_mean, slope in zip(model_inputs.mean[:, 0], model_inputs.slope[:, 0, 0], strict=True):
-            for r, group_bias, c in zip(geometry.r[:, 0], geometry.bias, geometry.c, strict=True):
+            for r, group_bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
                 gaps = [kink - group_bias - r * z_mean for kink in (0.0, *model.student.kinks)]
                 z_rate = r * slope
                 model_layers += [(gap / z_rate, np.sqrt(c) / abs(z_rate)) for gap in gaps if z_rate]

@@ -178,8 +178,8 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
         raise InvalidArgument("covariances", fault, allowed)
     if covariance_rounding == 1e-8:
         return covariances
-    values, axes_c = np.linalg.eigh(covariances)
-    return np.asarray((axes_c * np.maximum(values, 0)[..., None, :]) @ axes_c.swapaxes(-1, -2))
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray((vectors * np.maximum(values, 0)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> C
 def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     """Largest change of an average between two rules, relative to the variance."""
     moment_pairs = zip(coarse.moments, fine.moments, strict=True)
-    changes = [np.abs(a - fine_M).max(initial=0.0) / fine.variance for a, fine_M in moment_pairs]
+    changes = [np.abs(M_a - M_b).max(initial=0.0) / fine.variance for M_a, M_b in moment_pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
 
