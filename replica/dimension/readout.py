@@ -131,19 +131,19 @@ def solve_readouts(
     error_s = np.empty_like(label_gap)
 
     def of_leverage(x: Array, rows: Indices) -> Array:
-        at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), V_fit.R[rows]
+        V_at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), V_fit.R[rows]
         leverage_error = error_size[rows, None] * x
         before = signal_error[rows] + leverage_error
         X = group.conjugates_from(R * R * before, alpha[rows]) + signal_sources.X[rows]  # Eq. (4.8)
         X[:, 0] += (spared_price * V_fit.conjugates[:, 0])[rows]
         through_leverage = (R * (R * before * leverage[rows] - leverage_error)) @ w
-        X[:, 1] += alpha[rows] / table.beta * through_leverage / at[:, 1]
-        Q = group.second_moments(at, alpha[rows], lam[rows], X)  # Eq. (4.10)
+        X[:, 1] += alpha[rows] / table.beta * through_leverage / V_at[:, 1]
+        Q = group.second_moments(V_at, alpha[rows], lam[rows], X)  # Eq. (4.10)
         error_s[rows] = before + group.at_nodes(Q)
         H_inverse = V_fit.H_inverse[rows]
         change = H_inverse @ _averages(table, w * R * R * error_s[rows]) @ H_inverse
-        change += (Q[:, 1] / at[:, 1])[:, None, None] * V_fit.of_prior[rows]
-        by_samples = at[:, 1] * group.share_of_products(R**2 * error_s[rows], at, alpha[rows])
+        change += (Q[:, 1] / V_at[:, 1])[:, None, None] * V_fit.of_prior[rows]
+        by_samples = V_at[:, 1] * group.share_of_products(R**2 * error_s[rows], V_at, alpha[rows])
         products_s = (g * (2 + g))[rows] * Q[:, 1] - by_samples
         products_s /= (1 + g[rows]) ** 2
         new_V_s = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], products_s)

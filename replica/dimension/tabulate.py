@@ -212,7 +212,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     n, D = len(net_rows.coordinates), len(model.components.basis)
     label_axes = np.eye(D, n + 1)
     input_components = Components.from_law(model.inputs, label_axes, model.labels.combinations)
-    input_places, weights = input_components.places_and_weights(_input_rule(D, n - D, sizes))
+    input_places, x_weights = input_components.places_and_weights(_input_rule(D, n - D, sizes))
     kappa = input_components.projection_means(input_places)[: n + 1]
     label_moments = input_components.moments(model.labels.combined_mean, input_places)
     geometry: Any = model.geometry
@@ -228,17 +228,17 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     features = model.student.moments(shift_along_u, bulk_variance)
     mu1 = features.first / np.sqrt(bulk_variance)
     by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
-    hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, weights, c)
+    hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, x_weights, c)
     square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
     mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
-    offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
+    offsets = np.vstack([features.mean, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
     special_loadings = mu1 * kappa
     if model.rows.v > 0:
         special_loadings = np.insert(special_loadings, DELTA, by_norm, axis=0)
-    offset_count, N, one_share = len(offsets), len(weights), np.ones(1)
+    offset_count, N, one_share = len(offsets), len(x_weights), np.ones(1)
     constant_offset = np.ones((int(model.intercept), N))
     return LoadedTable(
-        weights=weights,
+        weights=x_weights,
         places=input_places,
         kappa=kappa,
         mean=np.zeros((0, N)),

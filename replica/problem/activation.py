@@ -146,21 +146,21 @@ class Activation:
             sigma_x = self(x)
             if not np.isfinite(sigma_x).all():
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-            mean, first = np.vecdot(sigma_x, w_z), np.vecdot(sigma_x, z * w_z)
+            mu_0, first = np.vecdot(sigma_x, w_z), np.vecdot(sigma_x, z * w_z)
             power = np.maximum(np.vecdot(sigma_x**2, w_z), smallest_power)
-            sigma_x -= mean[:, None] + first[:, None] * z  # the remainder
+            sigma_x -= mu_0[:, None] + first[:, None] * z  # the remainder
             sigma_x *= sigma_x
             size = np.sqrt(power)
-            return np.stack([mean, first, np.vecdot(sigma_x, w_z)]), np.stack([size, size, power])
+            return np.stack([mu_0, first, np.vecdot(sigma_x, w_z)]), np.stack([size, size, power])
 
         return Moments(*self._average(moments_of_sigma, s, c, MOMENT_TOLERANCE))
 
     @property
     def odd(self) -> bool:
         """True if sigma(-x) = -sigma(x), up to rounding."""
-        values = self(np.arange(-100, 101) * 0.08)
+        sigma_x = self(np.arange(-100, 101) * 0.08)
         # far above rounding, and too small to change an error of the theory
-        return bool(np.abs(values + values[::-1]).max() <= 1e-9 * np.abs(values).max() + 1e-300)
+        return bool(np.abs(sigma_x + sigma_x[::-1]).max() <= 1e-9 * np.abs(sigma_x).max() + 1e-300)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry
@@ -290,12 +290,12 @@ class Activation:
             mean, first = np.vecdot(sigma_slope, w_z), np.vecdot(sigma_slope, zw)
             rest = sigma_slope - mean[:, None] - first[:, None] * z
             slope_power = max(float(np.vecdot(sigma_slope**2, w_z).max()), least_power)
-            values = [mean, first, np.vecdot(rest, zzw - w_z), np.vecdot(rest, z * zzw - 3 * zw)]
+            slope_m = [mean, first, np.vecdot(rest, zzw - w_z), np.vecdot(rest, z * zzw - 3 * zw)]
             rest2 = rest * rest  # products, as powers of arrays take ten times as long
             rest3 = rest2 * rest
-            values += [np.vecdot(rest2, z_power) for z_power in (w_z, zw, zzw)]
-            values += [np.vecdot(rest3, w_z), np.vecdot(rest3, zw), np.vecdot(rest2 * rest2, w_z)]
+            slope_m += [np.vecdot(rest2, z_power) for z_power in (w_z, zw, zzw)]
+            slope_m += [np.vecdot(rest3, w_z), np.vecdot(rest3, zw), np.vecdot(rest2 * rest2, w_z)]
             slope_degrees = np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
-            return np.stack(values), slope_power ** (slope_degrees / 2)
+            return np.stack(slope_m), slope_power ** (slope_degrees / 2)
 
         return self._average(slope_averages, s, c, self.slope_tolerance)

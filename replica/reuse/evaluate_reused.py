@@ -280,31 +280,31 @@ def evaluate_reused(
             readout = Readout(nodes, sample_counts, model.beta, lam[i], model.dimension)
             try:
                 starts[i] = point_cavity = readout.solve_cavity(starts[i] or point_cavity)
-                errors = readout.errors(point_cavity)
+                point = readout.errors(point_cavity)
             except np.linalg.LinAlgError:  # where Newton's method has lost its way
                 reused_errors.flag(i, Status.NO_PROGRESS)
                 point_cavity = None
                 continue
             errors_before = np.array([reused_errors.test_error[i], reused_errors.train_error[i]])
-            error_change = np.abs(errors_before / [errors.test, errors.train] - 1).max()
+            error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
             error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
             overlaps = reused_errors.overlaps
-            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = errors.m, errors.Q1, errors.q2
-            overlaps.theta[i].T[:] = [errors.theta, errors.chi][: 1 + network_rows.row_norms]
-            overlaps.psi[i, :, 0] = errors.psi
-            is_lost = errors.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or errors.train < 0
+            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = point.m, point.Q1, point.q2
+            overlaps.theta[i].T[:] = [point.theta, point.chi][: 1 + network_rows.row_norms]
+            overlaps.psi[i, :, 0] = point.psi
+            is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
             reused_errors.store(
                 i,
-                test_error=errors.test,
-                train_error=errors.train,
-                loss_error=(errors.test + label_noise) / 2,
-                train_loss=errors.train / 2,
-                classification_error=errors.classification if model.labels.binary else np.nan,
-                residual=errors.residual,
+                test_error=point.test,
+                train_error=point.train,
+                loss_error=(point.test + label_noise) / 2,
+                train_loss=point.train / 2,
+                classification_error=point.classification if model.labels.binary else np.nan,
+                residual=point.residual,
                 quadrature_error=error_change,
                 iterations=reused_errors.iterations[i] + point_cavity.iterations,
                 nodes=nodes.weights.size,
-                converged=errors.residual <= REUSE_RESIDUAL_TOLERANCE,
+                converged=point.residual <= REUSE_RESIDUAL_TOLERANCE,
                 open=error_change > tol,
             )
             point_cavity = point_cavity if reused_errors.converged[i] else None

@@ -98,18 +98,18 @@ def conditional_means(
         If the averages cannot be integrated to 1 % of the variance, or over more than four
         directions at once.
     """
-    law, direction_count = LabelLaw(g), len(basis)
+    g_law, direction_count = LabelLaw(g), len(basis)
     components, marginal = (
-        Components.from_law(inputs, known, law.combinations)
+        Components.from_law(inputs, known, g_law.combinations)
         for known in (basis[:known].T, np.zeros((direction_count, 0)))
     )
-    h, _, g_spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
+    h, _, g_spread = marginal.moments(g_law.combined_mean, marginal.in_components(np.zeros((0, 1))))
     g_average = float(marginal.shares @ h)
     variance = float(marginal.shares @ (g_spread + (h - g_average) ** 2))
     _refuse_constant(g, g_average, variance, " on these inputs")
     C = np.zeros((2,) * direction_count)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
     C[(0,) * direction_count] = g_average
-    C[*np.eye(direction_count, dtype=int)] = law.averages(inputs).first
+    C[*np.eye(direction_count, dtype=int)] = g_law.averages(inputs).first
     make_tensors = partial(
         ConditionalTensors, components.basis.T, mean=g_average, variance=variance, coefficients=C
     )
@@ -118,7 +118,7 @@ def conditional_means(
         z_places, z_weights = components.places_and_weights(rule)
         # every node, in every component
         z_places, chance = components.places_of_kappa(components.projection_means(z_places)[:known])
-        h, target_slopes, _ = components.moments(law.combined_mean, z_places)
+        h, target_slopes, _ = components.moments(g_law.combined_mean, z_places)
         hidden_coordinates = components.projection_means(z_places)[known:]
         slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], target_slopes)
         conditional_mean, u, v = (
