@@ -158,6 +158,7 @@ def test_what_pandas_has_not_is_named():
     turned = pandas.Series(np.arange(60) % 2)[::-1]
     for labels, told in (
         (turned, r"features: labels.loc\[features.index\]"),
+        (turned.set_axis(range(1, 61)), r"features: numpy.array\(labels\) .*index of other rows"),
         ("b", r"\(features\['b'\], of features.drop\(columns='b'\)\)"),
     ):
         with pytest.raises(InvalidArgument, match=told):
