@@ -55,6 +55,10 @@ REPEATED_ROWS = (
     "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
     "once)"
 )
+ROW_COUNT = (
+    "a feature, {!r}, that counts the rows, as an id does: where rows are sorted it tells their "
+    "label ({} leaves it out)"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -129,6 +133,11 @@ def _notes_of_sample(model: FeatureSample) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+    for k in model.row_counts:
+        name, code = k, f"numpy.delete(features, {k}, axis=1)"
+        if model.columns:
+            name, code = model.columns[k], f"table.drop(columns={model.columns[k]!r}) in pandas"
+        notes.append(ROW_COUNT.format(name, code))
     many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 

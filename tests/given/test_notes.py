@@ -78,6 +78,34 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
         assert said in " ".join(notes)
 
 
+@pytest.mark.parametrize(
+    ("column", "noted"),
+    [
+        (np.arange(60), True), (np.arange(60) + 1.0, True), (np.arange(60)[::-1], False),
+        (np.arange(60) + 5, False), (np.arange(60) / 60, False), (np.arange(60) % 59, False),
+    ],
+)  # fmt: skip
+def test_a_feature_that_counts_the_rows_is_noted(column, noted, caplog):
+    """By its name where pandas has one; what is said leaves it out, with no note."""
+    pandas = pytest.importorskip("pandas")
+    features, labels = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) // 20
+    array = np.insert(features, 1, column, axis=1)
+    table = pandas.DataFrame(array, columns=["a", "id", "b", "c"])
+    for given, name in ((array, "1"), (table, "'id'")):
+        model = FeatureSample(features=given, labels=labels, intercept=True)
+        notes = " ".join(solve(model, samples=30, lam=0.1).notes)
+        assert (f"a feature, {name}, that counts the rows" in notes) == noted
+        caplog.clear()
+        learning_curve(model, samples=[30], lam=0.1)
+        assert (
+            f"1 of 1 points, at samples 30, have a feature, {name}, that" in caplog.text
+        ) == noted
+        if noted:
+            (code,) = re.findall(r"\((\w+\.\w+\(.*?\)).* leaves it out\)", notes)
+            left = eval(code, {"numpy": np, "features": given, "table": given})
+            np.testing.assert_array_equal(left, features)
+
+
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
     rng = np.random.default_rng(1)
     features = rng.standard_normal((80, 5))
