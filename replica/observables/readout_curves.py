@@ -59,6 +59,10 @@ ROW_COUNT = (
     "a feature, {!r}, that counts the rows, as an id does: where rows are sorted it tells their "
     "label ({} leaves it out)"
 )
+ALIKE = (
+    "classes whose names differ in case or blanks alone, {}: [one.strip().lower() for one in "
+    "labels] makes one of them"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -133,6 +137,10 @@ def _notes_of_sample(model: FeatureSample) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+    plain_names = [str(name).strip().lower() for name in model.names]
+    pairs = zip(model.names, plain_names, strict=True)
+    alike = [name for name, plain in pairs if plain_names.count(plain) > 1]
+    notes += [ALIKE.format(", ".join(map(repr, alike[:4])))] * bool(alike)
     for k in model.row_counts:
         name, code = k, f"numpy.delete(features, {k}, axis=1)"
         if model.columns:

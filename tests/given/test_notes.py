@@ -66,6 +66,17 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
         notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
         assert bool(notes) == bool(said)
         assert re.search(said, " ".join(notes))
+    for names, said in (
+        (
+            ["one", "Zero", "zero "],
+            "in case or blanks alone, 'Zero', 'zero ': [one.strip().lower()",
+        ),
+        (["Zero", "zero", "Zero"], "in case or blanks alone, 'Zero', 'zero': [one.strip().lower()"),
+        (["one", "zero", "zeroes"], ""),
+    ):
+        given = dict(features=features, labels=names * 20, intercept=True)
+        notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
+        assert [said in note for note in notes] == [True] * bool(said)
     for rows, labels, said in (
         (np.r_[0:60, 0:6], real[:, 0], "6 rows that repeat another's features and label"),
         (np.r_[0:60, 0:6], rng.standard_normal(66), ""),  # other draws with the same features
