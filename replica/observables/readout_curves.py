@@ -93,7 +93,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
-    notes_of_all = dict.fromkeys(_notes_of_sample(model), residual_degrees > -np.inf)
+    notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: residual_degrees < fewest_degrees,
         SENSITIVE: has_few,
@@ -127,8 +127,10 @@ def with_noted(model: Given, dataset: Any) -> Any:
     return dataset.assign(noted=(dims, has_note.any(axis=0)), note=(dims, note_of_points))
 
 
-def _notes_of_sample(model: FeatureSample) -> list[str]:
-    """Notes that all points of a sample have, on its rows."""
+def notes_of_sample(model: Given) -> list[str]:
+    """Notes that all points of a sample have, on its rows; none of other models."""
+    if not isinstance(model, FeatureSample):
+        return []
     labels, notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
         uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from replica import FeatureSample, learning_curve, solve
+from replica import FeatureSample, learning_curve, samples_needed, solve
 from replica.plotting import plot_curve
 from solvers.results import Status
 from tests.given.test_rows import pixels
@@ -111,6 +111,8 @@ def test_a_feature_that_counts_the_rows_is_noted(column, noted, caplog):
         assert (
             f"1 of 1 points, at samples 30, have a feature, {name}, that" in caplog.text
         ) == noted
+        needed = samples_needed(model, classification_error=0.6, lam=1.0, most=30)
+        assert (f"a feature, {name}, that counts the rows" in needed.note) == noted
         if noted:
             (code,) = re.findall(r"\((\w+\.\w+\(.*?\)).* leaves it out\)", notes)
             left = eval(code, {"numpy": np, "features": given, "table": given})
