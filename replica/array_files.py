@@ -28,6 +28,7 @@ from solvers.results import Array
 
 from .documents import open_regular
 from .errors import InvalidArgument, install
+from .tables import Table, TableArray, has_header, is_decimal, is_number, typed
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
@@ -192,79 +193,58 @@ class Source(NamedTuple):
         self.check_shape(tuple(tensor.dims), bytes_of(number_type))
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
-    def table(self, stream: BinaryIO) -> Array:
-        """The numbers of a CSV or TSV file, (rows, columns), but for the columns ``without`` and
-        that without a name, an index of pandas; or the chosen column, which may be text."""
+    def cells(self, stream: BinaryIO) -> Table:
+        """The table of a CSV or TSV file."""
         content = stream.read(MOST_TEXT + 1)
         if len(content) > MOST_TEXT:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         text = content.decode("utf-8-sig")
-        separator = max(",;\t", key=text.partition("\n")[0].count)
+        first_line = text.partition("\n")[0]
+        if ";" in first_line:  # commas of decimals part no cells
+            first_line = re.sub(r"\d,\d", "", first_line)
+        separator = max(",;\t", key=first_line.count)
         csv_rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
-        table_rows = {i: row for i, row in enumerate(csv_rows, 1) if row}
-        lines, columns = [*table_rows], [*zip_longest(*table_rows.values())]
+        table_rows = [(csv_rows.line_num, row) for row in csv_rows if row]
+        lines = [line for line, _ in table_rows]
+        columns = [*zip_longest(*(row for _, row in table_rows))]
         if lacking := [lines[one.index(None)] for one in columns if None in one]:
             raise self.fault(f"a table with {len(columns)} cells in line {min(lacking)}, too")
         first_row = int(has_header(columns))
-        names = [one[0].strip() if first_row else str(k) for k, one in enumerate(columns)]
-        column_count = len(names)
+        header = [one[0] for one in columns] * first_row
+        columns_below = [one[first_row:] for one in columns]
+        return Table(self.path, separator, header, columns_below, lines[first_row:])
+
+    def table(self, stream: BinaryIO) -> TableArray:
+        """The numbers of a CSV or TSV file, (rows, columns), but for the columns ``without`` and
+        that without a name, an index of pandas; or the chosen column, which may be text."""
+        table = self.cells(stream)
+        names, column_count = table.names, len(table.columns)
         column_places = {str(k): k % column_count for k in range(-column_count, column_count)}
         column_places |= {name: k for k, name in enumerate(names) if name}
         if self.member or "U" in self.wanted.kinds:
+            if self.member not in column_places and names and self.member and not table.header:
+                allowed = f"{self.path}:NUMBER of a column, from 0 to {column_count - 1}: there is "
+                allowed += "no header, as the first line is taken for data"
+                raise InvalidArgument(self.name, f"{self.path}:{self.member}", allowed)
             named_columns = dict.fromkeys(filter(None, names), 1)
             one = self.member if self.member in column_places else self.chosen(named_columns)
-            chosen = [cell.strip() for cell in columns[column_places[one]][first_row:]]
-            all_whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in chosen)
-            number_type = int if all_whole else float if all(map(is_number, chosen)) else str
-            array = np.array(chosen, dtype=number_type)
+            kept_columns = [column_places[one]]
+            cells = table.columns[kept_columns[0]]
+            array = typed(cells)
+            if array.dtype.kind == "U" and all(map(is_decimal, cells)):
+                row = [*map(is_number, cells)].index(False)
+                raise self.fault(table.refusal(kept_columns[0], row))
             self.check_kind(array.dtype)
         else:
             left_out = {column_places.get(one) for one in self.without}
             kept_columns = [k for k, name in enumerate(names) if name and k not in left_out]
-            for i, k in product(range(first_row, len(lines)), kept_columns):
-                if not is_number(columns[k][i]):
-                    column = json.dumps(names[k], ensure_ascii=False) if first_row else k
-                    ways = [
-                        f"pandas.read_csv(...).drop(columns={column}) leaves it out",
-                        "pandas.get_dummies(table, dtype=int) makes numbers of text",
-                        "table.dropna() leaves out lines with gaps",
-                        f"--labels {self.path}:{names[k]} if these are the labels",
-                    ]
-                    if any(map(is_number, columns[k][first_row:])):
-                        ways.insert(0, ways.pop(2))
-                    raise self.fault(
-                        f"a table of numbers, not with {columns[k][i]!r} in line {lines[i]}, "
-                        f"column {names[k]} ({', '.join(ways)})"
-                    )
-            array = np.array([columns[k][first_row:] for k in kept_columns], dtype=float).T
+            for i, k in product(range(len(table.lines)), kept_columns):
+                cell = table.columns[k][i]
+                if not (is_number(cell) and math.isfinite(float(cell))):
+                    raise self.fault(table.refusal(k, i))
+            array = np.array([table.columns[k] for k in kept_columns], dtype=float).T
         self.check_shape(array.shape, 8)
-        return array
-
-
-def is_number(entry: Any) -> bool:
-    """True if ``entry`` is a number, or text of one.
-
-    >>> is_number("1e-3"), is_number("a"), is_number(None)
-    (True, False, False)
-    """
-    try:
-        float(entry)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def has_header(columns: Sequence[Sequence[str]]) -> bool:
-    """True if the first cells of ``columns`` are their names: some are text that is not in the
-    same column again, or they are numbers that count from 0.
-
-    >>> has_header([("x", "1"), ("y", "cat")]), has_header([("1", "2"), ("cat", "cat")])
-    (True, False)
-    """
-    numbers = [column[0] for column in columns if is_number(column[0])]
-    text = [column for column in columns if column[0].strip() and not is_number(column[0])]
-    counts_from_0 = len(numbers) > 2 and numbers == [str(k) for k in range(len(numbers))]
-    return counts_from_0 or (bool(text) and not any(column[0] in column[1:] for column in text))
+        return table.array(array, kept_columns)
 
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:

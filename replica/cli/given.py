@@ -1,6 +1,5 @@
 """Options of a given first layer or of given features, and of the readout on them."""
 
-import json
 import re
 from contextlib import suppress
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import NAMING, file_and_name, is_number, read_array
+from ..array_files import NAMING, file_and_name, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
@@ -117,16 +116,29 @@ def parse_given(
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        allowed, column = error.allowed, file_and_name(options.get(error.name, ""))[1]
-        if not layer and column in table_columns:  # the features' table
-            subset = "" if is_number(column) else f"subset={json.dumps(column, ensure_ascii=False)}"
-            whole = f"in Python pandas.read_csv({table[0]!r}).dropna({subset})"
-            drop_hint = (
-                f"{whole}.to_csv({table[0]!r}, index=False) leaves out lines without {error.name}"
-            )
-            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: drop_hint, allowed)
-        raise InvalidArgument(error.name, error.value, _as_options(allowed)) from None
+        raise _of_tables(error, values) from None
     return model, points, minimised
+
+
+def _of_tables(error: InvalidArgument, values: dict[str, Any]) -> InvalidArgument:
+    """The error of an argument in the words of the command line, and where it is read from a table
+    with lines of the file in the place of rows, and with code that writes another one."""
+    name, value, allowed = error.name, error.value, error.allowed
+    table, of_features = (getattr(values.get(one), "table", None) for one in (name, "features"))
+    if table is not None and isinstance(value, str):
+        value = re.sub(r"\brow (\d+)", lambda row: f"line {table.lines[int(row[1])]}", value)
+        value = value.replace("such rows", "such lines")
+    if table is not None and of_features is not None:
+        reading, key = f"in Python {table.reading()}", values[name].columns[0]
+        if realpath(table.path) == realpath(of_features.path):
+            whole = f"{reading}.dropna(subset={key!r}).{table.writing()} leaves out lines "
+            whole += f"without {name}"
+            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: whole, allowed)
+        in_order = f"{reading}.loc[{of_features.reading()}.index].{table.writing()}"
+        allowed = allowed.replace(f"{name}.loc[features.index]", in_order)
+        without_index = f"{reading}.{table.writing(index=False)}"
+        allowed = allowed.replace(f"numpy.array({name}) if", f"{without_index} if")
+    return InvalidArgument(name, value, _as_options(allowed))
 
 
 def _as_options(allowed: str) -> str:

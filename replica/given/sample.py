@@ -58,6 +58,8 @@ class FeatureSample(Described):
     ----------
     of_two : str
         Of two classes, which is -1 and which +1; empty where labels are given so.
+    columns : tuple
+        Names of the features, as pandas or a table has them; empty of an array.
 
     Raises
     ------
@@ -73,6 +75,7 @@ class FeatureSample(Described):
     intercept: bool = False
     classes: Any = None
     of_two: str = field(init=False, default="")
+    columns: tuple[Any, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         shape = getattr(self.features, "shape", ())
@@ -90,8 +93,15 @@ class FeatureSample(Described):
         if strata is not None:
             one_a_row("strata", strata, features.shape, self.features)
             strata = without_gaps("strata", strata)
+        columns = tuple(getattr(self.features, "columns", ()))
         assign(
-            self, features=features, labels=labels, strata=strata, classes=classes, of_two=of_two
+            self,
+            columns=columns,
+            features=features,
+            labels=labels,
+            strata=strata,
+            classes=classes,
+            of_two=of_two,
         )
         flag("intercept", self.intercept)
 
@@ -143,6 +153,13 @@ class FeatureSample(Described):
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
         return len(row_hashes) - len({*row_hashes})
+
+    @cached_property
+    def row_counts(self) -> list[int]:
+        """Features that count the rows from 0 or 1 on, as an id does: their columns."""
+        row_numbers, firsts = np.arange(len(self.labels)), self.features[0]
+        starts = np.flatnonzero(np.isin(firsts, [0, 1]) & (len(row_numbers) > 2)).tolist()
+        return [k for k in starts if (self.features[:, k] == firsts[k] + row_numbers).all()]
 
     @property
     def most_by_rows(self) -> int:

@@ -58,6 +58,14 @@ REPEATED_ROWS = (
     "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
     "once)"
 )
+ROW_COUNT = (
+    "a feature, {!r}, that counts the rows, as an id does: where rows are sorted it tells their "
+    "label ({} leaves it out)"
+)
+ALIKE = (
+    "classes whose names differ in case or blanks alone, {}: [one.strip().lower() for one in "
+    "labels] makes one of them"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -101,7 +109,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
-    notes_of_all = dict.fromkeys(_notes_of_sample(model), residual_degrees > -np.inf)
+    notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: residual_degrees < fewest_degrees,
         SENSITIVE: has_few,
@@ -135,8 +143,10 @@ def with_noted(model: Given, dataset: Any) -> Any:
     return dataset.assign(noted=(dims, has_note.any(axis=0)), note=(dims, note_of_points))
 
 
-def _notes_of_sample(model: FeatureSample) -> list[str]:
-    """Notes that all points of a sample have, on its rows."""
+def notes_of_sample(model: Given) -> list[str]:
+    """Notes that all points of a sample have, on its rows; none of other models."""
+    if not isinstance(model, FeatureSample):
+        return []
     labels, notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
         uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)
@@ -145,6 +155,15 @@ def _notes_of_sample(model: FeatureSample) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+    plain_names = [str(name).strip().lower() for name in model.names]
+    pairs = zip(model.names, plain_names, strict=True)
+    alike = [name for name, plain in pairs if plain_names.count(plain) > 1]
+    notes += [ALIKE.format(", ".join(map(repr, alike[:4])))] * bool(alike)
+    for k in model.row_counts:
+        name, code = k, f"numpy.delete(features, {k}, axis=1)"
+        if model.columns:
+            name, code = model.columns[k], f"table.drop(columns={model.columns[k]!r}) in pandas"
+        notes.append(ROW_COUNT.format(name, code))
     many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 

@@ -21,7 +21,15 @@ from ..given import FeatureSample, Given
 from ..plotting import add_legend, plot_curve
 from ..problem import MAX_NUMBER, number
 from .learning_curve import BEST, at_best
-from .readout_curves import SENSITIVE, beyond, beyond_note, has_classes, layer_curve, notes_of
+from .readout_curves import (
+    SENSITIVE,
+    beyond,
+    beyond_note,
+    has_classes,
+    layer_curve,
+    notes_of,
+    notes_of_sample,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -206,7 +214,7 @@ def samples_needed(
     penalty = penalty if isinstance(lam, str) else float(lam)
     beyond_rows = bool(np.any(beyond(model, samples)))
     nearest = np.argmin(np.abs(np.log(n) - log_samples))
-    notes = [beyond_note(model)] * beyond_rows
+    notes = notes_of_sample(model) + [beyond_note(model)] * beyond_rows
     sensitive = notes_of(model, finite).get(SENSITIVE)
     # the number tried below the answer counts, too: with more samples the note ends
     around = slice(max(nearest - 1, 0), nearest + 1)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
-from ..array_files import is_number
 from ..errors import InvalidArgument, install
+from ..tables import is_number
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.

@@ -122,13 +122,18 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
             fewer_rows = f"{name}[:{shape[0]}]" if count > shape[0] else f"features[:{count}]"
             hint = f" (take {fewer_rows} if the first rows belong together)" * (row_array.size > 0)
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{hint}")
-    order: Any = getattr(features, "index", None)
-    row_index: Any = getattr(values, "index", None)
-    has_indices = hasattr(order, "is_unique") and hasattr(row_index, "is_unique")
-    if has_indices and order.is_unique and not row_index.equals(order) and {*row_index} == {*order}:
-        allowed = f"in the order of the rows of features: {name}.loc[features.index] if the index "
-        allowed += f"says which row is whose, numpy.array({name}) if they are in that order already"
-        raise InvalidArgument(name, "the same index in another order", allowed)
+    indices: Any = [getattr(one, "index", None) for one in (features, values)]
+    if all(np.ndim(index) == 1 for index in indices):  # that of a list is a method
+        order, row_order = ([*index] for index in indices)
+        same = {*row_order} == {*order}
+        # a range, as pandas makes of no index, does not say which rows they are
+        named = same or not any(hasattr(index, "step") for index in indices)
+        if len({*order}) == len(order) and row_order != order and named:
+            allowed = "in the order of the rows of features: "
+            allowed += f"{name}.loc[features.index] if the index says which row is whose, " * same
+            allowed += f"numpy.array({name}) if they are in that order already"
+            got = "the same index in another order" if same else "the index of other rows"
+            raise InvalidArgument(name, got, allowed)
     return row_array
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from replica import InvalidArgument
 from replica.array_files import Wanted, read_array
-from tests.cli.commands import document, refusal
+from tests.cli.commands import document, refusal, theory
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 
 __all__ = ["files"]  # the folder of its arrays
@@ -169,7 +169,7 @@ def write_table(name, header, *columns, separator=","):
     ("header", "separator", "column"),
     [
         ("a\tb\tc\tkind", "\t", "3"), ("a;b;c;kind", ";", "-1"), ("", ",", "3"),
-        ("0,1,2,3", ",", "3"),
+        ("0,1,2,3", ",", "3"), ("2000,2001,2002,2003", ",", "2003"),
     ],
 )  # fmt: skip
 def test_labels_are_a_column_of_the_table_of_features(header, separator, column, capsys):
@@ -202,6 +202,11 @@ def test_columns_of_tables_that_are_no_features(capsys):
         features = "t.csv" if labels == "t.csv:kind" else "F.npy"
         found = document(capsys, f"readout --features {features} --labels {labels} {at}")
         np.testing.assert_allclose(printed(found), expected)
+    write_table("twice.csv", ",Unnamed: 0,a,b,c,kind", range(60), range(60), *NUMBERS.T, KINDS)
+    write_table("again.csv", "Unnamed: 0,a,b,c,kind", range(60), *NUMBERS.T, KINDS)
+    for table in ("twice.csv", "again.csv"):  # as pandas reads its own index, and writes it again
+        found = document(capsys, f"readout --features {table} --labels {table}:kind {at}")
+        np.testing.assert_allclose(printed(found), expected)
     write_table("s.csv", "a,b,c,kind,s", *NUMBERS.T, KINDS, np.arange(60) % 3)
     found = document(capsys, f"readout --features s.csv --labels s.csv:kind --strata s.csv:s {at}")
     assert found["problem"]["features"] == "60 x 3"
@@ -210,13 +215,19 @@ def test_columns_of_tables_that_are_no_features(capsys):
 GAP = "a,kind\n1,cat\n,cat\n"
 BAD_TABLES = {
     "a,b,kind\n1,2,cat\n\n3,red,cat\n": ["--features", "'red' in line 4, column b", "get_dummies"],
-    "a,b,kind\n1,x,cat\n3,y,cat\n": ['column b (pandas.read_csv(...).drop(columns="b") leaves'],
-    GAP: ["--features", "'' in line 3, column a (table.dropna()"],
+    "a,b,kind\n1,x,cat\n3,y,cat\n": [
+        "column b (in Python pandas.read_csv('t.csv').drop(columns='b').to_csv('t-new.csv', index"
+    ],
+    GAP: ["--features", "'' in line 3, column a (in Python pandas.read_csv('t.csv').dropna().to"],
+    "a,kind\n1,cat\nnan,cat\n": [
+        "'nan' in line 3, column a (in Python pandas.read_csv('t.csv').dro"
+    ],
+    "1,cat\n2,dog\n3,cat\n": ["t.csv:NUMBER of a column, from 0 to 1: there is no header"],
     "a,b,kind\n1,2,cat\n3,4\n": ["must be a table with 3 cells in line 3, too"],
     "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:Kind, one of its columns, got t.csv:kind"],
     "a,b\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, a, b (", "got t.csv:kind"],
-    "a,kind\n1,cat\n2,\n": ["--labels", "no text in row 1, the first of 1"],
+    "a,kind\n1,cat\n2,\n": ["--labels", "no text in line 3, the first of 1 such lines"],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
     "a,kind\n": ["--labels", "with numbers in it", "(0,)"],
@@ -234,6 +245,78 @@ def test_bad_tables_are_one_line(table, capsys):
     Path("t.csv").write_text("a,b,kind\n1,2,3\n")
     message = refusal(capsys, f"readout --features t.csv --labels t.csv {at}")
     assert "--labels must be t.csv:NAME of one of its columns, a, b, kind (a .npy" in message
+
+
+DECIMAL = str.maketrans(".", ",")
+
+
+@pytest.mark.parametrize(
+    ("separator", "header", "label", "index"),
+    [(",", "a,b,c,kind", "kind", False), (";", ";a;b;c;kind", "kind", True), (",", "", "3", False)],
+)
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_what_pandas_is_told_to_write_is_taken(separator, header, label, index, decimal, capsys):
+    """Another file, with the table's separator, header and index, without the lines that have no
+    label, or with decimal points; the file itself is left as it is."""
+    pandas = pytest.importorskip("pandas")
+    kinds = np.where(np.arange(60) == 7, "", KINDS) if decimal == "." else KINDS
+    columns = [[str(x) for x in column] for column in NUMBERS.T]
+    if decimal == ",":
+        columns = [[f'"{x.translate(DECIMAL)}"' for x in column] for column in columns]
+    columns = [range(60)] * index + [*columns, kinds]
+    write_table("t.csv", header, *columns, separator=separator)
+    before = Path("t.csv").read_bytes()
+    at = "--samples 30 --lam 0.1"
+    message = refusal(capsys, f"readout --features t.csv --labels t.csv:{label} {at}")
+    (code,) = re.findall(r"in Python (.*?\)) (?:leaves out|writes)", message)
+    eval(code, {"pandas": pandas})
+    assert Path("t.csv").read_bytes() == before
+    found = document(capsys, f"readout --features t-new.csv --labels t-new.csv:{label} {at}")
+    assert found["problem"] == {"features": f"{60 - (decimal == '.')} x 3", "classes": 3}
+    np.save("F.npy", NUMBERS[kinds != ""])
+    np.save("y.npy", KINDS[kinds != ""])
+    expected = printed(document(capsys, f"readout --features F.npy --labels y.npy {at}"))
+    np.testing.assert_allclose(printed(found), expected)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_tables_of_other_indices_are_not_paired_by_line(same, capsys):
+    """Labels are put in the order of features by their index, where it has the same rows."""
+    pandas = pytest.importorskip("pandas")
+    write_table("t.csv", ",a,b,c", range(60), *NUMBERS.T)
+    write_table("y.csv", ",kind", range(60)[::-1] if same else range(1, 61), KINDS)
+    at = "--samples 30 --lam 0.1"
+    message = refusal(capsys, f"readout --features t.csv --labels y.csv {at}")
+    assert message.startswith("error: --labels must be in the order of the rows of features: in")
+    assert message.endswith("same index in another order" if same else "index of other rows")
+    for code in re.findall(r"in Python (.*?\)) if", message):
+        eval(code, {"pandas": pandas})
+        found = document(capsys, f"readout --features t.csv --labels y-new.csv {at}")
+        np.save("F.npy", NUMBERS)
+        np.save("y.npy", KINDS[::-1] if ".loc" in code else KINDS)
+        expected = printed(document(capsys, f"readout --features F.npy --labels y.npy {at}"))
+        np.testing.assert_allclose(printed(found), expected)
+
+
+def test_a_column_that_counts_the_lines_is_noted(caplog):
+    write_table("t.csv", "a,b,c,id,kind", *NUMBERS.T, range(1, 61), KINDS)
+    assert theory("readout --features t.csv --labels t.csv:kind --samples 30 --lam 0.1") == 0
+    assert "have a feature, 'id', that counts the rows" in caplog.text
+    assert "table.drop(columns='id') in pandas leaves it out" in caplog.text
+
+
+def test_labels_with_decimal_commas_are_numbers_not_names(capsys):
+    write_table("t.csv", "", *[["1,5", "2,5", "1,0"] * 9] * 3, separator=";")
+    message = refusal(capsys, "readout --features t.csv --labels t.csv:2 --samples 9 --lam 1")
+    assert message.startswith(
+        "error: --labels must be a table of numbers, not with '1,5' in line 1"
+    )
+    assert "pandas.read_csv('t.csv', sep=';', decimal=',', header=None).to_csv(" in message
+
+
+def test_whole_numbers_that_a_table_has_again_are_no_header():
+    Path("t.csv").write_text("1,2,3\n3,1,3\n1,2,2\n")
+    assert read_array("features", "t.csv", Wanted((2, 2))).tolist()[0] == [1, 2, 3]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

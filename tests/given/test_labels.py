@@ -163,6 +163,11 @@ def test_what_pandas_has_not_is_named():
         with pytest.raises(InvalidArgument, match=told):
             FeatureSample(features=table, labels=labels)
     assert FeatureSample(features=table, labels=turned.loc[table.index]).binary
+    of_others = turned.set_axis([f"row {k}" for k in range(60)])
+    assert FeatureSample(features=table, labels=of_others).binary  # whose own index is a range
+    told = r"features: numpy.array\(labels\) .*index of other rows"
+    with pytest.raises(InvalidArgument, match=told):
+        FeatureSample(features=table.set_axis([*range(5, 65)]), labels=of_others)
     unused = pandas.Categorical([*names, "c0"], categories=["c0", "c1", "c2", "unused"])
     assert FeatureSample(features=features, labels=unused).classes == ("c0", "c1", "c2")
     dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))

@@ -5,7 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from replica import FeatureSample, FirstLayer, GaussianMixture, learning_curve, solve
+from replica import (
+    FeatureSample,
+    FirstLayer,
+    GaussianMixture,
+    learning_curve,
+    samples_needed,
+    solve,
+)
 from replica.plotting import plot_curve
 from solvers.results import Status
 from tests.given.test_rows import pixels
@@ -66,6 +73,17 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
         notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
         assert bool(notes) == bool(said)
         assert re.search(said, " ".join(notes))
+    for names, said in (
+        (
+            ["one", "Zero", "zero "],
+            "in case or blanks alone, 'Zero', 'zero ': [one.strip().lower()",
+        ),
+        (["Zero", "zero", "Zero"], "in case or blanks alone, 'Zero', 'zero': [one.strip().lower()"),
+        (["one", "zero", "zeroes"], ""),
+    ):
+        given = dict(features=features, labels=names * 20, intercept=True)
+        notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
+        assert [said in note for note in notes] == [True] * bool(said)
     for rows, labels, said in (
         (np.r_[0:60, 0:6], real[:, 0], "6 rows that repeat another's features and label"),
         (np.r_[0:60, 0:6], rng.standard_normal(66), ""),  # other draws with the same features
@@ -76,6 +94,36 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
         notes = solve(FeatureSample(**given), samples=30, lam=0.1).notes
         assert bool(notes) == bool(said)
         assert said in " ".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "noted"),
+    [
+        (np.arange(60), True), (np.arange(60) + 1.0, True), (np.arange(60)[::-1], False),
+        (np.arange(60) + 5, False), (np.arange(60) / 60, False), (np.arange(60) % 59, False),
+    ],
+)  # fmt: skip
+def test_a_feature_that_counts_the_rows_is_noted(column, noted, caplog):
+    """By its name where pandas has one; what is said leaves it out, with no note."""
+    pandas = pytest.importorskip("pandas")
+    features, labels = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) // 20
+    array = np.insert(features, 1, column, axis=1)
+    table = pandas.DataFrame(array, columns=["a", "id", "b", "c"])
+    for given, name in ((array, "1"), (table, "'id'")):
+        model = FeatureSample(features=given, labels=labels, intercept=True)
+        notes = " ".join(solve(model, samples=30, lam=0.1).notes)
+        assert (f"a feature, {name}, that counts the rows" in notes) == noted
+        caplog.clear()
+        learning_curve(model, samples=[30], lam=0.1)
+        assert (
+            f"1 of 1 points, at samples 30, have a feature, {name}, that" in caplog.text
+        ) == noted
+        needed = samples_needed(model, classification_error=0.6, lam=1.0, most=30)
+        assert (f"a feature, {name}, that counts the rows" in needed.note) == noted
+        if noted:
+            (code,) = re.findall(r"\((\w+\.\w+\(.*?\)).* leaves it out\)", notes)
+            left = eval(code, {"numpy": np, "features": given, "table": given})
+            np.testing.assert_array_equal(left, features)
 
 
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):

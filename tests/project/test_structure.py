@@ -12,7 +12,8 @@ from tests.processes import python
 FLOORS = [
     "replica.import_checks",
     "solvers",
-    "replica.errors", "replica.documents", "replica.array_files", "replica.display",
+    "replica.errors", "replica.documents", "replica.tables", "replica.array_files",
+    "replica.display",
     "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
     "replica.convex", "replica.given", "replica.reuse", "replica.dimension",
