@@ -52,40 +52,40 @@ def minima(
     >>> low.argmin.round(8).tolist(), high.argmin.round(8).tolist()
     ([-1.01360979], [0.98581053])
     """
-    values = _finite_values(function, axes)
+    scanned = _finite_values(function, axes)
     box_ends = np.array([axis[[0, -1]] for axis in axes])
     width = np.ptp(box_ends, axis=1)
-    local_minima: list[Minimum] = []
-    lowest = values.min()  # on a plateau, an end of the scan is taken
-    lowest_indices = map(tuple, np.argwhere(values <= lowest + rtol * abs(lowest)).tolist())
-    best = max(lowest_indices, key=lambda i: (len(_end_axes(i, values.shape)), -values[i]))
-    k, is_known = values.ndim, np.pad(np.isfinite(values), 1, constant_values=True)
+    basin_minima: list[Minimum] = []
+    lowest = scanned.min()  # on a plateau, an end of the scan is taken
+    lowest_indices = map(tuple, np.argwhere(scanned <= lowest + rtol * abs(lowest)).tolist())
+    best = max(lowest_indices, key=lambda i: (len(_end_axes(i, scanned.shape)), -scanned[i]))
+    k, is_known = scanned.ndim, np.pad(np.isfinite(scanned), 1, constant_values=True)
     surroundings = np.lib.stride_tricks.sliding_window_view(
-        np.pad(values, 1, constant_values=np.inf), (3,) * k
+        np.pad(scanned, 1, constant_values=np.inf), (3,) * k
     )
-    is_minimum = np.isfinite(values) & (values <= surroundings.min(axis=tuple(range(k, 2 * k))))
-    is_minimum[best] = np.isfinite(values[best])
-    for index in map(tuple, np.argwhere(is_minimum).tolist()):
-        window = [slice(max(i - 1, 0), i + 2) for i in index]
-        neighbour_values = values[tuple(window)]
-        finite_values = neighbour_values[np.isfinite(neighbour_values)]
-        if finite_values.max() - values[index] <= rtol * abs(values[index]) and index != best:
+    is_minimum = np.isfinite(scanned) & (scanned <= surroundings.min(axis=tuple(range(k, 2 * k))))
+    is_minimum[best] = np.isfinite(scanned[best])
+    for basin in map(tuple, np.argwhere(is_minimum).tolist()):
+        near_basin = [slice(max(i - 1, 0), i + 2) for i in basin]
+        neighbour_values = scanned[tuple(near_basin)]
+        finite_neighbours = neighbour_values[np.isfinite(neighbour_values)]
+        if finite_neighbours.max() - scanned[basin] <= rtol * abs(scanned[basin]) and basin != best:
             continue
-        box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, window, strict=True)]
-        argmin, value = _refined(function, np.array(box), box_ends, rtol)
-        least_gain = rtol * abs(values[index]) if _end_axes(index, values.shape) else 0.0
-        if not value <= values[index] - least_gain:
-            argmin = np.array([axis[i] for axis, i in zip(axes, index, strict=True)])
-            value = float(values[index])
-        end_distance = np.abs(argmin[:, None] - box_ends).min(axis=1)
-        at_edge = {int(axis) for axis in np.flatnonzero(end_distance <= 1e-9 * width)}
+        box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, near_basin, strict=True)]
+        basin_argmin, basin_minimum = _refined(function, np.array(box), box_ends, rtol)
+        least_descent = rtol * abs(scanned[basin]) if _end_axes(basin, scanned.shape) else 0.0
+        if not basin_minimum <= scanned[basin] - least_descent:
+            basin_argmin = np.array([axis[i] for axis, i in zip(axes, basin, strict=True)])
+            basin_minimum = float(scanned[basin])
+        box_end_distance = np.abs(basin_argmin[:, None] - box_ends).min(axis=1)
+        at_edge = {int(axis) for axis in np.flatnonzero(box_end_distance <= 1e-9 * width)}
         for axis, unit in enumerate(np.eye(k, dtype=int)):
-            padded_index = np.add(index, 1)
+            padded_index = np.add(basin, 1)
             if not (is_known[tuple(padded_index - unit)] and is_known[tuple(padded_index + unit)]):
                 at_edge.add(axis)
-        local_minima.append(Minimum(argmin, value, tuple(sorted(at_edge))))
+        basin_minima.append(Minimum(basin_argmin, basin_minimum, tuple(sorted(at_edge))))
     distinct: list[Minimum] = []
-    for minimum in sorted(local_minima, key=lambda minimum: minimum.value):
+    for minimum in sorted(basin_minima, key=lambda minimum: minimum.value):
         # two neighbouring intervals of the scan may lead to the same minimum
         if all(np.abs((minimum.argmin - other.argmin) / width).max() > 1e-6 for other in distinct):
             distinct.append(minimum)
@@ -108,34 +108,34 @@ def rough_minima(
     local_minima = []
     for i in np.flatnonzero((values <= np.minimum(padded[:-2], padded[2:])) & np.isfinite(values)):
         neighbours = padded[i : i + 3]
-        argmin, value = axis[i], values[i]
+        rough_x, value = axis[i], values[i]
         if neighbours[np.isfinite(neighbours)].max() <= (1 + flat) * value and value > values.min():
             continue
-        low, high = (axis[j] if np.isfinite(padded[j + 1]) else argmin for j in (i - 1, i + 1))
-        at_edge = argmin in (low, high)
+        low, high = (axis[j] if np.isfinite(padded[j + 1]) else rough_x for j in (i - 1, i + 1))
+        at_scan_end = rough_x in (low, high)
         if low < high:
-            result = minimize_scalar(
+            brent_minimum = minimize_scalar(
                 lambda x: _finite_values(function, [np.array([x])]).item(),
                 bounds=(low, high),
                 method="bounded",
                 options={"xatol": xtol},
             )
             # the minimum next to an end may lie inside the last interval
-            if not at_edge or result.fun < (1 - flat) * value:
-                argmin, value, at_edge = result.x, result.fun, False
-        local_minima.append(Minimum(np.array([argmin]), float(value), (0,) if at_edge else ()))
+            if not at_scan_end or brent_minimum.fun < (1 - flat) * value:
+                rough_x, value, at_scan_end = brent_minimum.x, brent_minimum.fun, False
+        local_minima.append(Minimum(np.array([rough_x]), float(value), (0,) if at_scan_end else ()))
     return sorted(local_minima, key=lambda minimum: minimum.value)
 
 
-def _end_axes(index: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
+def _end_axes(scan_index: tuple[int, ...], scan_shape: tuple[int, ...]) -> list[int]:
     """Axes along which an index lies at an end."""
-    return [axis for axis, i in enumerate(index) if i in (0, shape[axis] - 1)]
+    return [axis for axis, i in enumerate(scan_index) if i in (0, scan_shape[axis] - 1)]
 
 
 def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Array:
     """Values of ``function`` on the tensor grid of ``axes``, with infinity for NaN."""
-    values = np.asarray(function(*axes), dtype=float)
-    return np.where(np.isfinite(values), values, np.inf)
+    scan_values = np.asarray(function(*axes), dtype=float)
+    return np.where(np.isfinite(scan_values), scan_values, np.inf)
 
 
 def _refined(
@@ -151,33 +151,33 @@ def _refined(
     """
     # degree 1.2 for each digit, for a curve with several bumps in a box
     box_limits, times_narrowed, fine_nodes = box, 0, round(-1.2 * np.log10(rtol)) + 1
-    node_count, argmin, value = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
+    node_count, argmin, box_minimum = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
         box_middle, radius = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
-        nodes = box_middle[:, None] + radius[:, None] * chebyshev.chebpts1(node_count)
-        values = _finite_values(function, nodes)
+        box_nodes = box_middle[:, None] + radius[:, None] * chebyshev.chebpts1(node_count)
+        values = _finite_values(function, box_nodes)
         if not np.isfinite(values).all():
             break
-        lowest_value = values.min()
+        lowest_box_value = values.min()
         # without the base, rounding is relative to the range, not to the value
-        coefficients = _apply_to_axes(coefficient_matrix(node_count), values - lowest_value)
-        x, height = _series_minimum(coefficients)
-        argmin, value = box_middle + radius * x, float(lowest_value + height)
+        coefficients = _apply_to_axes(coefficient_matrix(node_count), values - lowest_box_value)
+        x, series_height = _series_minimum(coefficients)
+        argmin, box_minimum = box_middle + radius * x, float(lowest_box_value + series_height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
-        at_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
-        if (at_end | (np.abs(x) < 1)).all():
-            if resolved or times_narrowed == 4:
+        box_resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
+        at_box_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
+        if (at_box_end | (np.abs(x) < 1)).all():
+            if box_resolved or times_narrowed == 4:
                 break
             radius, times_narrowed, node_count = radius / 6, times_narrowed + 1, fine_nodes
         box_limits = np.clip(argmin[:, None] + radius[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
-    return argmin, value
+    return argmin, box_minimum
 
 
 def _apply_to_axes(matrix: Array, values: Array) -> Array:
     """Tensor product of ``matrix``, applied to every axis of ``values``."""
-    for k in range(values.ndim):
-        values = np.moveaxis(np.tensordot(matrix, values, (1, k)), 0, k)
+    for axis in range(values.ndim):
+        values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
     return values
 
 
@@ -191,12 +191,12 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
     fine_grid = np.linspace(-1, 1, 53)  # dense enough to see every basin of the interpolant
     heights = _apply_to_axes(chebyshev.chebvander(fine_grid, len(coefficients) - 1), coefficients)
     x = fine_grid[list(np.unravel_index(np.argmin(heights), heights.shape))]
-    slopes = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
-    hessians = [[chebyshev.chebder(gradient, axis=j) for j in range(k)] for gradient in slopes]
-    height = _series_value(coefficients, x)
+    gradients = [chebyshev.chebder(coefficients, axis=i) for i in range(k)]
+    hessians = [[chebyshev.chebder(gradient, axis=j) for j in range(k)] for gradient in gradients]
+    series_height = _series_value(coefficients, x)
     for _ in range(5):
         free_axes = np.abs(x) < 1
-        gradient = np.array([_series_value(series, x) for series in slopes])[free_axes]
+        gradient = np.array([_series_value(series, x) for series in gradients])[free_axes]
         hessian = np.array([[_series_value(series, x) for series in row] for row in hessians])
         step = np.zeros(k)
         try:
@@ -209,14 +209,14 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
         fraction = min(1, limits.min())  # of the step, up to the first side of the box
         trial_x = np.where(limits > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
         trial_height = _series_value(coefficients, trial_x)
-        if not trial_height <= height + 1e-15 * np.abs(coefficients).max():
+        if not trial_height <= series_height + 1e-15 * np.abs(coefficients).max():
             break
-        x, height = trial_x, trial_height
-    return x, height
+        x, series_height = trial_x, trial_height
+    return x, series_height
 
 
-def _series_value(series: Array, x: Array) -> float:
+def _series_value(series: Array, series_argument: Array) -> float:
     """Value of a Chebyshev series in k variables at x in [-1, 1]^k, by T_n(cos t) = cos(n t)."""
-    for angle in np.arccos(x):
+    for angle in np.arccos(series_argument):
         series = np.cos(angle * np.arange(len(series))) @ series
     return float(series)

@@ -50,54 +50,54 @@ def lowest_minimum(
     from scipy.optimize import brentq
 
     is_known = np.isfinite(values) & np.isfinite(slopes)
-    x, f = grid[is_known], values[is_known]
-    level_slopes = np.where(_is_flat(f, slopes[is_known], grid), 0.0, slopes[is_known])
-    if x.size < 2:
+    grid_t, grid_f = grid[is_known], values[is_known]
+    level_slopes = np.where(_is_flat(grid_f, slopes[is_known], grid), 0.0, slopes[is_known])
+    if grid_t.size < 2:
         return np.nan
     if not level_slopes.any():  # the function may still vary between the nodes
-        middle, nearest = float(np.clip(0.0, x[0], x[-1])), np.abs(x).argmin()
-        is_flat = next(iter(function(middle))) <= f[nearest] + 1e-8 * abs(f[nearest])
-        return middle if is_flat else float(x[nearest])
+        scan_middle, nearest = float(np.clip(0.0, grid_t[0], grid_t[-1])), np.abs(grid_t).argmin()
+        is_flat = next(iter(function(scan_middle))) <= grid_f[nearest] + 1e-8 * abs(grid_f[nearest])
+        return scan_middle if is_flat else float(grid_t[nearest])
 
     @cache
     def checked(t: float) -> tuple[float, float]:
-        value, slope = function(t) if x[0] <= t <= x[-1] else (np.nan, np.nan)
-        if not np.isfinite(value + slope):
+        minimum_value, slope = function(t) if grid_t[0] <= t <= grid_t[-1] else (np.nan, np.nan)
+        if not np.isfinite(minimum_value + slope):
             raise ConvergenceError(f"unknown at {t:g}", None)
-        return value, 0.0 if _is_flat(value, slope, grid) else slope
+        return minimum_value, 0.0 if _is_flat(minimum_value, slope, grid) else slope
 
     def minimum_in_interval(low: float, high: float) -> float:
         """The minimum in an interval, or in one next to it where the scan had an error."""
-        width = high - low
+        interval_width = high - low
         while True:
-            end, inwards = (low, 1.0) if checked(low)[0] < checked(high)[0] else (high, -1.0)
-            if inwards * checked(end)[1] <= 0:
+            lower_end, inwards = (low, 1.0) if checked(low)[0] < checked(high)[0] else (high, -1.0)
+            if inwards * checked(lower_end)[1] <= 0:
                 break
-            low, high = low - inwards * width, high - inwards * width
+            low, high = low - inwards * interval_width, high - inwards * interval_width
 
         def slope(t: float) -> float:
-            value, slope = checked(t)
-            is_below = value < checked(end)[0] or t == end
-            return slope if is_below else inwards * (abs(slope) or 1.0)
+            minimum_value, slope = checked(t)
+            below_lower_end = minimum_value < checked(lower_end)[0] or t == lower_end
+            return slope if below_lower_end else inwards * (abs(slope) or 1.0)
 
         return float(brentq(slope, low, high, xtol=xtol))
 
-    lowest, minima = np.inf, dict[float, float]()  # values by t
+    lowest, found_minima = np.inf, dict[float, float]()  # values by t
     try:
-        for bound, low, high in _intervals_with_minimum(x, f, level_slopes):
-            if bound <= lowest + 1e-3 * abs(lowest):  # the error that the scan may have
+        for minimum_bound, low, high in _intervals_with_minimum(grid_t, grid_f, level_slopes):
+            if minimum_bound <= lowest + 1e-3 * abs(lowest):  # the error that the scan may have
                 t = minimum_in_interval(low, high)
-                minima[t] = checked(t)[0]
-                lowest = min(minima.values())
+                found_minima[t] = checked(t)[0]
+                lowest = min(found_minima.values())
     except ConvergenceError:
         return np.nan
-    lowest_places = [t for t in minima if minima[t] <= lowest + 1e-8 * abs(lowest)]
+    lowest_places = [t for t in found_minima if found_minima[t] <= lowest + 1e-8 * abs(lowest)]
     return min(lowest_places, key=lambda t: (round(abs(t), 6), -t))
 
 
-def _is_flat(value: Array | float, slope: Array | float, grid: Array) -> Array:
+def _is_flat(value: Array | float, slope: Array | float, scan_grid: Array) -> Array:
     """True where the slope is only rounding: over the whole scan it would not change the value."""
-    return np.abs(slope) * np.ptp(grid) <= 1e-10 * np.abs(value)
+    return np.abs(slope) * np.ptp(scan_grid) <= 1e-10 * np.abs(value)
 
 
 def _intervals_with_minimum(x: Array, f: Array, slopes: Array) -> list[tuple[float, float, float]]:
@@ -109,8 +109,8 @@ def _intervals_with_minimum(x: Array, f: Array, slopes: Array) -> list[tuple[flo
     x = np.pad(x, 1, mode="reflect", reflect_type="odd")
     f, slopes = np.pad(f, 1, constant_values=np.inf), np.pad(slopes, 1)
     descent = np.where(f[:-1] < f[1:], -slopes[:-1], slopes[1:])  # from the lower end
-    bound = np.minimum(f[:-1], f[1:]) - descent * np.diff(x)
+    minimum_bound = np.minimum(f[:-1], f[1:]) - descent * np.diff(x)
     has_minimum = descent >= 0
     has_minimum[[0, -1]] = descent[[0, -1]] > 0
-    intervals = np.stack([bound, x[:-1], x[1:]], axis=1)[has_minimum]
-    return sorted(map(tuple, intervals.tolist()))
+    minimum_intervals = np.stack([minimum_bound, x[:-1], x[1:]], axis=1)[has_minimum]
+    return sorted(map(tuple, minimum_intervals.tolist()))
