@@ -169,19 +169,20 @@ def _follow_path(task: Task, start_task: Task, path_overlaps: Overlaps) -> Overl
     """Rough overlaps of one point, by continuation from the ``path_overlaps`` of ``start_task``."""
     log_start, log_end = (np.log([point.alpha[0], point.lam[0]]) for point in (start_task, task))
     path_length = np.abs(log_end - log_start).max()
-    coordinates, travelled, path_step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
+    coordinates, path_travelled, path_step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
     coordinate_vector = coordinates.pack(path_overlaps)
     path_slope = np.zeros_like(coordinate_vector)
-    while travelled < path_length:
-        target = min(travelled + path_step, path_length)
-        alpha, lam = np.exp(log_start + (log_end - log_start) * target / path_length)[:, None]
-        guess = coordinates.unpack(coordinate_vector + path_slope * (target - travelled))
+    while path_travelled < path_length:
+        path_target = min(path_travelled + path_step, path_length)
+        alpha, lam = np.exp(log_start + (log_end - log_start) * path_target / path_length)[:, None]
+        guess = coordinates.unpack(coordinate_vector + path_slope * (path_target - path_travelled))
         if (solution := _rough_solution(task._replace(alpha=alpha, lam=lam), guess)) is not None:
             path_overlaps, iterations = solution
-            previous, coordinate_vector = coordinate_vector, coordinates.pack(path_overlaps)
-            path_slope, travelled = (coordinate_vector - previous) / (target - travelled), target
+            previous_vector, coordinate_vector = coordinate_vector, coordinates.pack(path_overlaps)
+            path_slope = (coordinate_vector - previous_vector) / (path_target - path_travelled)
+            path_travelled = path_target
             path_step *= 2 if iterations <= 6 else 1
-        elif (path_step := (target - travelled) / 2) < np.log(1.05):
+        elif (path_step := (path_target - path_travelled) / 2) < np.log(1.05):
             return None  # it would take too many steps
     # once more, on nodes fitted to the solution at the end
     end_solution = _rough_solution(task, path_overlaps)
@@ -253,12 +254,12 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
         return None if label_table is None else Equations(label_table, task.loss)
 
     def solve_on(table_equations: Equations, rows: Indices, last: Equations | None) -> Indices:
-        first_table, previous = ~evaluation.converged[rows], table_error[rows]
+        first_table, error_before = ~evaluation.converged[rows], table_error[rows]
         _solve_on_table(task, evaluation, table_equations, rows, last)
         current, refinable = evaluation.quadrature_error[rows], evaluation.open[rows]
         if has_panels(task.model):  # where the error falls by less, panels are better
-            refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * previous))
-        table_error[rows] = np.where(first_table, previous, current)
+            refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * error_before))
+        table_error[rows] = np.where(first_table, error_before, current)
         return rows[refinable]
 
     solve_on_growing_tables(evaluation, point_rows, equations_on_table, solve_on)
@@ -402,8 +403,9 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
         follows_kinks, level = has_jumps(model) or model.labels.combined_mean.planes, 4
     else:
         tables = enumerate(shared_table(model, level) for level in count())
-        level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
-        places, weights, panel_order = given.table.places, given.table.weights, given.labels.order
+        level, label_table = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
+        places, weights = label_table.table.places, label_table.table.weights
+        panel_order = label_table.labels.order
         follows_kinks = True
 
     def held_equations(model: Model) -> Equations:

@@ -265,22 +265,24 @@ def step_labels(labels: ConditionalLabels, kind: str, field: Field) -> StepLabel
     step_edges, step_values = labels.steps
     if labels.binary:
         y = np.array([1.0, -1.0])
-        chances = (1 + y[:, None] * step_values) / 2
+        label_chances = (1 + y[:, None] * step_values) / 2
     else:
         y, value_index = np.unique(step_values, return_inverse=True)
-        chances = (value_index == np.arange(y.size)[:, None]).astype(float)
+        label_chances = (value_index == np.arange(y.size)[:, None]).astype(float)
     # every label with every component, K of them
     components = labels.variances.size
-    y, chances = np.repeat(y, components)[:, None, None], np.repeat(chances, components, axis=0)
+    y = np.repeat(y, components)[:, None, None]
+    label_chances = np.repeat(label_chances, components, axis=0)
     variance, component_share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
-    sd, tau_rest = np.sqrt(field.variance + variance), np.sqrt(variance_given_tau(field) + variance)
+    t0_sd = np.sqrt(field.variance + variance)
+    tau_rest = np.sqrt(variance_given_tau(field) + variance)
     # t0 = label + sign omega
     t0_label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
     t0_mean, tau_pull = t0_label + sign * field.centre, sign * field.tau_slope[..., 0]
     step_edges = np.where(np.abs(step_edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, step_edges)
-    edge_array, rises = step_edges.T[:, None, None], np.diff(chances).T[..., None, None]
-    law = StepLaw(chances[:, :1, None], rises, edge_array, tau_pull / sd, tau_rest / sd)
-    return StepLabels(component_share, sign, t0_mean, sd, law)
+    edge_array, rises = step_edges.T[:, None, None], np.diff(label_chances).T[..., None, None]
+    law = StepLaw(label_chances[:, :1, None], rises, edge_array, tau_pull / t0_sd, tau_rest / t0_sd)
+    return StepLabels(component_share, sign, t0_mean, t0_sd, law)
 
 
 def _step_label_averages(
@@ -363,17 +365,18 @@ def average(
         if by_label_steps:
             kappa_averages.append(_step_label_averages(quantity, own, loss, field_block))
             continue
-        values = averages_given_tau(quantity, own, loss, field_block)
+        tau_averages = averages_given_tau(quantity, own, loss, field_block)
         if not each_tau:
-            score_at_tau, values = values[0], np.einsum("xpnt,nt->xpn", values, own.weights)
+            score_at_tau = tau_averages[0]
+            tau_averages = np.einsum("xpnt,nt->xpn", tau_averages, own.weights)
         if not each_tau and quantity == "score":
             tau_score = np.einsum("pnt,ntk->kpn", score_at_tau, own.weights[..., None] * own.tau)
-            values = np.concatenate([values, tau_score])
-        kappa_averages.append(values)
-    values = np.concatenate(kappa_averages, axis=2)
+            tau_averages = np.concatenate([tau_averages, tau_score])
+        kappa_averages.append(tau_averages)
+    tau_averages = np.concatenate(kappa_averages, axis=2)
     if quantity == "residual" or each_tau or not gaussian_slopes.size:
-        return values
-    return np.concatenate([values, -np.moveaxis(gaussian_slopes, -1, 0) * values[1]])
+        return tau_averages
+    return np.concatenate([tau_averages, -np.moveaxis(gaussian_slopes, -1, 0) * tau_averages[1]])
 
 
 def scores(labels: ConditionalLabels, loss: Loss, field: Field) -> Scores:

@@ -234,7 +234,8 @@ class Equations:
         its start.
         """
         far, weights = np.flatnonzero(far), self.table.weights
-        field, slope, C_step = Field(*(values[far] for values in field)), slope[far], C_step[far]
+        field = Field(*(field_part[far] for field_part in field))
+        slope, C_step = slope[far], C_step[far]
         # contribution of the penalties to the slope at the start, and its change over the full step
         penalty = (s.mean[far] * C_step) @ weights - slope
         rise = slope - (s.slope[far] * C_step**2) @ weights

@@ -128,12 +128,13 @@ def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> Condi
     label_law = model.labels
     noise_variances, noise_shares = np.array(label_law.gaussians).T
     # real targets may grow: nodes where z and tau are unlikely together have weight 0
-    tau, weights = over_tau
+    tau, tau_weights = over_tau
     likely_nodes = (places.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely_nodes |= label_law.binary
-    tau, weights = np.where(likely_nodes[..., None], tau, 0.0), np.where(likely_nodes, weights, 0.0)
+    tau = np.where(likely_nodes[..., None], tau, 0.0)
+    tau_weights = np.where(likely_nodes, tau_weights, 0.0)
     mean = model.components.mean_label(label_law.combined_mean, places, np.moveaxis(tau, 2, 0))
-    fields = tau, weights, mean, noise_variances, noise_shares, label_law.binary, order
+    fields = tau, tau_weights, mean, noise_variances, noise_shares, label_law.binary, order
     return ConditionalLabels(*fields, noise=label_law.added, steps=_label_steps(model, places))
 
 

@@ -292,11 +292,13 @@ class Loss:
         """
         proximal_t = self.proximal(t0, V)
         rho_curvature = self.second(proximal_t)
-        g, slope = -self.derivative(proximal_t), -rho_curvature / (1 + V * rho_curvature)
+        rho_score = -self.derivative(proximal_t)
+        score_slope = -rho_curvature / (1 + V * rho_curvature)
         for kink in self.kinks:
             at_kink = np.abs(proximal_t - kink) <= 1e-12 * max(1.0, abs(kink))
-            g, slope = np.where(at_kink, (proximal_t - t0) / V, g), np.where(at_kink, -1 / V, slope)
-        return g, slope, proximal_t
+            rho_score = np.where(at_kink, (proximal_t - t0) / V, rho_score)
+            score_slope = np.where(at_kink, -1 / V, score_slope)
+        return rho_score, score_slope, proximal_t
 
     def second(self, t: Array) -> Array:
         """Second derivative rho''(t), elementwise, away from the kinks."""

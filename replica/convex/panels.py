@@ -179,12 +179,12 @@ def _factor_bounds(first_table: Table) -> Callable[[Table], Array]:
     return bounds
 
 
-def _value_scales(values: Array, table: Table, field: Field) -> tuple[Array, float]:
-    """Scales (5, P, 1) of the ``values`` (5, P, N), by their averages over kappa; and the accuracy
-    at which nodes resolve a blurred jump of E s: the standard deviation of predictions given kappa,
-    relative to their size.
+def _value_scales(panel_values: Array, table: Table, field: Field) -> tuple[Array, float]:
+    """Scales (5, P, 1) of the ``panel_values`` (5, P, N), by their averages over kappa; and the
+    accuracy at which nodes resolve a blurred jump of E s: the standard deviation of predictions
+    given kappa, relative to their size.
     """
-    sizes = np.abs(values) @ table.weights
+    sizes = np.abs(panel_values) @ table.weights
     mean_variance, mean_square = field.variance @ table.weights, field.centre**2 @ table.weights
     prediction_size = np.sqrt(mean_variance + mean_square)  # of predictions
     # nodes that do not resolve a blurred jump of E s do not resolve its slope E s'
