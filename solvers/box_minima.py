@@ -139,10 +139,10 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
 
 
 def _refined(
-    function: Callable[..., Array], box: Array, ends: Array, rtol: float
+    function: Callable[..., Array], basin_box: Array, ends: Array, rtol: float
 ) -> tuple[Array, float]:
-    """Argument and value of the minimum of ``function`` in and near ``box`` (k, 2); NaN where no
-    value is finite.
+    """Argument and value of the minimum of ``function`` in and near ``basin_box`` (k, 2); NaN where
+    no value is finite.
 
     It is the minimum of the Chebyshev interpolant on the box, of few nodes until the box has shrunk
     once.  While the last coefficients of the interpolant are above ``rtol`` times its range, the
@@ -150,8 +150,8 @@ def _refined(
     than at the ``ends`` (k, 2) of the axes: a valley oblique to the axes leads out of the box.
     """
     # degree 1.2 for each digit, for a curve with several bumps in a box
-    box_limits, times_narrowed, fine_nodes = box, 0, round(-1.2 * np.log10(rtol)) + 1
-    node_count, argmin, box_minimum = fine_nodes // 2 + 1, box.mean(axis=1), np.nan
+    box_limits, times_narrowed, fine_nodes = basin_box, 0, round(-1.2 * np.log10(rtol)) + 1
+    node_count, argmin, box_minimum = fine_nodes // 2 + 1, basin_box.mean(axis=1), np.nan
     for _ in range(20):  # at most 20 boxes
         box_middle, radius = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
         box_nodes = box_middle[:, None] + radius[:, None] * chebyshev.chebpts1(node_count)

@@ -70,9 +70,10 @@ class HalfLine(NamedTuple):
     def locate(self, q: Array) -> tuple[Array, Array, Array]:
         """Panel of each q (P,), coordinate x in [-1, 1] there, and dx/dq; NaN where q is not
         finite."""
-        panel_count, near_factor, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
+        panel_count = self.series.shape[1]
+        near_factor, far_factor = 1 + self.near * q, 1 + self.far * q
         panels_per_log = panel_count / np.log(self.near / self.far)
-        panel_position = panels_per_log * np.log1p((self.near - self.far) * q / far)
+        panel_position = panels_per_log * np.log1p((self.near - self.far) * q / far_factor)
         panel = np.clip(
             np.where(np.isfinite(panel_position), panel_position, 0.0).astype(int),
             0,
@@ -81,7 +82,7 @@ class HalfLine(NamedTuple):
         return (
             panel,
             2 * (panel_position - panel) - 1,
-            2 * panels_per_log * (self.near - self.far) / (near_factor * far),
+            2 * panels_per_log * (self.near - self.far) / (near_factor * far_factor),
         )
 
     def evaluate(self, q: Array, functions: slice = np.s_[:]) -> tuple[Array, Array]:
@@ -108,25 +109,27 @@ def interpolant(
     >>> bool(np.abs(series(x) - [np.tanh(x), np.cos(x)]).max() < 1e-12)
     True
     """
-    panels = max(int(high - low), 1)
-    while panels * points < most:
-        panel_edges, half_panel = np.linspace(low, high, panels + 1), (high - low) / panels / 2
+    panel_count = max(int(high - low), 1)
+    while panel_count * points < most:
+        panel_edges = np.linspace(low, high, panel_count + 1)
+        half_panel = (high - low) / panel_count / 2
         panel_nodes = panel_edges[:-1, None] + half_panel * (1 + chebpts1(points))
-        node_values = np.asarray(function(panel_nodes.ravel())).reshape(-1, panels, points)
+        node_values = np.asarray(function(panel_nodes.ravel())).reshape(-1, panel_count, points)
         series = np.moveaxis(node_values @ coefficient_matrix(points).T, 2, 0).copy()
         if (np.abs(series[-2:]).max(axis=(0, 2)) <= 1e-12 * np.abs(series).max(axis=(0, 2))).all():
             return partial(_sum_on_panels, series, low, half_panel)
-        panels *= 2
+        panel_count *= 2
     return lambda places: np.asarray(function(places.ravel())).reshape(-1, *places.shape)
 
 
-def _sum_on_panels(series: Array, low: float, half: float, places: Array) -> Array:
-    """Sums (k, *shape) of Chebyshev ``series`` (n, k, panels), on panels of width 2 ``half`` from
-    ``low``, by Clenshaw's recurrence."""
+def _sum_on_panels(panel_series: Array, low: float, half: float, places: Array) -> Array:
+    """Sums (k, *shape) of Chebyshev ``panel_series`` (n, k, panels), on panels of width 2 ``half``
+    from ``low``, by Clenshaw's recurrence."""
     panel_place = (places - low) / half / 2
-    panel = np.minimum(panel_place.astype(int), series.shape[2] - 1)
+    panel = np.minimum(panel_place.astype(int), panel_series.shape[2] - 1)
     panel_coordinate = 2 * (panel_place - panel) - 1
-    twice_coordinate, b1, b2 = 2 * panel_coordinate, np.zeros((series.shape[1], *places.shape)), 0.0
-    for series_term in series[:0:-1]:
+    twice_coordinate = 2 * panel_coordinate
+    b1, b2 = np.zeros((panel_series.shape[1], *places.shape)), 0.0
+    for series_term in panel_series[:0:-1]:
         b1, b2 = np.take(series_term, panel, axis=1) + twice_coordinate * b1 - b2, b1
-    return np.asarray(np.take(series[0], panel, axis=1) + panel_coordinate * b1 - b2)
+    return np.asarray(np.take(panel_series[0], panel, axis=1) + panel_coordinate * b1 - b2)

@@ -188,15 +188,16 @@ def gaussian_averages(
     0.797884560803
     """
     shape = np.broadcast_shapes(mean.shape, sd.shape, V.shape)
-    intervals, averages, is_score = segments(pieces, V), np.zeros((3, *shape)), quantity == "score"
+    intervals = segments(pieces, V)
+    piecewise_averages, is_score = np.zeros((3, *shape)), quantity == "score"
     ends = np.array([(segment.high - mean) / sd for segment in intervals[:-1]]).reshape(-1, *shape)
     moments_low = [np.zeros(())] * 3
     for segment, *moments_high in zip(intervals, *law.moments_below(ends), strict=True):
         I0, I1, I2 = (high - low for low, high in zip(moments_low, moments_high, strict=True))
         moments_low, (a, b, q) = moments_high, segment.piece
         if is_score and segment.jump is None and q == 0:  # the score is constant
-            averages[0] -= b * I0
-            averages[2] += b**2 * I0
+            piecewise_averages[0] -= b * I0
+            piecewise_averages[2] += b**2 * I0
             continue
         segment_constant, segment_slope = segment.g if is_score else segment.t
         with np.errstate(all="ignore"):  # V = 0 at a kink divides by 0; its segment is narrow
@@ -215,10 +216,10 @@ def gaussian_averages(
                     offset = (mean - (segment.low + segment.high) / 2) / sd
                     u, w = (x.reshape(-1, *np.ones(offset.ndim, int)) for x in (NODES, WEIGHTS))
                     density = law.density(width * u - offset) * (w * half_slope_jump / sd)  # over V
-                    score = -(left_slope + right_slope) / 2 - half_slope_jump * u
-                    mass, g, kink_second = ((score**k * density).sum(axis=0) for k in range(3))
+                    kink_score = -(left_slope + right_slope) / 2 - half_slope_jump * u
+                    mass, g, kink_second = ((kink_score**k * density).sum(axis=0) for k in range(3))
                     kink_terms = g * V, -mass, kink_second * V
                     terms = tuple(np.where(narrow, *x) for x in zip(kink_terms, terms, strict=True))
         for i, segment_term in enumerate(terms):
-            averages[i] += segment_term
-    return averages
+            piecewise_averages[i] += segment_term
+    return piecewise_averages

@@ -92,10 +92,10 @@ def solve_on_growing_tables(
     """
     while points.size:
         try:
-            table = table_for(level, points)
-            if table is None:
+            next_table = table_for(level, points)
+            if next_table is None:
                 return
-            points = solve_on(table, points, last)
+            points = solve_on(next_table, points, last)
         except (GivenUp, np.linalg.LinAlgError) as error:
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
@@ -104,7 +104,7 @@ def solve_on_growing_tables(
             else:
                 evaluation.flag(points[evaluation.open[points]], status)
             return
-        level, last = level + 1, table
+        level, last = level + 1, next_table
 
 
 def training_objective(
@@ -149,15 +149,15 @@ def path_ends(task: Task, evaluation: Evaluation, point: Indices) -> Iterator[Ov
             yield end_overlaps
 
 
-def _path_starts(task: Task, found: Evaluation, point: Indices) -> Iterator[tuple[Task, Overlaps]]:
+def _path_starts(task: Task, solved: Evaluation, point: Indices) -> Iterator[tuple[Task, Overlaps]]:
     """Starting points of paths to one point, with their overlaps: the nearest solved point, and a
     rough solution at an easy penalty."""
-    solved_points = np.flatnonzero(found.converged)
+    solved_points = np.flatnonzero(solved.converged)
     if solved_points.size:
         log_parameters = np.log([task.alpha, task.lam])
         distance = np.abs(log_parameters[:, solved_points] - log_parameters[:, point]).max(axis=0)
         nearest_point = solved_points[[np.argmin(distance)]]
-        yield task.select(nearest_point), found.overlaps_at(nearest_point)
+        yield task.select(nearest_point), solved.overlaps_at(nearest_point)
     for lam in (0.1, 100.0, 0.01):
         easy_task = task.select(point)._replace(lam=np.array([lam]))
         if (rough_start := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
@@ -289,17 +289,17 @@ def _solve_on_table(
     Returns the points to refine further.  The quadrature error of a point is the largest change of
     a coordinate or, if this is small, of an error relative to itself.
     """
-    part, guess = task.select(rows), evaluation.overlaps_at(rows)
+    part, start = task.select(rows), evaluation.overlaps_at(rows)
     tolerance = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
-    start_coordinates = pack(guess)
+    start_coordinates = pack(start)
     unknowns = start_coordinates.shape[1]  # dependent mu_0 may be independent on another table
     if evaluation.history is None or evaluation.history.shape[3] != unknowns:
         evaluation.history = np.zeros((len(evaluation.open), COMBINED, 2, unknowns))
     point_history = evaluation.history[rows]
-    overlaps, result = equations.solve(part.alpha, part.lam, guess, point_history, tol=tolerance)
+    overlaps, solution = equations.solve(part.alpha, part.lam, start, point_history, tol=tolerance)
     evaluation.history[rows] = point_history
-    point_solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
+    point_solved = solution.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
         coordinate_change = largest_modulus(pack(overlaps) - start_coordinates)
     compared_points = evaluation.converged[rows] & point_solved & (last is not None)
@@ -308,13 +308,13 @@ def _solve_on_table(
         rows,
         overlaps=overlaps,
         converged=point_solved,
-        residual=result.residual,
-        iterations=result.iterations,
+        residual=solution.residual,
+        iterations=solution.iterations,
         nodes=equations.table.weights.size,
     )
     near = np.flatnonzero(coordinate_error <= task.tol)
     if last is not None and near.size:
-        previous = last.errors(Overlaps(*(values[near] for values in guess)))
+        previous = last.errors(Overlaps(*(values[near] for values in start)))
         error_change = _store_errors(part.select(near), evaluation, rows[near], equations, previous)
         coordinate_error[near] = np.maximum(coordinate_error[near], error_change)
     error = 3 * coordinate_error  # two tables may have nearly the same error
@@ -342,8 +342,8 @@ def _store_errors(
     if subtask.model.train_bias:
         bias_slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
         evaluation.store(point_rows, slope=bias_slope)
-    power = SMALLEST_ERROR * table.label_power.sum()
-    floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
+    power_unit = SMALLEST_ERROR * table.label_power.sum()
+    floor: dict[str, Any] = {"test_error": power_unit, "train_error": power_unit, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]
     with np.errstate(all="ignore"):
         changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]

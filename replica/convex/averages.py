@@ -121,8 +121,8 @@ def _bend_grid(bend: float, scale: float, t_first: Array, t_last: Array) -> Arra
 def _at_kink(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points of the graph with t0 from ``low`` to ``high``, where t is constant at a kink."""
     kink_panels = _panel_count((high - low) / (LONGEST_PANEL * sd))
-    t0, length = composite_legendre(order, low + (high - low) * np.linspace(0, 1, kink_panels + 1))
-    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+    t0, weights = composite_legendre(order, low + (high - low) * np.linspace(0, 1, kink_panels + 1))
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, weights)
 
 
 def _even_breaks(arc: Array, grid: Array) -> Array:
@@ -167,10 +167,10 @@ def averages_given_tau(
     label_sum = np.zeros((3, *omega.shape))
     for y, probability in label_law:
         score_sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
-        values = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
+        averages = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
         if quantity == "score":
-            values *= np.array([score_sign, -1.0, 1.0])[:, None, None]
-        label_sum += probability * values.reshape(label_sum.shape)
+            averages *= np.array([score_sign, -1.0, 1.0])[:, None, None]
+        label_sum += probability * averages.reshape(label_sum.shape)
     return label_sum
 
 

@@ -108,13 +108,13 @@ def shared_tables(model: Model) -> Iterator[LabelTable]:
 def shared_table(model: Model, level: int) -> LabelTable | None:
     """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
-    nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
+    kappa, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
     if spikes == 1:
         layer_widths = [width for _, width in known_layers(model)]
-        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(layer_widths, default=np.inf):
+        if target_jumps(model) or kappa[1, 0] - kappa[0, 0] > 2 * min(layer_widths, default=np.inf):
             return None
-        nodes = nodes[:, 0]
-    feature_table = tabulate(model, Rule(nodes, weights))
+        kappa = kappa[:, 0]
+    feature_table = tabulate(model, Rule(kappa, weights))
     over_tau = tau_rule(model, feature_table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
@@ -134,8 +134,8 @@ def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> Condi
     tau = np.where(likely_nodes[..., None], tau, 0.0)
     tau_weights = np.where(likely_nodes, tau_weights, 0.0)
     mean = model.components.mean_label(label_law.combined_mean, places, np.moveaxis(tau, 2, 0))
-    fields = tau, tau_weights, mean, noise_variances, noise_shares, label_law.binary, order
-    return ConditionalLabels(*fields, noise=label_law.added, steps=_label_steps(model, places))
+    law_parts = tau, tau_weights, mean, noise_variances, noise_shares, label_law.binary, order
+    return ConditionalLabels(*law_parts, noise=label_law.added, steps=_label_steps(model, places))
 
 
 def tau_rule(model: Model, places: Places, level: int) -> Rule:
@@ -189,9 +189,9 @@ def _label_steps(model: Model, places: Places) -> Steps | None:
     mean_label = model.labels.combined_mean
     if not (mean_label.kinks and model.components.tau_slopes.any()):
         return None
-    kinks = np.asarray(mean_label.kinks)
+    jumps = np.asarray(mean_label.kinks)
     # arguments further out have probability 1e-38
-    kink_ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
+    kink_ends = np.concatenate([[min(-13.0, jumps[0] - 1)], jumps, [max(13.0, jumps[-1] + 1)]])
     inside_steps = np.linspace(0, 1, 18)[1:-1]
     step_values = mean_label(kink_ends[:-1, None] + np.diff(kink_ends)[:, None] * inside_steps)
     if np.ptp(step_values, axis=1).any():

@@ -113,19 +113,19 @@ def fitted_rules(
             local, tau = panel_field.select(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, local, each_tau=True)
             new_loss = average("residual", labels, loss, local.for_new_samples, each_tau=True)[2]
-            values = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
-            values *= labels.weights * factors[:, :, owner, None]
-            return values.reshape(-1, *tau.shape)
+            panel_sums = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
+            panel_sums *= labels.weights * factors[:, :, owner, None]
+            return panel_sums.reshape(-1, *tau.shape)
 
         # an error at one place may occur at all places
         tol = accuracy / (2 * REACH) / gaussian_density(places.z[0])
-        panels, values = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
+        panels, panel_sums = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
         place_splits = np.cumsum(np.bincount(panels.owner))[:-1]
         panel_ends = (np.split(x, place_splits) for x in (panels.low, panels.high))
         tau_ends.update(zip(_place_keys(places), zip(*panel_ends, strict=True), strict=True))
-        return values
+        return panel_sums
 
-    def values(panels: Panels) -> Array:
+    def panel_sums(panels: Panels) -> Array:
         is_first = panels is first_panels
         table, panel_field = first_pair if is_first else field_on_panels(panels)
         factors = bounds(table) / value_units
@@ -144,7 +144,7 @@ def fitted_rules(
     value_units, jump_accuracy = _value_scales(first_averages * bounds(table), table, first_pair[1])
     # averages over tau, which blur a jump more, need no such accuracy
     accuracy = min(accuracy, jump_accuracy) if closed_form else accuracy
-    panels, _ = _require_panels(halve_panels(values, first_panels, accuracy, max_panels=400))
+    panels, _ = _require_panels(halve_panels(panel_sums, first_panels, accuracy, max_panels=400))
     kappa_rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
     places, kappa_weights = inputs.places_and_weights(kappa_rule)
     if closed_form:

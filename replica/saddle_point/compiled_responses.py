@@ -84,31 +84,31 @@ def solve_task(
     from sources X that do not contain Q, with V_hat of (4.2).  Eqs. (4.7)-(4.10)
     """
     out = np.zeros((len(alpha), 5))
-    for i in range(len(alpha)):
-        V1, V2, X1, X2 = V[i, 0], V[i, 1], X[i, 0], X[i, 1]
+    for p in range(len(alpha)):
+        V1, V2, X1, X2 = V[p, 0], V[p, 1], X[p, 0], X[p, 1]
         if task == SOLVE:
-            out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
+            out[p, 0], out[p, 1], out[p, 2], out[p, 3], out[p, 4] = responses(t, alpha[p], lam[p])
         elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
-            V1_hat, level = V_hat[i, 0], lam[i] + V_hat[i, 1]
+            V1_hat, level = V_hat[p, 0], lam[p] + V_hat[p, 1]
             c, slope, resolvent_averages = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
             _, _, inverse2, mixed, weighted2 = resolvent_averages
             dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
             by_variance = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
-            out[i, 0] = weighted2 * X1 + mixed * X2 - level * by_variance
-            out[i, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_variance
+            out[p, 0] = weighted2 * X1 + mixed * X2 - level * by_variance
+            out[p, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_variance
         else:
             W1 = V1
             if t.rows is not None:  # of the q of (4.2)
-                W1 = V2 / (alpha[i] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
-            log_error, slopes, sides, bulk = log_residual(t, t.rows, alpha[i], lam[i], W1, V2)
+                W1 = V2 / (alpha[p] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
+            log_error, slopes, sides, bulk = log_residual(t, t.rows, alpha[p], lam[p], W1, V2)
             d1, d2 = solve_pair(slopes, log_error)
             # Q is minus the derivative of (i), (ii) under V_hat + s X
             moment_source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
             e1, e2 = solve_pair(slopes, moment_source)
-            out[i, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
-            out[i, 1] = d2
-            out[i, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
-            out[i, 3] = V2 * e2
+            out[p, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
+            out[p, 1] = d2
+            out[p, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
+            out[p, 3] = V2 * e2
     return out
 
 
@@ -124,17 +124,17 @@ def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, 
         c, _, (V2, V1, _, _, _) = resolvent(group, group.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / group.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
-    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
+    log_slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
     for evaluation in range(sweeps + 1, most_evaluations + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
         error, new_slopes, _, bulk = log_residual(group, group.rows, alpha, lam, T1, T2)
         # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
         # the residual, this does not depend on how the equations are scaled.
-        back_V1, back_V2 = solve_pair(slopes, error)
+        back_V1, back_V2 = solve_pair(log_slopes, error)
         if distance == inf or abs(back_V1) + abs(back_V2) < distance:
-            W1, V1, V2, slopes = T1, bulk.V1, T2, new_slopes
+            W1, V1, V2, log_slopes = T1, bulk.V1, T2, new_slopes
             residual = abs(error[0]) + abs(error[1])
-            back_V1, back_V2 = solve_pair(slopes, error)
+            back_V1, back_V2 = solve_pair(log_slopes, error)
             step_length = distance = abs(back_V1) + abs(back_V2)
             # by a factor of 20 at most; a cached kernel would keep a constant of another file
             shortened = 3.0 / max(step_length, 3.0)

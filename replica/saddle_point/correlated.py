@@ -140,9 +140,9 @@ class CorrelatedGroup(Isotropic):
         log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
         inverse_ratio = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
         q, c, slope = self._self_consistent(lambda c: (inverse_ratio - 1 / c, 1 / c**2), ratio)
-        p = ratio / c
-        dp = -(c + q * slope) * p  # d log p / dq
-        return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
+        p_share = ratio / c
+        dp = -(c + q * slope) * p_share  # d log p / dq
+        return p_share, p_share * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
     def signal_response(self, V: Array, V_hat: Array) -> SignalResponse:
         """Signal response with the tabulated C on u, delta and zeta.  Eq. (18.12)"""

@@ -48,13 +48,13 @@ class Groups(Responses):
         x = None if guess is None else self.averages_in(guess)
         if x is None or not x.shape[1]:
             x = self.averages_at(self.scale(V2) * V1_hat)
-        n = x.shape[1]
+        n_x = x.shape[1]
         invalid_points |= ~np.isfinite(x).all(axis=1)
         x = np.where(invalid_points[:, None], 0.0, x)
 
         def system(U: Array, rows: Indices) -> tuple[Array, Array]:
-            V2, size = U[:, n:], self._scale_of_x(U[:, :n])
-            K, x = self.scale(V2) * V1_hat[rows], U[:, :n]
+            V2, size = U[:, n_x:], self._scale_of_x(U[:, :n_x])
+            K, x = self.scale(V2) * V1_hat[rows], U[:, :n_x]
             if guess is None:  # far from the solution, linear steps would leave the branch of x
                 x = self.averages_at(K, x)
             resolvent = self.resolvent(K, x)
@@ -64,16 +64,16 @@ class Groups(Responses):
                 residual = np.concatenate([eqs.residual / size, np.log(group_total / pi)], axis=1)
             group_slope = self._newton_matrix(resolvent, eqs, V2_level)
             group_slope /= np.concatenate([size, group_total], axis=1)[..., None]
-            group_slope[:, :, :n] *= size[:, None]
+            group_slope[:, :, :n_x] *= size[:, None]
             return residual, group_slope
 
         def size(U: Array) -> Array:
-            return np.concatenate([self._scale_of_x(U[:, :n]), U[:, n:]], axis=1)
+            return np.concatenate([self._scale_of_x(U[:, :n_x]), U[:, n_x:]], axis=1)
 
-        signed_unknowns = np.arange(n + self.groups) < n
+        signed_unknowns = np.arange(n_x + self.groups) < n_x
         group_start = np.concatenate([x, V2], axis=1)
         group_solution = newton(system, group_start, size=size, signed=signed_unknowns, tol=1e-14)
-        x, V2 = group_solution.value[:, :n], group_solution.value[:, n:]
+        x, V2 = group_solution.value[:, :n_x], group_solution.value[:, n_x:]
         scale = self.scale(V2)
         if guess is None:
             x = self.averages_at(scale * V1_hat, x)

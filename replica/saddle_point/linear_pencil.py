@@ -227,17 +227,17 @@ class TrainedRows:
 
     def _newton(self, K: Array, start: Array) -> Array:
         """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
-        x = np.array(start)
+        averages = np.array(start)
         for _ in range(40):  # a few are enough in most cases
-            pencil_residual, residual_by_x, _ = self.residual(x, self.trace(x, K))
+            pencil_residual, residual_by_x, _ = self.residual(averages, self.trace(averages, K))
             step = solve_rows(residual_by_x, pencil_residual)
-            x -= step
-            size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
-            found = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
-            if found.all():
+            averages -= step
+            size = 1 + np.abs(averages).max(axis=1, keepdims=True, initial=0.0)
+            solved = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
+            if solved.all():
                 break
-        x = np.where(found[:, None], x, np.nan)
-        return np.where(self._on_right_branch(self.trace(x, K))[:, None], x, np.nan)
+        averages = np.where(solved[:, None], averages, np.nan)
+        return np.where(self._on_right_branch(self.trace(averages, K))[:, None], averages, np.nan)
 
     def _on_right_branch(self, G: Array) -> NDArray[np.bool_]:
         """True where a real trace G (P, k, k) is on the right branch: positive semidefinite on the

@@ -177,11 +177,11 @@ class Evaluation:
                 setattr(self, name, result)
                 continue
             if getattr(self, name, None) is None:  # of a shape that is known only now
-                unknown = [np.full((len(self.open), *part.shape[1:]), np.nan) for part in parts]
+                unknown = [np.full((len(self.open), *array.shape[1:]), np.nan) for array in parts]
                 setattr(self, name, type(result)(*unknown) if parts is result else unknown[0])
             stored = getattr(self, name)
-            for target, part in zip(stored if parts is result else (stored,), parts, strict=True):
-                target[rows] = part
+            for target, array in zip(stored if parts is result else (stored,), parts, strict=True):
+                target[rows] = array
 
     def overlaps_at(self, rows: Any) -> Overlaps:
         """Copy of the overlaps of some points."""

@@ -60,11 +60,11 @@ class TabulatedRows:
 
         The solution of a panel is the guess for the next.
         """
-        x_before, averages, q_panels = self.rows.start, [], np.column_stack(self._nodes)
+        x_before, x_panels, q_panels = self.rows.start, [], np.column_stack(self._nodes)
         for q in q_panels:
-            averages.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
-            x_before = averages[-1][CHEBYSHEV_POINTS - 1]
-        q, averages_at_q = q_panels.reshape(-1, 1, 1), np.concatenate(averages)
+            x_panels.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
+            x_before = x_panels[-1][CHEBYSHEV_POINTS - 1]
+        q, averages_at_q = q_panels.reshape(-1, 1, 1), np.concatenate(x_panels)
         sample_count = max(batch.weights.size for batch in self.rows.batches)
         block_count = -(-q.size * sample_count // CACHE_NUMBERS)
         row_values = list[Array]()
@@ -79,9 +79,9 @@ class TabulatedRows:
         Special directions other than u, delta and zeta are integrated out.
         """
         C = Special(self.rows, x, self.rows.trace(x, q)).C
-        kept, other = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
-        across = C[:, other[:, None], kept]
-        within = np.eye(len(other)) / q + C[:, other[:, None], other]
+        kept, rest = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
+        across = C[:, rest[:, None], kept]
+        within = np.eye(len(rest)) / q + C[:, rest[:, None], rest]
         C = C[:, kept[:, None], kept] - across.swapaxes(1, 2) @ np.linalg.solve(within, across)
         return np.stack([self.rows.effective_covariance(x)[0][:, 0, 0], *C[:, *self.upper].T])
 
@@ -100,10 +100,10 @@ class TabulatedRows:
         """
         expected_covariance, (i, j) = self._node_values[..., CHEBYSHEV_POINTS], self.upper
         root_diagonal = np.sqrt(np.abs(expected_covariance[1:][i == j]))
-        size = np.concatenate([expected_covariance[:1], root_diagonal[i] * root_diagonal[j]])
+        C_size = np.concatenate([expected_covariance[:1], root_diagonal[i] * root_diagonal[j]])
         covariance_error = np.abs(self.table.evaluate(self._nodes[1])[0] - expected_covariance)
         # if norms do not fluctuate, both the error and the size are 0
-        return np.asarray((covariance_error / np.where(size > 0, size, np.inf)).max(axis=0))
+        return np.asarray((covariance_error / np.where(C_size > 0, C_size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
         """Relative error of the tables, the largest function's, in the panel that holds each q

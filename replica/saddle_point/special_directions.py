@@ -46,9 +46,9 @@ class _SampleBlock:
     def __init__(self, rows: TrainedRows, step_index: int, G: Array, rotation: Array) -> None:
         b, A, step = rows.batches[step_index], rows.groups, rows.steps[step_index]
         self.batch, Gh = b, G[:, step, step] / b.alpha
-        entry_row, j = (rows.active[entry] for entry in rows.entries[:2])
+        row, column = (rows.active[entry] for entry in rows.entries[:2])
         self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
-        self.Q[:, entry_row, j] = self.Q[:, j, entry_row] = rows.sample_resolvent(step_index, G)
+        self.Q[:, row, column] = self.Q[:, column, row] = rows.sample_resolvent(step_index, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
         self.of_delta = rows.norms * self._times_Y(self.rest)
         moments_on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
@@ -137,9 +137,9 @@ class Special:
     def trace_derivative(self, w: Array) -> Array:
         """Derivative -d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all
         directions."""
-        count, layers, A = self.shape
+        directions, layers, A = self.shape
         z = np.concatenate([w, (self.back @ w[..., None])[..., 0]], axis=1)
-        z = z.reshape(-1, layers, count, A).swapaxes(1, 2).reshape(-1, count, layers * A)
+        z = z.reshape(-1, layers, directions, A).swapaxes(1, 2).reshape(-1, directions, layers * A)
         derivative_in_G = np.zeros((len(w), *self.rows.links.shape), z.dtype)
         for step, samples in zip(self.rows.steps, self.samples, strict=True):
             derivative_in_G[:, step, step] = samples.trace_derivative(z[..., step])

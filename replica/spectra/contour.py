@@ -76,8 +76,8 @@ def contour_table(model: Model, table: Table) -> Table | None:
         return None
     firsts, _ = group_kinds(model)
     moments = [
-        complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
-        for a in firsts
+        complex_moments(model.student, groups.r[g, 0] * kappa + groups.bias[g], groups.c[g])
+        for g in firsts
     ]
     return replace(
         table,
@@ -219,23 +219,23 @@ def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, r
         return np.asarray(target.function(np.array(complex_z))) - target_offset
 
     shifted_labels = replace(labels, target=Activation(mean_target, kinks=target.kinks))
-    rational_averages = partial(_rational_averages, scale=pole_scale, odd=bool(sample.linear.any()))
-    real_averages, average_size = rational_averages(real)
+    rule_averages = partial(_rational_averages, scale=pole_scale, odd=bool(sample.linear.any()))
+    real_averages, average_size = rule_averages(real)
     for complex_rule in _candidate_rules(shifted_labels, pole_scale) if pole_scale else ():
         with np.errstate(all="ignore"):
-            average_errors = np.abs(rational_averages(complex_rule)[0] - real_averages)
+            average_errors = np.abs(rule_averages(complex_rule)[0] - real_averages)
         if (average_errors <= 1e-10 * average_size).all():
             return complex_rule
     return real
 
 
-def _rational_averages(nodes: Rule, pole_scale: float, *, odd: bool) -> tuple[Array, float]:
+def _rational_averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     """Averages over rho of the pencil's rational functions, and the scale of their errors.
 
     Functions odd in rho are included if ``odd``.
     """
     rho, weights = nodes
-    pole_terms = 1 / (1 + pole_scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
+    pole_terms = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
     even_terms = rho**2 * pole_terms
     rational_values = np.append(even_terms @ weights, (rho * pole_terms) @ weights if odd else [])
     return rational_values, float(np.abs(even_terms[0]) @ np.abs(weights))
@@ -280,13 +280,13 @@ def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
     # 24 nodes a panel of length 1: the poles are 0.15 away
     kink_rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, 1.0)
     real_s, s = kink_rule.nodes, kink_rule.nodes.astype(complex)
-    slope = np.ones(kink_rule.nodes.size, complex)
+    s_slope = np.ones(kink_rule.nodes.size, complex)
     for kink_pair in pairwise((-np.inf, *target.kinks, np.inf)):
         inside = (real_s > kink_pair[0]) & (real_s < kink_pair[1])
         side, turns = sides_and_turns(real_s[inside], target(real_s[inside]) ** 2)
         if side:
-            s[inside], slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
-    contour_weights = kink_rule.weights * slope * np.exp((real_s**2 - s**2) / 2)
+            s[inside], s_slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
+    contour_weights = kink_rule.weights * s_slope * np.exp((real_s**2 - s**2) / 2)
     return s, contour_weights / contour_weights.sum()
 
 

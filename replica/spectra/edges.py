@@ -112,8 +112,8 @@ def _edges_in_cells(
     low, high = low.copy(), high.copy()
     for _ in range(4):  # cells are divided by 16 each time: five digits where no edge is sharp
         cells = np.flatnonzero(np.isnan(edges))
-        turning = turning_point(resolvent, np.where(low_has_density, high, low)[cells])
-        edges[cells] = np.where((turning >= low[cells]) & (turning <= high[cells]), turning, np.nan)
+        turns = turning_point(resolvent, np.where(low_has_density, high, low)[cells])
+        edges[cells] = np.where((turns >= low[cells]) & (turns <= high[cells]), turns, np.nan)
         cells = np.flatnonzero(np.isnan(edges))
         if not cells.size:
             break
@@ -138,11 +138,11 @@ def turning_point(resolvent: Resolvent, x: Array) -> Array:
         V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
         for _ in range(12):  # six are enough where the cell has an edge
             # at most half of the distance to s = 0, where z is infinite
-            step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(transform) / 2, np.abs(transform) / 2)
-            still_moving = np.abs(step) > 1e-12 * np.abs(transform)
+            s_step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(transform) / 2, np.abs(transform) / 2)
+            still_moving = np.abs(s_step) > 1e-12 * np.abs(transform)
             if not still_moving.any():
                 break
-            transform = transform + np.where(np.isfinite(step), step, 0.0)
+            transform = transform + np.where(np.isfinite(s_step), s_step, 0.0)
             V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
         is_edge = np.abs(dz_ds) * np.abs(transform) < 1e-6 * np.abs(edge_z)
         is_edge &= resolvent.one_sign(V) & (np.abs(edge_z.imag) < 1e-9 * np.abs(edge_z))
@@ -155,12 +155,12 @@ def _solution_at_transform(
     """V and z where the transform is s, with dz/ds and d^2z/ds^2, by Newton from guesses V, z."""
     for _ in range(8):
         bordered_system = _bordered_system(resolvent, V, z)
-        residual = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
-        bordered_step = solve_rows(bordered_system, -residual)
+        system_error = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
+        bordered_step = solve_rows(bordered_system, -system_error)
         V, z = V + bordered_step[:, :-1], z + bordered_step[:, -1]
         if not (np.abs(bordered_step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
             break
-    unit_transform = np.zeros_like(residual)
+    unit_transform = np.zeros_like(system_error)
     unit_transform[:, -1] = 1
     tangent = solve_rows(_bordered_system(resolvent, V, z), unit_transform)
     # second derivative: finite difference of the system along the tangent

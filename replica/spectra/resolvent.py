@@ -109,13 +109,13 @@ class Resolvent:
         if start is None:
             return self.by_continuation(z)
         coordinate_size = self.responses.magnitude
-        value, is_solution, _ = newton_complex(
+        solution, is_solution, _ = newton_complex(
             lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=coordinate_size
         )
-        is_solution &= np.isfinite(value).all(axis=1) & self.admissible(value)
+        is_solution &= np.isfinite(solution).all(axis=1) & self.admissible(solution)
         if not is_solution.all():
-            value[~is_solution] = self.by_continuation(z[~is_solution])
-        return value
+            solution[~is_solution] = self.by_continuation(z[~is_solution])
+        return solution
 
     def one_sign(self, coordinates: Array) -> NDArray[np.bool_]:
         """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real
@@ -171,10 +171,10 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     offset_penalty = 1 / (alpha * table.shares * V2[0, table.kinds])
     phi_m, phi_theta = table.regressors[:group_count], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
+    theta_map = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
     m_theta_gram, theta_gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
-    theta_system = np.eye(len(theta_gram)) + theta_gram @ response
-    of_theta = m_theta_gram @ response @ np.linalg.solve(theta_system, m_theta_gram.T)
+    theta_system = np.eye(len(theta_gram)) + theta_gram @ theta_map
+    of_theta = m_theta_gram @ theta_map @ np.linalg.solve(theta_system, m_theta_gram.T)
     values = np.linalg.eigvals(((phi_m * weights) @ phi_m.T - of_theta) / -offset_penalty[:, None])
     always_outside = int((np.linalg.eigvals(theta_system).real < 0).sum())
     values = np.append(np.full(always_outside, np.inf), values[np.argsort(-values.real)])[:count]

@@ -120,13 +120,13 @@ class Spectrum(SpectralDensity):
         The end of a tail without a sharp edge grows with p, and so with n: n is iterated from that
         of p = 4, where it grows, up to the least n that is its own onset.
         """
-        count, of_width = len(self.outliers), self.alpha / self.model.beta
-        onsets = np.full(count, 4 * of_width)
+        count, per_width = len(self.outliers), self.alpha / self.model.beta
+        onsets = np.full(count, 4 * per_width)
         for k in range(count):
             last_onset = 0.0
             while onsets[k] > 1.01 * last_onset:
                 last_onset = onsets[k]
-                onsets[k] = self._samples_at(self._above_bulk(last_onset / of_width), count)[k]
+                onsets[k] = self._samples_at(self._above_bulk(last_onset / per_width), count)[k]
         return onsets
 
     def _samples_at(self, x: float, count: int) -> Array:
@@ -295,7 +295,7 @@ def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: f
     spectrum_edges, sharp_edges = support(resolvent, scan_x, converged_scan.value)
     if not len(spectrum_edges):
         raise ConvergenceError("no density was found anywhere", None)
-    limit = Spectrum(
+    in_limit = Spectrum(
         model=model,
         alpha=alpha,
         edges=spectrum_edges,
@@ -304,7 +304,7 @@ def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: f
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return limit._flagged(1 - limit.atom, 1e-6, converged_scan.change, quadrature_tol)
+    return in_limit._flagged(1 - in_limit.atom, 1e-6, converged_scan.change, quadrature_tol)
 
 
 def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
