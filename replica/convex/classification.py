@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from solvers.adaptive import KRONROD_NODES, Panels, halve_panels, panels_between
+from solvers.adaptive_panels import KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density

@@ -3,8 +3,9 @@
 Given kappa and tau the prediction is a Gaussian whose standard deviation may be as small as 1 /
 lambda.  Where it passes a kink of the loss, or an edge between two labels, the averages of
 (6.2)-(6.3) and the loss on new samples vary on this scale.  At overlaps near the solution, panels
-are halved until Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive``), over tau
-at every kappa, and over kappa.  The equations are then solved on these nodes.  docs/theory.md 6
+are halved until Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive_panels``),
+over tau at every kappa, and over kappa.  The equations are then solved on these nodes.
+docs/theory.md 6
 """
 
 from collections.abc import Callable
@@ -12,7 +13,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import GAUSS_WEIGHTS, KRONROD_NODES, Panels, halve_panels, panels_between
+from solvers.adaptive_panels import (
+    GAUSS_WEIGHTS,
+    KRONROD_NODES,
+    Panels,
+    halve_panels,
+    panels_between,
+)
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
