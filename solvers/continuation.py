@@ -60,9 +60,9 @@ def follow_root(
     """
     shortest_step = 1e-9  # in t: a row that needs shorter steps is given up
     reach = 0.7  # largest first Newton step, relative to the size of an unknown
-    value, root_at_path_end = np.array(start), np.full_like(start, np.nan)
-    path_t, path_step = np.zeros(len(value)), np.full(len(value), 0.2)
-    rows = np.arange(len(value))
+    path_root, root_at_path_end = np.array(start), np.full_like(start, np.nan)
+    path_t, path_step = np.zeros(len(path_root)), np.full(len(path_root), 0.2)
+    rows = np.arange(len(path_root))
     while rows.size:
         trial_path_t = np.minimum(path_t[rows] + path_step[rows], 1.0)
         place = path(trial_path_t, rows)
@@ -70,10 +70,12 @@ def follow_root(
         def system_at_place(x: Array, subset: Indices, place: Array = place) -> tuple[Array, Array]:
             return system(x, place[subset])
 
-        root, settled, sweeps = newton_complex(system_at_place, value[rows], reach=reach, size=size)
+        near_root = path_root[rows]
+        root, settled, sweeps = newton_complex(system_at_place, near_root, reach=reach, size=size)
         accepted = settled & np.isfinite(root).all(axis=1)
         accepted[accepted] = admissible(root[accepted])
-        value[rows[accepted]], path_t[rows[accepted]] = root[accepted], trial_path_t[accepted]
+        accepted_rows = rows[accepted]
+        path_root[accepted_rows], path_t[accepted_rows] = root[accepted], trial_path_t[accepted]
         path_step[rows[accepted & (sweeps <= 5)]] *= 1.5
         path_step[rows[~accepted]] /= 3
         at_path_end = accepted & (trial_path_t >= 1)

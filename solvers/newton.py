@@ -71,26 +71,28 @@ def newton(
     iterations = np.zeros(problem_count, dtype=np.int64)
     status = np.full(problem_count, Status.ITERATION_LIMIT, dtype=object)
     step = np.zeros_like(root_estimate)  # the step from `root_estimate` to the point under trial
-    distance = np.zeros(problem_count)  # length of the full Newton step from `root_estimate`
-    slope = np.empty((problem_count, unknowns, unknowns))  # the Jacobian at `root_estimate`
+    newton_distance = np.zeros(problem_count)  # length of the full Newton step from `root_estimate`
+    old_jacobian = np.empty((problem_count, unknowns, unknowns))  # the Jacobian at `root_estimate`
     unsolved = np.arange(problem_count)
     for sweep in range(1, max_iterations + 1):
-        trial_x = root_estimate[unsolved] * np.exp(np.where(is_signed, 0.0, step[unsolved]))
+        trial_root = root_estimate[unsolved] * np.exp(np.where(is_signed, 0.0, step[unsolved]))
         if size is not None and is_signed.any():
             signed_ratio = root_estimate[unsolved] / size(root_estimate[unsolved]) + step[unsolved]
-            trial_x[:, is_signed] = (signed_ratio * size(trial_x))[:, is_signed]
-        residuals, jacobian = system(trial_x, unsolved)
+            trial_root[:, is_signed] = (signed_ratio * size(trial_root))[:, is_signed]
+        trial_residual, trial_jacobian = system(trial_root, unsolved)
         iterations[unsolved] = sweep
         accepted = np.ones(unsolved.size, dtype=bool)
         if sweep > 1:
             # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a
             # test on the residual, this does not depend on how the equations are scaled.
-            accepted = largest_modulus(solve_rows(slope[unsolved], -residuals)) < distance[unsolved]
+            step_by_old_jacobian = solve_rows(old_jacobian[unsolved], -trial_residual)
+            accepted = largest_modulus(step_by_old_jacobian) < newton_distance[unsolved]
         accepted_rows = unsolved[accepted]
-        root_estimate[accepted_rows], slope[accepted_rows] = trial_x[accepted], jacobian[accepted]
-        residual[accepted_rows] = largest_modulus(residuals[accepted])
-        step[accepted_rows] = solve_rows(jacobian[accepted], -residuals[accepted])
-        distance[accepted_rows] = largest_modulus(step[accepted_rows])
+        root_estimate[accepted_rows] = trial_root[accepted]
+        old_jacobian[accepted_rows] = trial_jacobian[accepted]
+        residual[accepted_rows] = largest_modulus(trial_residual[accepted])
+        step[accepted_rows] = solve_rows(trial_jacobian[accepted], -trial_residual[accepted])
+        newton_distance[accepted_rows] = largest_modulus(step[accepted_rows])
         step[unsolved[~accepted]] /= 2
         newton_length = largest_modulus(step[unsolved])
         is_newton_root = (newton_length <= tol) | (residual[unsolved] <= rounding)
