@@ -11,39 +11,39 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from .results import Array
 
 
-def namespace(x: Any) -> Any:
-    """Array namespace of ``x``: the functions of the array API standard in its library."""
-    if isinstance(x, np.ndarray):
+def namespace(array: Any) -> Any:
+    """Array namespace of ``array``: the functions of the array API standard in its library."""
+    if isinstance(array, np.ndarray):
         return np
     from array_api_compat import array_namespace
 
-    return array_namespace(x)
+    return array_namespace(array)
 
 
-def like(x: Array, other: Any) -> Any:
-    """Numpy array ``x`` converted to the library and the device of ``other``."""
-    if isinstance(other, np.ndarray):
-        return x
+def like(host_array: Array, library_array: Any) -> Any:
+    """Numpy array ``host_array`` converted to the library and the device of ``library_array``."""
+    if isinstance(library_array, np.ndarray):
+        return host_array
     from array_api_compat import device
 
-    return namespace(other).asarray(x, device=device(other))
+    return namespace(library_array).asarray(host_array, device=device(library_array))
 
 
-def to_device(x: Array, device: str) -> Any:
-    """Numpy array ``x`` moved to ``device`` in float64; unchanged for "cpu"."""
+def to_device(host_array: Array, device: str) -> Any:
+    """Numpy array ``host_array`` moved to ``device`` in float64; unchanged for "cpu"."""
     if device == "cpu":
-        return x
+        return host_array
     from array_api_compat import torch
 
-    return torch.asarray(x, dtype=torch.float64, device=device)
+    return torch.asarray(host_array, dtype=torch.float64, device=device)
 
 
-def to_host(x: Any) -> Array:
+def to_host(device_array: Any) -> Array:
     """Array of any library converted to a numpy array; a tensor leaves its gradients."""
-    if hasattr(x, "detach"):  # torch does not copy by itself, and has a bfloat16
-        x = x.detach().cpu()
-        x = x.double() if x.is_floating_point() else x
-    return np.asarray(x)
+    if hasattr(device_array, "detach"):  # torch does not copy by itself, and has a bfloat16
+        device_array = device_array.detach().cpu()
+        device_array = device_array.double() if device_array.is_floating_point() else device_array
+    return np.asarray(device_array)
 
 
 def diagonal_view(matrix: Any) -> Any:
@@ -56,8 +56,8 @@ def diagonal_view(matrix: Any) -> Any:
     >>> x.tolist()
     [[2.0, 1.0], [1.0, 3.0]]
     """
-    flat = namespace(matrix).reshape(matrix, (-1,))
-    return flat[:: matrix.shape[0] + 1]
+    flat_matrix = namespace(matrix).reshape(matrix, (-1,))
+    return flat_matrix[:: matrix.shape[0] + 1]
 
 
 def inverse(matrix: Any) -> Any:
@@ -80,7 +80,7 @@ def inverse(matrix: Any) -> Any:
     factor, failed = dpotrf(matrix, lower=1)
     if failed:
         return np.full_like(matrix, np.nan)
-    lower, _ = dpotri(factor, lower=1, overwrite_c=1)  # entries above the diagonal are zero
-    upper = np.triu(lower.T, 1)
-    upper += lower
-    return upper
+    lower_inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # entries above the diagonal are zero
+    whole_inverse = np.triu(lower_inverse.T, 1)
+    whole_inverse += lower_inverse
+    return whole_inverse

@@ -63,16 +63,17 @@ class HalfLine(NamedTuple):
     def panel_points(panels: int, points: int, near: float, far: float) -> tuple[Array, Array]:
         """Values of q at the Chebyshev points of panels, (panels, points), and at their middles."""
         panel_position = (np.append(chebpts1(points), 0.0) + 1) / 2 + np.arange(panels)[:, None]
-        q_ratio = (near / far) ** (panel_position / panels)
-        q = (q_ratio - 1) / (near - far * q_ratio)
+        log_ratio_of_q = (near / far) ** (panel_position / panels)
+        q = (log_ratio_of_q - 1) / (near - far * log_ratio_of_q)
         return q[:, :-1], q[:, -1]
 
     def locate(self, q: Array) -> tuple[Array, Array, Array]:
         """Panel of each q (P,), coordinate x in [-1, 1] there, and dx/dq; NaN where q is not
         finite."""
-        panel_count, near, far = self.series.shape[1], 1 + self.near * q, 1 + self.far * q
+        panel_count = self.series.shape[1]
+        near_factor, far_factor = 1 + self.near * q, 1 + self.far * q
         panels_per_log = panel_count / np.log(self.near / self.far)
-        panel_position = panels_per_log * np.log1p((self.near - self.far) * q / far)
+        panel_position = panels_per_log * np.log1p((self.near - self.far) * q / far_factor)
         panel = np.clip(
             np.where(np.isfinite(panel_position), panel_position, 0.0).astype(int),
             0,
@@ -81,15 +82,15 @@ class HalfLine(NamedTuple):
         return (
             panel,
             2 * (panel_position - panel) - 1,
-            2 * panels_per_log * (self.near - self.far) / (near * far),
+            2 * panels_per_log * (self.near - self.far) / (near_factor * far_factor),
         )
 
     def evaluate(self, q: Array, functions: slice = np.s_[:]) -> tuple[Array, Array]:
         """Values and derivatives, (k, P) each, of the selected functions at q (P,)."""
-        panel, x, dx = self.locate(q)
+        panel, x, x_slope = self.locate(q)
         coefficients, T = self.series[functions][:, panel], chebvander(x, self.series.shape[2] - 1)
         slopes = T[:, :-1] @ _derivative_matrix(T.shape[1])
-        return (coefficients * T).sum(axis=2), (coefficients * slopes).sum(axis=2) * dx
+        return (coefficients * T).sum(axis=2), (coefficients * slopes).sum(axis=2) * x_slope
 
 
 def interpolant(
@@ -108,25 +109,27 @@ def interpolant(
     >>> bool(np.abs(series(x) - [np.tanh(x), np.cos(x)]).max() < 1e-12)
     True
     """
-    panels = max(int(high - low), 1)
-    while panels * points < most:
-        panel_edges, half_width = np.linspace(low, high, panels + 1), (high - low) / panels / 2
-        panel_nodes = panel_edges[:-1, None] + half_width * (1 + chebpts1(points))
-        node_values = np.asarray(function(panel_nodes.ravel())).reshape(-1, panels, points)
+    panel_count = max(int(high - low), 1)
+    while panel_count * points < most:
+        panel_edges = np.linspace(low, high, panel_count + 1)
+        half_panel = (high - low) / panel_count / 2
+        panel_nodes = panel_edges[:-1, None] + half_panel * (1 + chebpts1(points))
+        node_values = np.asarray(function(panel_nodes.ravel())).reshape(-1, panel_count, points)
         series = np.moveaxis(node_values @ coefficient_matrix(points).T, 2, 0).copy()
         if (np.abs(series[-2:]).max(axis=(0, 2)) <= 1e-12 * np.abs(series).max(axis=(0, 2))).all():
-            return partial(_sum_on_panels, series, low, half_width)
-        panels *= 2
-    return lambda at: np.asarray(function(at.ravel())).reshape(-1, *at.shape)
+            return partial(_sum_on_panels, series, low, half_panel)
+        panel_count *= 2
+    return lambda places: np.asarray(function(places.ravel())).reshape(-1, *places.shape)
 
 
-def _sum_on_panels(series: Array, low: float, half: float, at: Array) -> Array:
-    """Sums (k, *shape) of Chebyshev ``series`` (n, k, panels), on panels of width 2 ``half`` from
-    ``low``, by Clenshaw's recurrence."""
-    panel_place = (at - low) / half / 2
-    panel = np.minimum(panel_place.astype(int), series.shape[2] - 1)
-    t = 2 * (panel_place - panel) - 1
-    twice_t, b1, b2 = 2 * t, np.zeros((series.shape[1], *at.shape)), 0.0
-    for term in series[:0:-1]:
-        b1, b2 = np.take(term, panel, axis=1) + twice_t * b1 - b2, b1
-    return np.asarray(np.take(series[0], panel, axis=1) + t * b1 - b2)
+def _sum_on_panels(panel_series: Array, low: float, half: float, places: Array) -> Array:
+    """Sums (k, *shape) of Chebyshev ``panel_series`` (n, k, panels), on panels of width 2 ``half``
+    from ``low``, by Clenshaw's recurrence."""
+    panel_place = (places - low) / half / 2
+    panel = np.minimum(panel_place.astype(int), panel_series.shape[2] - 1)
+    panel_coordinate = 2 * (panel_place - panel) - 1
+    twice_coordinate = 2 * panel_coordinate
+    b1, b2 = np.zeros((panel_series.shape[1], *places.shape)), 0.0
+    for series_term in panel_series[:0:-1]:
+        b1, b2 = np.take(series_term, panel, axis=1) + twice_coordinate * b1 - b2, b1
+    return np.asarray(np.take(panel_series[0], panel, axis=1) + panel_coordinate * b1 - b2)

@@ -60,23 +60,25 @@ def follow_root(
     """
     shortest_step = 1e-9  # in t: a row that needs shorter steps is given up
     reach = 0.7  # largest first Newton step, relative to the size of an unknown
-    value, root_at_end = np.array(start), np.full_like(start, np.nan)
-    t, step = np.zeros(len(value)), np.full(len(value), 0.2)
-    rows = np.arange(len(value))
+    path_root, root_at_path_end = np.array(start), np.full_like(start, np.nan)
+    path_t, path_step = np.zeros(len(path_root)), np.full(len(path_root), 0.2)
+    rows = np.arange(len(path_root))
     while rows.size:
-        trial_t = np.minimum(t[rows] + step[rows], 1.0)
-        place = path(trial_t, rows)
+        trial_path_t = np.minimum(path_t[rows] + path_step[rows], 1.0)
+        place = path(trial_path_t, rows)
 
         def system_at_place(x: Array, subset: Indices, place: Array = place) -> tuple[Array, Array]:
             return system(x, place[subset])
 
-        root, settled, sweeps = newton_complex(system_at_place, value[rows], reach=reach, size=size)
+        near_root = path_root[rows]
+        root, settled, sweeps = newton_complex(system_at_place, near_root, reach=reach, size=size)
         accepted = settled & np.isfinite(root).all(axis=1)
         accepted[accepted] = admissible(root[accepted])
-        value[rows[accepted]], t[rows[accepted]] = root[accepted], trial_t[accepted]
-        step[rows[accepted & (sweeps <= 5)]] *= 1.5
-        step[rows[~accepted]] /= 3
-        at_end = accepted & (trial_t >= 1)
-        root_at_end[rows[at_end]] = root[at_end]
-        rows = rows[~at_end & (step[rows] >= shortest_step)]
-    return root_at_end
+        accepted_rows = rows[accepted]
+        path_root[accepted_rows], path_t[accepted_rows] = root[accepted], trial_path_t[accepted]
+        path_step[rows[accepted & (sweeps <= 5)]] *= 1.5
+        path_step[rows[~accepted]] /= 3
+        at_path_end = accepted & (trial_path_t >= 1)
+        root_at_path_end[rows[at_path_end]] = root[at_path_end]
+        rows = rows[~at_path_end & (path_step[rows] >= shortest_step)]
+    return root_at_path_end

@@ -64,10 +64,10 @@ def run_all(
     elif executor is None:
         yield from ((cell, task(cell)) for cell in cells)
     else:
-        for cell, (result, error) in _outcomes(executor, task, cells):
-            if error is not None:
-                raise error
-            yield cell, result
+        for cell, (cell_result, cell_error) in _outcomes(executor, task, cells):
+            if cell_error is not None:
+                raise cell_error
+            yield cell, cell_result
 
 
 def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[int]) -> Results:
@@ -80,12 +80,12 @@ def _outcomes(executor: Executor, task: Callable[[int], Any], cells: Sequence[in
     futures: dict[Future[Any], int] = {}
     try:
         yield from _completed_cells(executor, partial(_run_cell, task), cells, futures)
-    except Exception as error:  # each executor has exceptions of its own
-        description = " ".join(f"{type(error).__name__} {error}".split())
-        raise _worker_died(f"the executor failed ({description:.200})") from error
+    except Exception as executor_error:  # each executor has exceptions of its own
+        executor_failure = " ".join(f"{type(executor_error).__name__} {executor_error}".split())
+        raise _worker_died(f"the executor failed ({executor_failure:.200})") from executor_error
     finally:
-        for future in futures:
-            future.cancel()
+        for pending_future in futures:
+            pending_future.cancel()
 
 
 def _run_cell(task: Callable[[int], Any], cell: int) -> tuple[Any, Exception | None]:
@@ -105,28 +105,28 @@ def _completed_cells(
     """Results from an executor, as they arrive; ``futures`` holds the pending ones."""
     for cell in cells:
         futures[executor.submit(task, cell)] = cell
-    for future in as_completed(futures):
-        yield futures.pop(future), future.result()
+    for completed_future in as_completed(futures):
+        yield futures.pop(completed_future), completed_future.result()
 
 
 def _run_in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
     """Results from process pools; a new pool takes over when one breaks."""
-    remaining, deaths = list(cells), 0
-    while remaining:
+    remaining_cells, pool_deaths = list(cells), 0
+    while remaining_cells:
         try:
-            with _process_pool(min(workers, len(remaining))) as pool:
+            with _process_pool(min(workers, len(remaining_cells))) as pool:
                 # futures need not be cancelled: the pool does that itself
-                for cell, result in _completed_cells(pool, task, remaining, {}):
-                    remaining.remove(cell)
-                    deaths = 0
-                    yield cell, result
+                for cell, cell_result in _completed_cells(pool, task, remaining_cells, {}):
+                    remaining_cells.remove(cell)
+                    pool_deaths = 0
+                    yield cell, cell_result
         except BrokenExecutor as error:
-            deaths += 1
-            if deaths == MAX_DEATHS:
+            pool_deaths += 1
+            if pool_deaths == MAX_DEATHS:
                 raise _worker_died(f"some died {MAX_DEATHS} times in a row") from error
         except pickle.PicklingError as error:
             logger.warning("%s Running in one process.", error)
-            yield from ((cell, task(cell)) for cell in remaining)
+            yield from ((cell, task(cell)) for cell in remaining_cells)
             return
 
 
@@ -156,11 +156,11 @@ def _end_with_parent(pipe: Connection) -> None:
     os._exit(1)
 
 
-def _worker_died(happened: str) -> WorkerDied:
-    """``WorkerDied`` error with advice; ``happened`` says which failure was met."""
+def _worker_died(worker_failure: str) -> WorkerDied:
+    """``WorkerDied`` error with advice; ``worker_failure`` says which failure was met."""
     advice = (
         "memory may have run out (try fewer workers), or the machine or cluster is gone; "
         "finished cells are in the store, if there is one, and the same call with a new "
         "executor continues from there exactly"
     )
-    return WorkerDied(errno.ECHILD, f"{happened}: {advice}", "workers")
+    return WorkerDied(errno.ECHILD, f"{worker_failure}: {advice}", "workers")

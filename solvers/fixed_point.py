@@ -72,70 +72,70 @@ def fixed_point(
     >>> round(float(result.value[0, 0]), 12), bool(result.converged[0])
     (0.739085133215, True)
     """
-    value = np.array(start, dtype=float, ndmin=2)
-    problem_count = len(value)
-    residual = np.full(problem_count, np.inf)
-    iterations = np.zeros(problem_count, dtype=np.int64)
-    status = np.full(problem_count, Status.ITERATION_LIMIT, dtype=object)
-    rows = np.arange(problem_count)
+    iterates = np.array(start, dtype=float, ndmin=2)
+    row_count = len(iterates)
+    residual = np.full(row_count, np.inf)
+    iterations = np.zeros(row_count, dtype=np.int64)
+    status = np.full(row_count, Status.ITERATION_LIMIT, dtype=object)
+    rows = np.arange(row_count)
     rounding = 1e-15  # a relative change this small is only rounding
-    previous_value, images = value.copy(), value.copy()  # the previous point, and its image
+    iterates_before, images = iterates.copy(), iterates.copy()  # the previous point, and its image
     for sweep in range(1, max_iterations + 1):
-        x = value[rows]
+        x = iterates[rows]
         image, image_before = step(x, rows), images[rows]
         new_residual = _relative_size(image - x, size(x))
-        last_residual = residual[rows] if sweep > 1 else new_residual / contraction
+        residual_before = residual[rows] if sweep > 1 else new_residual / contraction
         images[rows], residual[rows] = image, new_residual
-        is_far = np.maximum(new_residual, last_residual) >= linear_below
+        far_from_linear = np.maximum(new_residual, residual_before) >= linear_below
         iterations[rows] = sweep
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.minimum(new_residual / last_residual, 1 - 1e-15)
+            rate = np.minimum(new_residual / residual_before, 1 - 1e-15)
             iterations_left = np.log(tol * (1 - rate) / new_residual) / np.log(rate)
         finite = np.isfinite(image).all(axis=1)
         # The rate is seen from the second sweep on.  At an exact fixed point it is 0/0 or
         # eps/eps, and the residual alone decides.
-        has_converged = finite & ((new_residual <= tol * (1 - rate)) | (new_residual <= rounding))
-        status[rows[has_converged]] = Status.CONVERGED
+        row_converged = finite & ((new_residual <= tol * (1 - rate)) | (new_residual <= rounding))
+        status[rows[row_converged]] = Status.CONVERGED
         status[rows[~finite]] = Status.NOT_FINITE
-        unconverged = finite & ~has_converged
+        unconverged_rows = finite & ~row_converged
         if patience is not None and sweep > 1:
-            slow = unconverged & ~is_far & (iterations_left > patience)
-            status[rows[slow]] = Status.SLOW
-            unconverged &= ~slow
-        if not unconverged.any() or sweep == max_iterations:
+            slow_rows = unconverged_rows & ~far_from_linear & (iterations_left > patience)
+            status[rows[slow_rows]] = Status.SLOW
+            unconverged_rows &= ~slow_rows
+        if not unconverged_rows.any() or sweep == max_iterations:
             break  # without a further step: the residual is that of the point returned
-        rows, x, image = rows[unconverged], x[unconverged], image[unconverged]
-        next_x = image
+        rows, x, image = rows[unconverged_rows], x[unconverged_rows], image[unconverged_rows]
+        x_next = image
         if history is not None:
             if sweep > 1:
-                change = np.stack(
-                    [x - previous_value[rows], image - image_before[unconverged]], axis=1
+                x_change = np.stack(
+                    [x - iterates_before[rows], image - image_before[unconverged_rows]], axis=1
                 )
-                history[rows] = np.concatenate([history[rows][:, 1:], change[:, None]], axis=1)
-            history[rows[is_far[unconverged]]] = 0.0
-            next_x = _anderson_step(x, image, history[rows], weights)
-            step_length = np.maximum(_relative_size(next_x - x, size(x)), 1e-300)
-            longest_allowed = np.maximum(longest_step, new_residual[unconverged])
-            next_x = x + (next_x - x) * np.minimum(1, longest_allowed / step_length)[:, None]
-            previous_value[rows] = x
-        value[rows] = next_x
-    return Result(value, residual, iterations, status)
+                history[rows] = np.concatenate([history[rows][:, 1:], x_change[:, None]], axis=1)
+            history[rows[far_from_linear[unconverged_rows]]] = 0.0
+            x_next = _anderson_step(x, image, history[rows], weights)
+            step_length = np.maximum(_relative_size(x_next - x, size(x)), 1e-300)
+            longest_allowed = np.maximum(longest_step, new_residual[unconverged_rows])
+            x_next = x + (x_next - x) * np.minimum(1, longest_allowed / step_length)[:, None]
+            iterates_before[rows] = x
+        iterates[rows] = x_next
+    return Result(iterates, residual, iterations, status)
 
 
-def _relative_size(difference: Array, size: Array) -> Array:
+def _relative_size(difference: Array, iterate_size: Array) -> Array:
     """Largest |difference| / size in each row, (R,), for arrays (R, k); size 0 counts as 1."""
-    return largest_modulus(difference / np.where(size == 0, 1.0, size))
+    return largest_modulus(difference / np.where(iterate_size == 0, 1.0, iterate_size))
 
 
-def _anderson_step(x: Array, image: Array, history: Array, weights: Array | None) -> Array:
+def _anderson_step(iterate: Array, image: Array, changes: Array, weights: Array | None) -> Array:
     """Next point (R, k) of Anderson's method, from x, T(x) and the history of changes of both.
 
     The changes are combined such that T(x) - x would be shortest, in least squares, if T were
     linear.
     """
-    history = history[:, history.any(axis=(0, 2, 3))]  # at first most of it is zeros
-    x_changes, image_changes = np.moveaxis(history, 1, 3).swapaxes(0, 1)  # (R, k, M) each
-    residual_changes, residual = image_changes - x_changes, image - x
+    changes = changes[:, changes.any(axis=(0, 2, 3))]  # at first most of it is zeros
+    iterate_changes, image_changes = np.moveaxis(changes, 1, 3).swapaxes(0, 1)  # (R, k, M) each
+    residual_changes, residual = image_changes - iterate_changes, image - iterate
     if weights is not None:
         residual_changes *= np.sqrt(weights)[:, None]
         residual = residual * np.sqrt(weights)
@@ -143,5 +143,5 @@ def _anderson_step(x: Array, image: Array, history: Array, weights: Array | None
     change_lengths = np.linalg.norm(residual_changes, axis=1, keepdims=True)
     change_lengths[change_lengths == 0] = 1.0
     # singular vectors with smaller singular values are mostly rounding
-    weight = np.linalg.pinv(residual_changes / change_lengths, rcond=1e-5) @ residual[..., None]
-    return np.asarray(image - (image_changes / change_lengths @ weight)[..., 0])
+    mixing = np.linalg.pinv(residual_changes / change_lengths, rcond=1e-5) @ residual[..., None]
+    return np.asarray(image - (image_changes / change_lengths @ mixing)[..., 0])

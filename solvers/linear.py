@@ -21,21 +21,22 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
     [[1.0, 2.0]]
     """
     if rhs.shape[1] == 2:
-        a, b, c, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 0], matrix[:, 1, 1]
-        u, v = rhs[:, 0], rhs[:, 1]
-        solution = np.empty_like(rhs, np.result_type(matrix, rhs))
+        m11, matrix_12 = matrix[:, 0, 0], matrix[:, 0, 1]
+        matrix_21, matrix_22 = matrix[:, 1, 0], matrix[:, 1, 1]
+        rhs1, rhs2 = rhs[:, 0], rhs[:, 1]
+        row_solutions = np.empty_like(rhs, np.result_type(matrix, rhs))
         with np.errstate(divide="ignore", invalid="ignore"):
-            solution[:, 0] = d * u - b * v
-            solution[:, 1] = a * v - c * u
-            solution /= (a * d - b * c)[:, None]
-        return solution
+            row_solutions[:, 0] = matrix_22 * rhs1 - matrix_12 * rhs2
+            row_solutions[:, 1] = m11 * rhs2 - matrix_21 * rhs1
+            row_solutions /= (m11 * matrix_22 - matrix_12 * matrix_21)[:, None]
+        return row_solutions
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]
     except np.linalg.LinAlgError:  # some matrix is singular: solve each alone
         if len(rhs) == 1:
             return np.full_like(rhs, np.nan)
         return np.concatenate(
-            [solve_rows(matrix[i : i + 1], rhs[i : i + 1]) for i in range(len(rhs))]
+            [solve_rows(matrix[row : row + 1], rhs[row : row + 1]) for row in range(len(rhs))]
         )
 
 
@@ -56,15 +57,15 @@ def least_squares(design: Array, target: Array) -> Array:
     column_norms = np.linalg.norm(design, axis=1)
     column_norms = np.where(column_norms > 0, column_norms, 1.0)
     scaled_columns = design / column_norms[:, None]
-    n = design.shape[2]
+    unknowns = design.shape[2]
     augmented = np.concatenate([scaled_columns, target[..., None]], axis=2)
-    is_finite = np.isfinite(augmented).all(axis=(1, 2))
-    R = np.asarray(np.linalg.qr(np.where(is_finite[:, None, None], augmented, 0.0), mode="r"))
-    U, sigma, Vt = np.linalg.svd(R[:, :n, :n], full_matrices=False)
-    singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
-    coefficients = (R[:, None, :n, n] @ U)[:, 0] / singular_values
-    solution = np.where(is_finite[:, None], (coefficients[:, None] @ Vt)[:, 0], np.nan)
-    return np.asarray(solution / column_norms)
+    finite_system = np.isfinite(augmented).all(axis=(1, 2))
+    R = np.asarray(np.linalg.qr(np.where(finite_system[:, None, None], augmented, 0.0), mode="r"))
+    left_vectors, sigma, Vt = np.linalg.svd(R[:, :unknowns, :unknowns], full_matrices=False)
+    kept_singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+    projection = (R[:, None, :unknowns, unknowns] @ left_vectors)[:, 0] / kept_singular_values
+    scaled_solution = np.where(finite_system[:, None], (projection[:, None] @ Vt)[:, 0], np.nan)
+    return np.asarray(scaled_solution / column_norms)
 
 
 def leading_eigenvectors(
@@ -82,9 +83,9 @@ def leading_eigenvectors(
     >>> values.round().tolist()
     [6561.0, 4096.0, 2401.0]
     """
-    qr = namespace(start).linalg.qr
-    basis = qr(start)[0]
+    qr_decompose = namespace(start).linalg.qr
+    eigenvector_basis = qr_decompose(start)[0]
     for _ in range(rounds):
-        basis = qr(apply(basis))[0]
-    values, rotation = np.linalg.eigh(to_host(basis.T @ apply(basis)))
-    return values[::-1], basis @ like(rotation[:, ::-1].copy(), basis)
+        eigenvector_basis = qr_decompose(apply(eigenvector_basis))[0]
+    eigenvalues, rotation = np.linalg.eigh(to_host(eigenvector_basis.T @ apply(eigenvector_basis)))
+    return eigenvalues[::-1], eigenvector_basis @ like(rotation[:, ::-1].copy(), eigenvector_basis)

@@ -52,8 +52,8 @@ def resolvent_averages(
     M = np.where(b >= 0, 2 / np.where(b + root == 0, 1.0, b + root), (root - b) / quadratic_term)
     t = 1 + beta * q * M
     weighted = c * M / t
-    dM = L + q / t**2  # d/dM of L M + v c M / t = 1
-    inverse2 = M / dM
-    mixed = weighted / t / dM
+    bulk_slope_in_M = L + q / t**2  # d/dM of L M + v c M / t = 1
+    inverse2 = M / bulk_slope_in_M
+    mixed = weighted / t / bulk_slope_in_M
     weighted2 = beta * weighted**2 + c / t**2 * mixed
     return ResolventAverages(M, weighted, inverse2, mixed, weighted2)

@@ -61,50 +61,52 @@ def newton(
     >>> round(float(newton(system, np.array([[1.0]])).value[0, 0]), 12)
     0.56714329041
     """
-    value = np.array(start, dtype=float, ndmin=2)
-    is_signed = np.zeros(value.shape[1], dtype=bool) if signed is None else signed
-    if not (np.isfinite(value).all() and (value[:, ~is_signed] > 0).all()):
+    root_estimate = np.array(start, dtype=float, ndmin=2)
+    is_signed = np.zeros(root_estimate.shape[1], dtype=bool) if signed is None else signed
+    if not (np.isfinite(root_estimate).all() and (root_estimate[:, ~is_signed] > 0).all()):
         raise ValueError("start must be positive and finite")
-    count, unknowns = value.shape
+    problem_count, unknowns = root_estimate.shape
     rounding = 1e-15  # a dimensionless residual this small is only rounding
-    residual = np.full(count, np.inf)
-    iterations = np.zeros(count, dtype=np.int64)
-    status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-    step = np.zeros_like(value)  # the step from `value` to the point under trial
-    distance = np.zeros(count)  # length of the full Newton step from `value`
-    slope = np.empty((count, unknowns, unknowns))  # the Jacobian at `value`
-    problems = np.arange(count)
+    residual = np.full(problem_count, np.inf)
+    iterations = np.zeros(problem_count, dtype=np.int64)
+    status = np.full(problem_count, Status.ITERATION_LIMIT, dtype=object)
+    step = np.zeros_like(root_estimate)  # the step from `root_estimate` to the point under trial
+    newton_distance = np.zeros(problem_count)  # length of the full Newton step from `root_estimate`
+    old_jacobian = np.empty((problem_count, unknowns, unknowns))  # the Jacobian at `root_estimate`
+    unsolved = np.arange(problem_count)
     for sweep in range(1, max_iterations + 1):
-        trial = value[problems] * np.exp(np.where(is_signed, 0.0, step[problems]))
+        trial_root = root_estimate[unsolved] * np.exp(np.where(is_signed, 0.0, step[unsolved]))
         if size is not None and is_signed.any():
-            signed_ratio = value[problems] / size(value[problems]) + step[problems]
-            trial[:, is_signed] = (signed_ratio * size(trial))[:, is_signed]
-        residuals, jacobian = system(trial, problems)
-        iterations[problems] = sweep
-        accepted = np.ones(problems.size, dtype=bool)
+            signed_ratio = root_estimate[unsolved] / size(root_estimate[unsolved]) + step[unsolved]
+            trial_root[:, is_signed] = (signed_ratio * size(trial_root))[:, is_signed]
+        trial_residual, trial_jacobian = system(trial_root, unsolved)
+        iterations[unsolved] = sweep
+        accepted = np.ones(unsolved.size, dtype=bool)
         if sweep > 1:
             # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a
             # test on the residual, this does not depend on how the equations are scaled.
-            accepted = largest_modulus(solve_rows(slope[problems], -residuals)) < distance[problems]
-        accepted_rows = problems[accepted]
-        value[accepted_rows], slope[accepted_rows] = trial[accepted], jacobian[accepted]
-        residual[accepted_rows] = largest_modulus(residuals[accepted])
-        step[accepted_rows] = solve_rows(jacobian[accepted], -residuals[accepted])
-        distance[accepted_rows] = largest_modulus(step[accepted_rows])
-        step[problems[~accepted]] /= 2
-        step_length = largest_modulus(step[problems])
-        is_root = (step_length <= tol) | (residual[problems] <= rounding)
-        status[problems[is_root]] = Status.CONVERGED
+            step_by_old_jacobian = solve_rows(old_jacobian[unsolved], -trial_residual)
+            accepted = largest_modulus(step_by_old_jacobian) < newton_distance[unsolved]
+        accepted_rows = unsolved[accepted]
+        root_estimate[accepted_rows] = trial_root[accepted]
+        old_jacobian[accepted_rows] = trial_jacobian[accepted]
+        residual[accepted_rows] = largest_modulus(trial_residual[accepted])
+        step[accepted_rows] = solve_rows(trial_jacobian[accepted], -trial_residual[accepted])
+        newton_distance[accepted_rows] = largest_modulus(step[accepted_rows])
+        step[unsolved[~accepted]] /= 2
+        newton_length = largest_modulus(step[unsolved])
+        is_newton_root = (newton_length <= tol) | (residual[unsolved] <= rounding)
+        status[unsolved[is_newton_root]] = Status.CONVERGED
         # far from any root, a step becomes this short by halving alone
-        status[problems[is_root & ~(residual[problems] < 1e-10)]] = Status.NO_PROGRESS
-        not_finite = ~np.isfinite(step_length)
-        status[problems[not_finite]] = Status.NOT_FINITE
-        too_long = accepted & (step_length > LONGEST_STEP) & ~not_finite
-        step[problems[too_long]] *= (LONGEST_STEP / step_length[too_long])[:, None]
-        problems = problems[~(is_root | not_finite)]
-        if problems.size == 0:
+        status[unsolved[is_newton_root & ~(residual[unsolved] < 1e-10)]] = Status.NO_PROGRESS
+        step_not_finite = ~np.isfinite(newton_length)
+        status[unsolved[step_not_finite]] = Status.NOT_FINITE
+        step_too_long = accepted & (newton_length > LONGEST_STEP) & ~step_not_finite
+        step[unsolved[step_too_long]] *= (LONGEST_STEP / newton_length[step_too_long])[:, None]
+        unsolved = unsolved[~(is_newton_root | step_not_finite)]
+        if unsolved.size == 0:
             break
-    return Result(value, residual, iterations, status)
+    return Result(root_estimate, residual, iterations, status)
 
 
 def newton_complex(
@@ -144,23 +146,23 @@ def newton_complex(
     >>> newton_complex(system, np.array([[0.5 + 0.8j]]))[0].round(12).tolist()
     [[1j]]
     """
-    value = np.array(start)
-    settled = np.zeros(len(value), dtype=bool)
-    iterations = np.zeros(len(value), dtype=np.int64)
-    previous_length = np.full(len(value), np.inf)
-    problems = np.arange(len(value))
+    complex_root = np.array(start)
+    settled_roots = np.zeros(len(complex_root), dtype=bool)
+    iterations = np.zeros(len(complex_root), dtype=np.int64)
+    length_before = np.full(len(complex_root), np.inf)
+    unsolved = np.arange(len(complex_root))
     for sweep in range(8):
         with np.errstate(all="ignore"):
-            equations, jacobian = system(value[problems], problems)
-            step = solve_rows(jacobian, -equations)
-            length = largest_modulus(step / size(value[problems]))
-        value[problems] += step
-        iterations[problems] += 1
-        done = (length <= 1e-13) | ((length < 1e-7) & (length >= previous_length[problems] / 2))
-        settled[problems[done]] = True
-        has_diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
-        previous_length[problems] = length
-        problems = problems[~(done | has_diverged)]
-        if problems.size == 0:
+            complex_residual, complex_jacobian = system(complex_root[unsolved], unsolved)
+            newton_step = solve_rows(complex_jacobian, -complex_residual)
+            length = largest_modulus(newton_step / size(complex_root[unsolved]))
+        complex_root[unsolved] += newton_step
+        iterations[unsolved] += 1
+        done = (length <= 1e-13) | ((length < 1e-7) & (length >= length_before[unsolved] / 2))
+        settled_roots[unsolved[done]] = True
+        newton_diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
+        length_before[unsolved] = length
+        unsolved = unsolved[~(done | newton_diverged)]
+        if unsolved.size == 0:
             break
-    return value, settled, iterations
+    return complex_root, settled_roots, iterations

@@ -56,27 +56,27 @@ class StepLaw(NamedTuple):
     def moments_below(self, z: Array) -> list[list[Array]]:
         """Integrals of the density times 1, z and z^2, from -inf to each z (n, ...) and, last, to
         infinity: three lists of n + 1 arrays."""
-        jumps = self.rises * gaussian_density(self.edges)
-        mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
-        second_moment = mass + self.r**2 * (jumps * self.edges).sum(axis=0)
-        total_moments = mass, self.r * jumps.sum(axis=0), second_moment
+        edge_jumps = self.rises * gaussian_density(self.edges)
+        total_mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
+        second_moment = total_mass + self.r**2 * (edge_jumps * self.edges).sum(axis=0)
+        total_moments = total_mass, self.r * edge_jumps.sum(axis=0), second_moment
         z = np.clip(z, -NORMAL_CUT, NORMAL_CUT) + SMALLEST_ARGUMENT  # not 0
         normal_below, density = ndtr(z), gaussian_density(z)
-        zeroth, first = self.first * normal_below, -self.first * density
-        second = zeroth + z * first
+        mass_below, first_moment_below = self.first * normal_below, -self.first * density
+        second = mass_below + z * first_moment_below
         for rise, edge in zip(self.rises, self.edges, strict=True):
             tau_in_sd = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
             z_in_sd = (z - self.r * edge) / self.rest  # z given tau at the edge
             joint = (normal_below - ndtr(edge)) / 2 + 0.5 * (z * edge < 0)  # P(z' < z, tau > edge)
             joint += owens_t(edge, z_in_sd / edge) - owens_t(z, tau_in_sd / z)
-            at_z = density * ndtr(tau_in_sd)
+            density_at_z = density * ndtr(tau_in_sd)
             at_edge = self.r * gaussian_density(edge)
             inside = at_edge * ndtr(z_in_sd)
             edge_term = self.r * edge * inside - self.rest * at_edge * gaussian_density(z_in_sd)
-            zeroth = zeroth + rise * joint
-            first = first + rise * (inside - at_z)
-            second = second + rise * (joint - z * at_z + edge_term)
-        moment_parts = zip(total_moments, (zeroth, first, second), strict=True)
+            mass_below = mass_below + rise * joint
+            first_moment_below = first_moment_below + rise * (inside - density_at_z)
+            second = second + rise * (joint - z * density_at_z + edge_term)
+        moment_parts = zip(total_moments, (mass_below, first_moment_below, second), strict=True)
         if not len(self.rises):
             return [[*x, end] for end, x in moment_parts]
         # exact values far out, as a large response would multiply the rounding
@@ -102,9 +102,9 @@ class Pieces(NamedTuple):
 
     def coefficients_at(self, t: Array) -> tuple[Array, Array, Array]:
         """Coefficients a, b, q of the piece that contains each t."""
-        index = np.searchsorted(np.asarray(self.knots), t)
+        piece_index = np.searchsorted(np.asarray(self.knots), t)
         a, b, q = np.asarray(self.coefficients, dtype=float).T
-        return a[index], b[index], q[index]
+        return a[piece_index], b[piece_index], q[piece_index]
 
     def value(self, t: Array) -> Array:
         """Value f(t)."""
@@ -118,11 +118,11 @@ class Pieces(NamedTuple):
 
     def prox(self, t0: Array, V: Array) -> Array:
         """Proximal map: the minimiser t of (t - t0)^2 / (2V) + f(t), for t0 and V of one shape."""
-        t = np.empty(t0.shape)
+        prox_t = np.empty(t0.shape)
         for segment in segments(self, V):
-            inside = (t0 >= segment.low) & (t0 <= segment.high)
-            t = np.where(inside, segment.t[0] + segment.t[1] * t0, t)
-        return t
+            inside_segment = (t0 >= segment.low) & (t0 <= segment.high)
+            prox_t = np.where(inside_segment, segment.t[0] + segment.t[1] * t0, prox_t)
+        return prox_t
 
 
 class Segment(NamedTuple):
@@ -151,24 +151,24 @@ class Segment(NamedTuple):
 def segments(pieces: Pieces, V: Array) -> list[Segment]:
     """Intervals on which the proximal map is linear: one for each piece and each kink where it
     stays."""
-    zero, low, found = np.zeros_like(V), np.full_like(V, -np.inf), []
-    for i, (a, b, q) in enumerate(pieces.coefficients):
+    zero_slope, low, linear = np.zeros_like(V), np.full_like(V, -np.inf), []
+    for piece_index, (a, b, q) in enumerate(pieces.coefficients):
         shrinkage = 1 / (1 + V * q)
         prox_and_score = (-V * b * shrinkage, shrinkage), (-b * shrinkage, -q * shrinkage)
-        if i == len(pieces.knots):
-            found.append(Segment(low, np.full_like(V, np.inf), *prox_and_score, (a, b, q)))
+        if piece_index == len(pieces.knots):
+            linear.append(Segment(low, np.full_like(V, np.inf), *prox_and_score, (a, b, q)))
             break
-        knot = pieces.knots[i]
-        _, b_next, q_next = pieces.coefficients[i + 1]
-        left_slope, right_slope = b + q * knot, b_next + q_next * knot
+        knot = pieces.knots[piece_index]
+        _, next_b, next_q = pieces.coefficients[piece_index + 1]
+        left_slope, right_slope = b + q * knot, next_b + next_q * knot
         high = knot + V * left_slope
-        found.append(Segment(low, high, *prox_and_score, (a, b, q)))
+        linear.append(Segment(low, high, *prox_and_score, (a, b, q)))
         low = knot + V * right_slope
         if right_slope > left_slope:
             score_rate = 1 / np.maximum(V, 1e-300)
-            lines_at_knot = (knot + zero, zero), (knot * score_rate, -score_rate)
-            found.append(Segment(high, low, *lines_at_knot, (a, b, q), (left_slope, right_slope)))
-    return found
+            lines_at_knot = (knot + zero_slope, zero_slope), (knot * score_rate, -score_rate)
+            linear.append(Segment(high, low, *lines_at_knot, (a, b, q), (left_slope, right_slope)))
+    return linear
 
 
 def gaussian_averages(
@@ -188,37 +188,38 @@ def gaussian_averages(
     0.797884560803
     """
     shape = np.broadcast_shapes(mean.shape, sd.shape, V.shape)
-    intervals, averages, is_score = segments(pieces, V), np.zeros((3, *shape)), quantity == "score"
+    intervals = segments(pieces, V)
+    piecewise_averages, is_score = np.zeros((3, *shape)), quantity == "score"
     ends = np.array([(segment.high - mean) / sd for segment in intervals[:-1]]).reshape(-1, *shape)
     moments_low = [np.zeros(())] * 3
     for segment, *moments_high in zip(intervals, *law.moments_below(ends), strict=True):
         I0, I1, I2 = (high - low for low, high in zip(moments_low, moments_high, strict=True))
         moments_low, (a, b, q) = moments_high, segment.piece
         if is_score and segment.jump is None and q == 0:  # the score is constant
-            averages[0] -= b * I0
-            averages[2] += b**2 * I0
+            piecewise_averages[0] -= b * I0
+            piecewise_averages[2] += b**2 * I0
             continue
-        constant, slope = segment.g if is_score else segment.t
+        segment_constant, segment_slope = segment.g if is_score else segment.t
         with np.errstate(all="ignore"):  # V = 0 at a kink divides by 0; its segment is narrow
-            centre, z_slope = constant + slope * mean, slope * sd
-            first_moment = centre * I0 + z_slope * I1
-            second = centre * (first_moment + z_slope * I1) + z_slope**2 * I2
-            terms: tuple[Array, ...] = first_moment, slope * I0, second
+            segment_mean, z_slope = segment_constant + segment_slope * mean, segment_slope * sd
+            first_moment = segment_mean * I0 + z_slope * I1
+            power = segment_mean * (first_moment + z_slope * I1) + z_slope**2 * I2
+            terms: tuple[Array, ...] = first_moment, segment_slope * I0, power
             if not is_score:
-                terms = first_moment, second, a * I0 + b * first_moment + q / 2 * second
+                terms = first_moment, power, a * I0 + b * first_moment + q / 2 * power
             elif segment.jump is not None:
                 left_slope, right_slope = segment.jump
-                half_jump = (right_slope - left_slope) / 2
-                width = V * half_jump / sd
+                half_slope_jump = (right_slope - left_slope) / 2
+                width = V * half_slope_jump / sd
                 narrow = width < 0.05  # there moments cancel, and four nodes have an error of 1e-14
                 if narrow.any():
                     offset = (mean - (segment.low + segment.high) / 2) / sd
                     u, w = (x.reshape(-1, *np.ones(offset.ndim, int)) for x in (NODES, WEIGHTS))
-                    density = law.density(width * u - offset) * (w * half_jump / sd)  # over V
-                    score = -(left_slope + right_slope) / 2 - half_jump * u
-                    mass, g, second_power = ((score**k * density).sum(axis=0) for k in range(3))
-                    by_nodes = g * V, -mass, second_power * V
-                    terms = tuple(np.where(narrow, *x) for x in zip(by_nodes, terms, strict=True))
-        for i, term in enumerate(terms):
-            averages[i] += term
-    return averages
+                    density = law.density(width * u - offset) * (w * half_slope_jump / sd)  # over V
+                    kink_score = -(left_slope + right_slope) / 2 - half_slope_jump * u
+                    mass, g, kink_second = ((kink_score**k * density).sum(axis=0) for k in range(3))
+                    kink_terms = g * V, -mass, kink_second * V
+                    terms = tuple(np.where(narrow, *x) for x in zip(kink_terms, terms, strict=True))
+        for i, segment_term in enumerate(terms):
+            piecewise_averages[i] += segment_term
+    return piecewise_averages

@@ -40,9 +40,9 @@ def split_at_planes(n: int, normals: Array, offsets: Array, rotate: bool = True)
     >>> round(float(np.maximum(corner.nodes, 0).prod(axis=-1) @ corner.weights), 12)
     0.159154943092
     """
-    axes = _rotation(normals) if rotate else np.eye(normals.shape[1])
-    rule = _nested_rule(n, normals @ axes, offsets)
-    return Rule(rule.nodes @ axes.T, rule.weights)
+    rotated_axes = _rotation(normals) if rotate else np.eye(normals.shape[1])
+    nested_rule = _nested_rule(n, normals @ rotated_axes, offsets)
+    return Rule(nested_rule.nodes @ rotated_axes.T, nested_rule.weights)
 
 
 def _rotation(normals: Array) -> Array:
@@ -51,24 +51,24 @@ def _rotation(normals: Array) -> Array:
     It is the best of some random matrices.  Planes exactly parallel to the axis do not count; near
     a nearly parallel plane the last integral would vary quickly.
     """
-    k = normals.shape[1]
-    random_matrices = np.random.default_rng(0).standard_normal((200, k, k))
-    rotations = [np.eye(k), *np.linalg.qr(random_matrices)[0]]
+    axis_count = normals.shape[1]
+    random_matrices = np.random.default_rng(0).standard_normal((200, axis_count, axis_count))
+    candidate_rotations = [np.eye(axis_count), *np.linalg.qr(random_matrices)[0]]
     unit_normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    cosines = np.abs(unit_normals @ np.array(rotations)[:, :, -1].T)
+    cosines = np.abs(unit_normals @ np.array(candidate_rotations)[:, :, -1].T)
     smallest_cosines = np.where(cosines < PARALLEL, 1.0, cosines).min(axis=0, initial=1.0)
-    return rotations[int(smallest_cosines.argmax())]
+    return candidate_rotations[int(smallest_cosines.argmax())]
 
 
 def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
     """Nested rule in the given coordinates, with the integral over the last one inside."""
-    longest = 6.0  # longest panel: in several directions, few nodes are left for each
-    crosses = np.abs(normals[:, -1]) > PARALLEL * np.linalg.norm(normals, axis=1)
-    v, t = normals[crosses], offsets[..., crosses]  # planes v.z = t
+    longest_panel = 6.0  # longest panel: in several directions, few nodes are left for each
+    crosses_last_axis = np.abs(normals[:, -1]) > PARALLEL * np.linalg.norm(normals, axis=1)
+    v, t = normals[crosses_last_axis], offsets[..., crosses_last_axis]  # planes v.z = t
     if normals.shape[1] == 1:
-        rule = gauss_legendre(n, t / v[:, 0], panel=longest)
-        return Rule(rule.nodes[..., None], rule.weights)
-    outer_planes = [(normals[i, :-1], offsets[..., i]) for i in np.flatnonzero(~crosses)]
+        line_rule = gauss_legendre(n, t / v[:, 0], panel=longest_panel)
+        return Rule(line_rule.nodes[..., None], line_rule.weights)
+    outer_planes = [(normals[i, :-1], offsets[..., i]) for i in np.flatnonzero(~crosses_last_axis)]
     # two planes meet where both give the same last coordinate
     for i, j in combinations(range(len(v)), 2):
         a, b = v[j, -1], v[i, -1]
@@ -77,31 +77,31 @@ def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
     outer_normals = np.array([normal for normal, _ in distinct]).reshape(-1, normals.shape[1] - 1)
     shape = (*offsets.shape[:-1], 0)
     outer_offsets = np.stack([x for _, x in distinct], axis=-1) if distinct else np.empty(shape)
-    outer = _nested_rule(n, outer_normals, outer_offsets)
-    crossings = (t[..., None, :] - outer.nodes @ v[:, :-1].T) / v[:, -1]
-    inner = gauss_legendre(n, crossings, panel=longest)
+    outer_rule = _nested_rule(n, outer_normals, outer_offsets)
+    plane_crossings = (t[..., None, :] - outer_rule.nodes @ v[:, :-1].T) / v[:, -1]
+    inner = gauss_legendre(n, plane_crossings, panel=longest_panel)
     inner_count = inner.nodes.shape[-1]
-    nodes = np.concatenate(
-        [np.repeat(outer.nodes[..., None, :], inner_count, axis=-2), inner.nodes[..., None]],
+    nested_nodes = np.concatenate(
+        [np.repeat(outer_rule.nodes[..., None, :], inner_count, axis=-2), inner.nodes[..., None]],
         axis=-1,
     )
-    weights = outer.weights[..., None] * inner.weights
-    shape = (*nodes.shape[:-3], -1)
-    return Rule(nodes.reshape(*shape, nodes.shape[-1]), weights.reshape(shape))
+    nested_weights = outer_rule.weights[..., None] * inner.weights
+    shape = (*nested_nodes.shape[:-3], -1)
+    return Rule(nested_nodes.reshape(*shape, nested_nodes.shape[-1]), nested_weights.reshape(shape))
 
 
 def _distinct_planes(planes: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:
     """Planes with unit normals, without duplicates and without planes of normal 0."""
-    distinct: list[tuple[Array, Array]] = []
-    for v, t in planes:
-        norm_of_plane = np.linalg.norm(v)
-        if norm_of_plane < PARALLEL:
+    distinct_planes: list[tuple[Array, Array]] = []
+    for plane_normal, t in planes:
+        normal_length = np.linalg.norm(plane_normal)
+        if normal_length < PARALLEL:
             continue
-        v, t = v / norm_of_plane, t / norm_of_plane
+        plane_normal, t = plane_normal / normal_length, t / normal_length
         if not any(
-            np.allclose(sign * v, w, atol=1e-12) and np.allclose(sign * t, s, atol=1e-12)
-            for w, s in distinct
+            np.allclose(sign * plane_normal, w, atol=1e-12) and np.allclose(sign * t, s, atol=1e-12)
+            for w, s in distinct_planes
             for sign in (1, -1)
         ):
-            distinct.append((v, t))
-    return distinct
+            distinct_planes.append((plane_normal, t))
+    return distinct_planes

@@ -93,11 +93,11 @@ def expectation(
     0.398942280401
     """
     last_changes = []
-    for family in rule.split(", "):
-        settled_rule = settle(_FAMILIES[family](breaks), compute, scaled_change, tol)
+    for rule_family in rule.split(", "):
+        settled_rule = settle(_FAMILIES[rule_family](breaks), compute, scaled_change, tol)
         if settled_rule.converged:
             return Expectation(settled_rule.value[0], settled_rule.change)
-        last_changes.append(f"{settled_rule.change:.1e} with {family} rules")
+        last_changes.append(f"{settled_rule.change:.1e} with {rule_family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} (last change "
         f"{', '.join(last_changes)}): the function grows too quickly, or it has kinks or "
@@ -120,8 +120,8 @@ def trapezoid_tensors(
             f"{dimension} Gaussian directions at once would take "
             f"{sizes[4][0]}^{dimension} or more nodes; up to 4 are integrated"
         )
-    for n in sizes[dimension]:
-        yield trapezoid_tensor(n, dimension)
+    for nodes_per_axis in sizes[dimension]:
+        yield trapezoid_tensor(nodes_per_axis, dimension)
 
 
 def expectation_tensor(
@@ -146,8 +146,8 @@ def expectation_tensor(
     """
 
     def scaled(rule: Any) -> Scaled:
-        value = averages(rule)
-        return value, np.maximum(1.0, np.abs(value).max())
+        tensor_average = averages(rule)
+        return tensor_average, np.maximum(1.0, np.abs(tensor_average).max())
 
     settled = settle(rules, scaled, scaled_change, TENSOR_TOLERANCE)
     if not settled.change <= TENSOR_ACCEPTED:

@@ -40,10 +40,10 @@ def one_thread() -> Iterator[None]:
     """
     with _lock:
         if not _threads_inside:
-            for library in _blas().lib_controllers:
-                if (count := library.num_threads) > 1:
-                    _limited.append((library, count))
-                    library.set_num_threads(1)
+            for blas_library in _blas().lib_controllers:
+                if (blas_threads := blas_library.num_threads) > 1:
+                    _limited.append((blas_library, blas_threads))
+                    blas_library.set_num_threads(1)
         _threads_inside.append(None)
     try:
         yield
@@ -51,16 +51,16 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _threads_inside.pop()
             while _limited and not _threads_inside:
-                library, count = _limited.pop()
-                library.set_num_threads(count)
+                blas_library, blas_threads = _limited.pop()
+                blas_library.set_num_threads(blas_threads)
 
 
 class GivenUp(ConvergenceError):
     """Error raised where a computation reaches a limit of time or memory; ``status`` says which."""
 
     def __init__(self, status: Status) -> None:
-        hint = "; a larger one gives it more" * (status is Status.TIME)
-        super().__init__(status.value + hint, None)
+        time_limit_hint = "; a larger one gives it more" * (status is Status.TIME)
+        super().__init__(status.value + time_limit_hint, None)
         self.status = status
 
 
@@ -76,12 +76,12 @@ def deadline(seconds: float) -> Iterator[float]:
     ...         time_left() <= 60
     True
     """
-    end = min(_deadline.get(), monotonic() + seconds)
-    token = _deadline.set(end)
+    deadline_time = min(_deadline.get(), monotonic() + seconds)
+    deadline_token = _deadline.set(deadline_time)
     try:
-        yield end
+        yield deadline_time
     finally:
-        _deadline.reset(token)
+        _deadline.reset(deadline_token)
 
 
 def time_left() -> float:

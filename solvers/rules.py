@@ -46,8 +46,8 @@ def gauss_hermite(n: int) -> Rule:
     >>> float(np.round(w @ x**4, 12))
     3.0
     """
-    nodes, weights = roots_hermitenorm(n)
-    return Rule(nodes, weights / weights.sum())
+    hermite_nodes, hermite_weights = roots_hermitenorm(n)
+    return Rule(hermite_nodes, hermite_weights / hermite_weights.sum())
 
 
 @lru_cache(maxsize=32)
@@ -65,13 +65,13 @@ def gauss_legendre(
     a parameter.  Breaks outside [-half_width, half_width] are clipped to it, which leaves panels of
     width and weight zero.  The interval is also divided into equal parts no wider than ``panel``.
     """
-    inner = np.clip(np.sort(np.asarray(breaks, dtype=float), axis=-1), -half_width, half_width)
-    parts = int(np.ceil(2 * half_width / panel))
-    even = np.broadcast_to(
-        np.linspace(-half_width, half_width, parts + 1), (*inner.shape[:-1], parts + 1)
+    kinks = np.clip(np.sort(np.asarray(breaks, dtype=float), axis=-1), -half_width, half_width)
+    even_panels = int(np.ceil(2 * half_width / panel))
+    even_breaks = np.broadcast_to(
+        np.linspace(-half_width, half_width, even_panels + 1), (*kinks.shape[:-1], even_panels + 1)
     )
-    edges = np.sort(np.concatenate([even, inner], axis=-1), axis=-1)
-    return gaussian_rule(*composite_legendre(n, edges))
+    panel_edges = np.sort(np.concatenate([even_breaks, kinks], axis=-1), axis=-1)
+    return gaussian_rule(*composite_legendre(n, panel_edges))
 
 
 def gauss_rule_of(measure: Rule, n: int) -> Rule:
@@ -85,26 +85,26 @@ def gauss_rule_of(measure: Rule, n: int) -> Rule:
     3.0
     """
     # values of the orthonormal polynomials times root weights; and their recurrence (Jacobi) matrix
-    polynomials, diagonal, off_diagonal = [np.sqrt(measure.weights)], [], []
+    polynomials, jacobi_diagonal, jacobi_off_diagonal = [np.sqrt(measure.weights)], [], []
     for _ in range(n):
-        vector = measure.nodes * polynomials[-1]
-        diagonal.append(vector @ polynomials[-1])
+        polynomial = measure.nodes * polynomials[-1]
+        jacobi_diagonal.append(polynomial @ polynomials[-1])
         for _ in range(2):  # twice, as rounding leaves a part of earlier vectors, which grows
-            vector = vector - np.array(polynomials).T @ (np.array(polynomials) @ vector)
-        off_diagonal.append(np.linalg.norm(vector))
-        polynomials.append(vector / off_diagonal[-1])
-    nodes, vectors = eigh_tridiagonal(diagonal, off_diagonal[:-1])
-    return Rule(nodes, vectors[0] ** 2)
+            polynomial = polynomial - np.array(polynomials).T @ (np.array(polynomials) @ polynomial)
+        jacobi_off_diagonal.append(np.linalg.norm(polynomial))
+        polynomials.append(polynomial / jacobi_off_diagonal[-1])
+    gauss_nodes, jacobi_vectors = eigh_tridiagonal(jacobi_diagonal, jacobi_off_diagonal[:-1])
+    return Rule(gauss_nodes, jacobi_vectors[0] ** 2)
 
 
 def composite_legendre(n: int, edges: Array) -> Rule:
     """Gauss-Legendre rule for a uniform weight, n nodes on each panel between increasing ``edges``
     (..., b).  The weights sum to the length of the interval."""
-    x, w = _legendre_rule(n)
+    legendre_nodes, w = _legendre_rule(n)
     half = np.diff(edges, axis=-1)[..., None] / 2
-    middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
+    panel_middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
     shape = (*edges.shape[:-1], -1)
-    return Rule((middle + half * x).reshape(shape), (half * w).reshape(shape))
+    return Rule((panel_middle + half * legendre_nodes).reshape(shape), (half * w).reshape(shape))
 
 
 _legendre_rule = lru_cache(maxsize=64)(roots_legendre)  # on [-1, 1]: the weights sum to 2
@@ -115,10 +115,10 @@ def graded_breaks(
 ) -> Array:
     """Breaks of panels that shrink by factors of 4 towards each point, down to ``width``."""
     panel_count = int(np.ceil(np.log(2 * half_width / width) / np.log(4)))
-    distance = 2 * half_width * 4.0 ** -np.arange(panel_count + 1)
-    offsets = np.concatenate([-distance, [0.0], distance])
-    breaks = np.add.outer(np.asarray(points, dtype=float), offsets).ravel()
-    return np.unique(np.clip(breaks, -half_width, half_width))
+    break_distance = 2 * half_width * 4.0 ** -np.arange(panel_count + 1)
+    break_offsets = np.concatenate([-break_distance, [0.0], break_distance])
+    graded_panel_breaks = np.add.outer(np.asarray(points, dtype=float), break_offsets).ravel()
+    return np.unique(np.clip(graded_panel_breaks, -half_width, half_width))
 
 
 def tensor_rule(*rules: Rule) -> Rule:
@@ -128,18 +128,18 @@ def tensor_rule(*rules: Rule) -> Rule:
     """
     if not rules:
         return Rule(np.empty((1, 0)), np.ones(1))
-    grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
-    weights = reduce(np.multiply.outer, [rule.weights for rule in rules])
-    return Rule(np.stack([grid.ravel() for grid in grids], axis=-1), weights.ravel())
+    rule_grids = np.meshgrid(*(rule.nodes for rule in rules), indexing="ij")
+    tensor_weights = reduce(np.multiply.outer, [rule.weights for rule in rules])
+    return Rule(np.stack([grid.ravel() for grid in rule_grids], axis=-1), tensor_weights.ravel())
 
 
 def drop_light_nodes(rule: Rule, share: float = 1e-6) -> Rule:
     """Drop the nodes (N, K) that hold least of sum w (1 + |z|^4), together a ``share`` of it, and
     scale the other weights to sum 1."""
-    masses = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
-    order = np.argsort(masses)
-    heavy = np.sort(order[np.cumsum(masses[order]) > share * masses.sum()])
-    return Rule(rule.nodes[heavy], rule.weights[heavy] / rule.weights[heavy].sum())
+    node_masses = rule.weights * (1 + (rule.nodes**2).sum(axis=1) ** 2)
+    mass_order = np.argsort(node_masses)
+    heavy_node = np.sort(mass_order[np.cumsum(node_masses[mass_order]) > share * node_masses.sum()])
+    return Rule(rule.nodes[heavy_node], rule.weights[heavy_node] / rule.weights[heavy_node].sum())
 
 
 @lru_cache(maxsize=16)
@@ -151,8 +151,8 @@ def trapezoid_tensor(n: int, dimension: int) -> Rule:
     11, where the weight 1e-27 suppresses growing functions.
     """
     small_half_width = 5.0 + 3.6 * float(np.log2(n / 12) / np.log2(64 / 12))
-    half_width = min(half_range(n), 11.0) if n >= 64 else small_half_width
-    return tensor_rule(*[trapezoid(n, half_width)] * dimension)
+    trapezoid_half_width = min(half_range(n), 11.0) if n >= 64 else small_half_width
+    return tensor_rule(*[trapezoid(n, trapezoid_half_width)] * dimension)
 
 
 def half_range(n: int) -> float:

@@ -85,9 +85,9 @@ def settle(
     """
     last: Settled[Candidate, Answer] | None = None
     for candidate in candidates:
-        value = compute(candidate)
-        change = np.inf if last is None else float(distance(last.value, value))
-        last = Settled(value, candidate, change, last is not None and change <= tol)
+        candidate_answer = compute(candidate)
+        change = np.inf if last is None else float(distance(last.value, candidate_answer))
+        last = Settled(candidate_answer, candidate, change, last is not None and change <= tol)
         if last.converged:
             return last
     if last is None:
@@ -95,13 +95,13 @@ def settle(
     return last
 
 
-def largest_change(before: Array, now: Array) -> float:
+def largest_change(answer_before: Array, answer_now: Array) -> float:
     """Largest change of an entry, relative to the largest entry after the change."""
-    return float(np.abs(now - before).max() / (np.abs(now).max() or 1.0))
+    return float(np.abs(answer_now - answer_before).max() / (np.abs(answer_now).max() or 1.0))
 
 
-def scaled_change(before: Scaled, now: Scaled) -> float:
+def scaled_change(answer_before: Scaled, answer_now: Scaled) -> float:
     """Largest change of an entry of the values, relative to its scale after the change."""
-    value, scale = now
+    value_now, scale_now = answer_now
     with np.errstate(invalid="ignore"):
-        return float((np.abs(value - before[0]) / scale).max())
+        return float((np.abs(value_now - answer_before[0]) / scale_now).max())

@@ -92,10 +92,10 @@ def solve_on_growing_tables(
     """
     while points.size:
         try:
-            table = table_for(level, points)
-            if table is None:
+            next_table = table_for(level, points)
+            if next_table is None:
                 return
-            points = solve_on(table, points, last)
+            points = solve_on(next_table, points, last)
         except (GivenUp, np.linalg.LinAlgError) as error:
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
@@ -104,7 +104,7 @@ def solve_on_growing_tables(
             else:
                 evaluation.flag(points[evaluation.open[points]], status)
             return
-        level, last = level + 1, table
+        level, last = level + 1, next_table
 
 
 def training_objective(
@@ -127,18 +127,18 @@ def slope_in_bias(
     def field_at(bias: float) -> Field:
         # groups are not merged: they may respond alike at one bias only
         shifted = model.with_bias(bias)
-        new_table = tabulate_at(shifted, table.places, table.weights, target=False, merged=False)
-        return field_at_nodes(ridge.responses_of(new_table), overlaps)
+        biased_table = tabulate_at(shifted, table.places, table.weights, target=False, merged=False)
+        return field_at_nodes(ridge.responses_of(biased_table), overlaps)
 
     bias_step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
     with np.errstate(all="ignore"):  # points that did not converge may have any values
         field = field_at_nodes(ridge.responses_of(table), kinds)
         s, field_below, above = score(field), field_at(-bias_step), field_at(bias_step)
-        C, P, S2, V = ((y - x) / (2 * bias_step) for x, y in zip(field_below, above, strict=True))
-        integrand = (
-            C * s.mean + (P * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
+        dC, dP, S2, V = ((y - x) / (2 * bias_step) for x, y in zip(field_below, above, strict=True))
+        bias_slope = (
+            dC * s.mean + (dP * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
         )
-        return np.asarray(-alpha / model.beta * (integrand @ table.weights))
+        return np.asarray(-alpha / model.beta * (bias_slope @ table.weights))
 
 
 def path_ends(task: Task, evaluation: Evaluation, point: Indices) -> Iterator[Overlaps]:
@@ -149,42 +149,43 @@ def path_ends(task: Task, evaluation: Evaluation, point: Indices) -> Iterator[Ov
             yield end_overlaps
 
 
-def _path_starts(task: Task, found: Evaluation, point: Indices) -> Iterator[tuple[Task, Overlaps]]:
+def _path_starts(task: Task, solved: Evaluation, point: Indices) -> Iterator[tuple[Task, Overlaps]]:
     """Starting points of paths to one point, with their overlaps: the nearest solved point, and a
     rough solution at an easy penalty."""
-    solved_points = np.flatnonzero(found.converged)
+    solved_points = np.flatnonzero(solved.converged)
     if solved_points.size:
         log_parameters = np.log([task.alpha, task.lam])
         distance = np.abs(log_parameters[:, solved_points] - log_parameters[:, point]).max(axis=0)
-        nearest = solved_points[[np.argmin(distance)]]
-        yield task.select(nearest), found.overlaps_at(nearest)
+        nearest_point = solved_points[[np.argmin(distance)]]
+        yield task.select(nearest_point), solved.overlaps_at(nearest_point)
     for lam in (0.1, 100.0, 0.01):
         easy_task = task.select(point)._replace(lam=np.array([lam]))
-        if (rough := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
-            yield easy_task, rough[0]
+        if (rough_start := _rough_solution(easy_task, easy_task.ridge().overlaps)) is not None:
+            yield easy_task, rough_start[0]
             return
 
 
-def _follow_path(task: Task, start_task: Task, overlaps: Overlaps) -> Overlaps | None:
-    """Rough overlaps of one point, by continuation from the ``overlaps`` of ``start_task``."""
+def _follow_path(task: Task, start_task: Task, path_overlaps: Overlaps) -> Overlaps | None:
+    """Rough overlaps of one point, by continuation from the ``path_overlaps`` of ``start_task``."""
     log_start, log_end = (np.log([point.alpha[0], point.lam[0]]) for point in (start_task, task))
     path_length = np.abs(log_end - log_start).max()
-    coordinates, travelled, step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
-    coordinate_vector = coordinates.pack(overlaps)
+    coordinates, path_travelled, path_step = Coordinates(next(tables(task.model))), 0.0, np.log(4)
+    coordinate_vector = coordinates.pack(path_overlaps)
     path_slope = np.zeros_like(coordinate_vector)
-    while travelled < path_length:
-        target = min(travelled + step, path_length)
-        alpha, lam = np.exp(log_start + (log_end - log_start) * target / path_length)[:, None]
-        guess = coordinates.unpack(coordinate_vector + path_slope * (target - travelled))
+    while path_travelled < path_length:
+        path_target = min(path_travelled + path_step, path_length)
+        alpha, lam = np.exp(log_start + (log_end - log_start) * path_target / path_length)[:, None]
+        guess = coordinates.unpack(coordinate_vector + path_slope * (path_target - path_travelled))
         if (solution := _rough_solution(task._replace(alpha=alpha, lam=lam), guess)) is not None:
-            overlaps, iterations = solution
-            previous, coordinate_vector = coordinate_vector, coordinates.pack(overlaps)
-            path_slope, travelled = (coordinate_vector - previous) / (target - travelled), target
-            step *= 2 if iterations <= 6 else 1
-        elif (step := (target - travelled) / 2) < np.log(1.05):
+            path_overlaps, iterations = solution
+            previous_vector, coordinate_vector = coordinate_vector, coordinates.pack(path_overlaps)
+            path_slope = (coordinate_vector - previous_vector) / (path_target - path_travelled)
+            path_travelled = path_target
+            path_step *= 2 if iterations <= 6 else 1
+        elif (path_step := (path_target - path_travelled) / 2) < np.log(1.05):
             return None  # it would take too many steps
     # once more, on nodes fitted to the solution at the end
-    end_solution = _rough_solution(task, overlaps)
+    end_solution = _rough_solution(task, path_overlaps)
     return None if end_solution is None else end_solution[0]
 
 
@@ -227,14 +228,14 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
         point_rows = point_rows[np.lexsort((alpha[point_rows], lam[point_rows]))]
         # with more points, panels have many nodes that most points do not need; with fewer, numpy's
         # overhead dominates
-        for i in range(0, len(point_rows), 8):
-            _solve_on_fitted_panels(task, evaluation, point_rows[i : i + 8])
+        for first_point in range(0, len(point_rows), 8):
+            _solve_on_fitted_panels(task, evaluation, point_rows[first_point : first_point + 8])
     solve_near = _solve_on_fitted_panels if on_panels else _solve_on_shared_tables
     for point in np.flatnonzero(evaluation.open & ~evaluation.converged)[:, None]:
         try:
             with deadline(time_limit):
-                for overlaps in path_ends(task, evaluation, point):
-                    evaluation.store(point, overlaps=overlaps)
+                for end_overlaps in path_ends(task, evaluation, point):
+                    evaluation.store(point, overlaps=end_overlaps)
                     solve_near(task, evaluation, point)
                     if evaluation.converged[point[0]] or not evaluation.open[point[0]]:
                         break
@@ -247,21 +248,21 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
     """Solve points on common tables, as long as each table is much more accurate than the last."""
     table_error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
-    def equations(level: int, rows: Indices) -> Equations | None:
+    def equations_on_table(level: int, rows: Indices) -> Equations | None:
         label_tables = shared_tables(task.model)  # which are cached
         label_table = next(islice(label_tables, level, None), None)
         return None if label_table is None else Equations(label_table, task.loss)
 
-    def solve_on(given: Equations, rows: Indices, last: Equations | None) -> Indices:
-        is_new, previous = ~evaluation.converged[rows], table_error[rows]
-        _solve_on_table(task, evaluation, given, rows, last)
-        current, unfinished = evaluation.quadrature_error[rows], evaluation.open[rows]
+    def solve_on(table_equations: Equations, rows: Indices, last: Equations | None) -> Indices:
+        first_table, error_before = ~evaluation.converged[rows], table_error[rows]
+        _solve_on_table(task, evaluation, table_equations, rows, last)
+        current, refinable = evaluation.quadrature_error[rows], evaluation.open[rows]
         if has_panels(task.model):  # where the error falls by less, panels are better
-            unfinished &= evaluation.converged[rows] & (is_new | (current < 0.2 * previous))
-        table_error[rows] = np.where(is_new, previous, current)
-        return rows[unfinished]
+            refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * error_before))
+        table_error[rows] = np.where(first_table, error_before, current)
+        return rows[refinable]
 
-    solve_on_growing_tables(evaluation, point_rows, equations, solve_on)
+    solve_on_growing_tables(evaluation, point_rows, equations_on_table, solve_on)
 
 
 def _solve_on_fitted_panels(task: Task, found: Evaluation, point_rows: Indices) -> None:
@@ -288,36 +289,36 @@ def _solve_on_table(
     Returns the points to refine further.  The quadrature error of a point is the largest change of
     a coordinate or, if this is small, of an error relative to itself.
     """
-    part, guess = task.select(rows), evaluation.overlaps_at(rows)
+    part, start = task.select(rows), evaluation.overlaps_at(rows)
     tolerance = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
-    start_coordinates = pack(guess)
+    start_coordinates = pack(start)
     unknowns = start_coordinates.shape[1]  # dependent mu_0 may be independent on another table
     if evaluation.history is None or evaluation.history.shape[3] != unknowns:
         evaluation.history = np.zeros((len(evaluation.open), COMBINED, 2, unknowns))
-    history = evaluation.history[rows]
-    overlaps, result = equations.solve(part.alpha, part.lam, guess, history, tol=tolerance)
-    evaluation.history[rows] = history
-    solved = result.residual <= LOSS_RESIDUAL_TOLERANCE
+    point_history = evaluation.history[rows]
+    overlaps, solution = equations.solve(part.alpha, part.lam, start, point_history, tol=tolerance)
+    evaluation.history[rows] = point_history
+    point_solved = solution.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
         coordinate_change = largest_modulus(pack(overlaps) - start_coordinates)
-    compared = evaluation.converged[rows] & solved & (last is not None)
-    coordinate_error = np.where(compared, coordinate_change, np.inf)
+    compared_points = evaluation.converged[rows] & point_solved & (last is not None)
+    coordinate_error = np.where(compared_points, coordinate_change, np.inf)
     evaluation.store(
         rows,
         overlaps=overlaps,
-        converged=solved,
-        residual=result.residual,
-        iterations=result.iterations,
+        converged=point_solved,
+        residual=solution.residual,
+        iterations=solution.iterations,
         nodes=equations.table.weights.size,
     )
     near = np.flatnonzero(coordinate_error <= task.tol)
     if last is not None and near.size:
-        previous = last.errors(Overlaps(*(values[near] for values in guess)))
+        previous = last.errors(Overlaps(*(values[near] for values in start)))
         error_change = _store_errors(part.select(near), evaluation, rows[near], equations, previous)
         coordinate_error[near] = np.maximum(coordinate_error[near], error_change)
     error = 3 * coordinate_error  # two tables may have nearly the same error
-    evaluation.store(rows, quadrature_error=error, open=~(solved & (error <= task.tol)))
+    evaluation.store(rows, quadrature_error=error, open=~(point_solved & (error <= task.tol)))
     return rows[evaluation.open[rows] & evaluation.converged[rows]]
 
 
@@ -339,10 +340,10 @@ def _store_errors(
     errors = equations.errors(overlaps)
     evaluation.store(point_rows, conjugates=conjugates, **errors)
     if subtask.model.train_bias:
-        slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
-        evaluation.store(point_rows, slope=slope)
-    power = SMALLEST_ERROR * table.label_power.sum()
-    floor: dict[str, Any] = {"test_error": power, "train_error": power, "loss_error": 0.0}
+        bias_slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
+        evaluation.store(point_rows, slope=bias_slope)
+    power_unit = SMALLEST_ERROR * table.label_power.sum()
+    floor: dict[str, Any] = {"test_error": power_unit, "train_error": power_unit, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]
     with np.errstate(all="ignore"):
         changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]
@@ -376,16 +377,16 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
         return lambda near: no_errors
     start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT_TOLERANCE)
 
-    def errors(near: Task) -> Array:
-        equations = equations_of(near.model)
-        if equations.table.mu1.shape[0] != start.V2.shape[1]:
+    def errors_near(near: Task) -> Array:
+        near_equations = equations_of(near.model)
+        if near_equations.table.mu1.shape[0] != start.V2.shape[1]:
             return no_errors  # groups that responded alike no longer do
-        overlaps, result = equations.solve(near.alpha, near.lam, start, tol=TIGHT_TOLERANCE)
-        errors_by_name = equations.errors(overlaps)
+        overlaps, result = near_equations.solve(near.alpha, near.lam, start, tol=TIGHT_TOLERANCE)
+        errors_by_name = near_equations.errors(overlaps)
         error_pair = errors_by_name["test_error"], errors_by_name["train_error"]
         return np.where(result.converged, error_pair, np.nan)[:, 0]
 
-    return errors
+    return errors_near
 
 
 def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
@@ -396,19 +397,20 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
     """
     model, loss = task.model, task.loss
     if has_panels(model):
-        order = 15  # nodes of a panel along the proximal map
-        places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, order)
+        panel_order = 15  # nodes of a panel along the proximal map
+        places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, panel_order)
         # the rule over tau that follows the target's kinks is the finest one
         follows_kinks, level = has_jumps(model) or model.labels.combined_mean.planes, 4
     else:
         tables = enumerate(shared_table(model, level) for level in count())
-        level, given = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
-        places, weights, order = given.table.places, given.table.weights, given.labels.order
+        level, label_table = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
+        places, weights = label_table.table.places, label_table.table.weights
+        panel_order = label_table.labels.order
         follows_kinks = True
 
-    def equations(model: Model) -> Equations:
+    def held_equations(model: Model) -> Equations:
         table = tabulate_at(model, places, weights)
         over_tau = tau_rule(model, places, level) if follows_kinks else tau
-        return Equations(LabelTable(table, labels_at(model, places, over_tau, order)), loss)
+        return Equations(LabelTable(table, labels_at(model, places, over_tau, panel_order)), loss)
 
-    return equations
+    return held_equations

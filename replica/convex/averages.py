@@ -97,53 +97,53 @@ def _smooth_points(loss: Loss, V: Array, first: Array, last: Array, sd: Array, o
     bends, longest = loss.bends or (0.0,), BEND_STRETCH * loss.width
     t_grid = np.concatenate([_bend_grid(bend, longest, first, last) for bend in bends], axis=-1)
     t_grid = np.clip(np.sort(t_grid, axis=-1), first, last)
-    inside = np.clip(t_grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
-    t0 = t_grid + V * loss.derivative(inside)  # with the slope on this side of a kink
+    t_inside = np.clip(t_grid, np.nextafter(first, np.inf), np.nextafter(last, -np.inf))
+    t0 = t_grid + V * loss.derivative(t_inside)  # with the slope on this side of a kink
     panels_per_e = 0.7  # number of panels while the distance from a bend grows by a factor e
     bend_distance = sum(np.arcsinh((t_grid - bend) / (longest * panels_per_e)) for bend in bends)
     t, t_weights = composite_legendre(
         order, _even_breaks(t0 / (LONGEST_PANEL * sd) + panels_per_e * bend_distance, t_grid)
     )
-    curvature, score = loss.second(t), -loss.derivative(t)
-    stretch = 1 + V * curvature
-    return Graph(t - V * score, t, score, -curvature / stretch, t_weights * stretch)
+    rho_curvature, score = loss.second(t), -loss.derivative(t)
+    graph_stretch = 1 + V * rho_curvature
+    return Graph(t - V * score, t, score, -rho_curvature / graph_stretch, t_weights * graph_stretch)
 
 
-def _bend_grid(centre: float, scale: float, first: Array, last: Array) -> Array:
-    """Grid from ``first`` to ``last``, even on a ``scale`` near ``centre``, and with spacing in
+def _bend_grid(bend: float, scale: float, t_first: Array, t_last: Array) -> Array:
+    """Grid from ``t_first`` to ``t_last``, even on a ``scale`` near ``bend``, and with spacing in
     proportion to the distance further away."""
-    a, b = (np.arcsinh((end - centre) / scale) for end in (first, last))
-    longest = (b - a).max(initial=0.0, where=np.isfinite(b - a))
-    cells = int(np.clip(np.ceil(10 * longest), 3, 16))
-    return np.asarray(centre + scale * np.sinh(a + (b - a) * np.linspace(0, 1, cells + 1)))
+    a, arc_last = (np.arcsinh((t_end - bend) / scale) for t_end in (t_first, t_last))
+    longest_arc = (arc_last - a).max(initial=0.0, where=np.isfinite(arc_last - a))
+    cells = int(np.clip(np.ceil(10 * longest_arc), 3, 16))
+    return np.asarray(bend + scale * np.sinh(a + (arc_last - a) * np.linspace(0, 1, cells + 1)))
 
 
 def _at_kink(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points of the graph with t0 from ``low`` to ``high``, where t is constant at a kink."""
-    panels = _panel_count((high - low) / (LONGEST_PANEL * sd))
-    t0, length = composite_legendre(order, low + (high - low) * np.linspace(0, 1, panels + 1))
-    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, length)
+    kink_panels = _panel_count((high - low) / (LONGEST_PANEL * sd))
+    t0, weights = composite_legendre(order, low + (high - low) * np.linspace(0, 1, kink_panels + 1))
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, weights)
 
 
-def _even_breaks(along: Array, grid: Array) -> Array:
-    """Ends of panels (..., M + 1) at equal distances in ``along``, a function that is given on the
+def _even_breaks(arc: Array, grid: Array) -> Array:
+    """Ends of panels (..., M + 1) at equal distances in ``arc``, a function that is given on the
     ``grid``; both are (..., C) and increasing."""
-    start, arc_total = along[..., :1], np.ptp(along, axis=-1, keepdims=True)
-    fraction = np.where(arc_total > 0, (along - start) / np.where(arc_total > 0, arc_total, 1), 0.0)
+    start, arc_total = arc[..., :1], np.ptp(arc, axis=-1, keepdims=True)
+    fraction = np.where(arc_total > 0, (arc - start) / np.where(arc_total > 0, arc_total, 1), 0.0)
     fraction[..., -1] = 1.0
     fraction = np.maximum.accumulate(np.nan_to_num(fraction), axis=-1)
     even_arcs = np.linspace(0, 1, _panel_count(arc_total) + 1)
     # one interpolation for all rows, each shifted beyond the previous one
     row_offset = 2.0 * np.arange(arc_total.size).reshape(arc_total.shape)
-    breaks = np.interp(row_offset + even_arcs, (row_offset + fraction).ravel(), grid.ravel())
-    breaks[..., 0], breaks[..., -1] = grid[..., 0], grid[..., -1]
-    return breaks
+    even_breaks = np.interp(row_offset + even_arcs, (row_offset + fraction).ravel(), grid.ravel())
+    even_breaks[..., 0], even_breaks[..., -1] = grid[..., 0], grid[..., -1]
+    return even_breaks
 
 
-def _panel_count(lengths: Array) -> int:
-    """Number of panels for the longest of ``lengths``, which are in units of panels."""
-    longest = lengths.max(initial=1.0, where=np.isfinite(lengths))
-    return int(np.clip(np.ceil(longest), 1, 384))
+def _panel_count(panel_lengths: Array) -> int:
+    """Number of panels for the longest of ``panel_lengths``, which are in units of panels."""
+    most_panels = panel_lengths.max(initial=1.0, where=np.isfinite(panel_lengths))
+    return int(np.clip(np.ceil(most_panels), 1, 384))
 
 
 # Averages (3, R, T) over t0 of means (R, T), standard deviations (R, 1) and responses (R, 1).
@@ -161,16 +161,16 @@ def averages_given_tau(
     average = partial(_by_points, quantity, loss, labels.order)
     if loss.pieces is not None:
         average = partial(gaussian_averages, quantity, loss.pieces)
-    law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
+    label_law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
     if labels.binary:
-        law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
+        label_law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
     label_sum = np.zeros((3, *omega.shape))
-    for y, probability in law:
-        sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
-        values = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
+    for y, probability in label_law:
+        score_sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
+        averages = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
         if quantity == "score":
-            values *= np.array([sign, -1.0, 1.0])[:, None, None]
-        label_sum += probability * values.reshape(label_sum.shape)
+            averages *= np.array([score_sign, -1.0, 1.0])[:, None, None]
+        label_sum += probability * averages.reshape(label_sum.shape)
     return label_sum
 
 
@@ -182,19 +182,19 @@ def _mixture_averages(average: Average, mean: Array, sd: Array, V: Array, shares
     sizes = [n for n in (4, 8, 16, 32) if 2 * n <= mean.shape[1]]
     groups = np.searchsorted([largest_half_width(n) for n in sizes], (half_width / sd).max(axis=0))
     mixture_sum = np.zeros((3, *mean.shape))
-    for pair_index in np.unique(groups):
-        selected = groups == pair_index
-        gaussian_count, all_nodes = np.count_nonzero(selected), pair_index == len(sizes)
-        nodes = mean if all_nodes else midpoint + half_width * chebpts1(sizes[pair_index])
+    for size_index in np.unique(groups):
+        of_size = groups == size_index
+        gaussian_count, at_all_means = np.count_nonzero(of_size), size_index == len(sizes)
+        nodes = mean if at_all_means else midpoint + half_width * chebpts1(sizes[size_index])
         nodes, responses = (np.repeat(x, gaussian_count, axis=0) for x in (nodes, V))
-        at_nodes = average(nodes, sd[:, selected].reshape(-1, 1), responses)
-        at_nodes = at_nodes.reshape(3, len(mean), gaussian_count, -1)
-        values = np.einsum("xrmn,m->xrn", at_nodes, shares[selected])
-        if not all_nodes:
+        node_averages = average(nodes, sd[:, of_size].reshape(-1, 1), responses)
+        node_averages = node_averages.reshape(3, len(mean), gaussian_count, -1)
+        averages = np.einsum("xrmn,m->xrn", node_averages, shares[of_size])
+        if not at_all_means:
             x = np.clip((mean - midpoint) / half_width, -1, 1)
-            coefficients = coefficient_matrix(sizes[pair_index]) @ values.transpose(1, 2, 0)
-            values = np.moveaxis(chebvander(x, sizes[pair_index] - 1) @ coefficients, 2, 0)
-        mixture_sum += values
+            mean_series = coefficient_matrix(sizes[size_index]) @ averages.transpose(1, 2, 0)
+            averages = np.moveaxis(chebvander(x, sizes[size_index] - 1) @ mean_series, 2, 0)
+        mixture_sum += averages
     return mixture_sum
 
 
@@ -216,26 +216,26 @@ def _by_points(
 
     There are few points, as a user's loss may cost much more than a density.
     """
-    low, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
+    lowest_mean, high = mean.min(axis=1, keepdims=True), mean.max(axis=1, keepdims=True)
     # where t0 is nearly a function of tau, every Gaussian has its own points
-    thin = ((high - low) > 10 * TAIL * sd)[:, 0]
+    thin = ((high - lowest_mean) > 10 * TAIL * sd)[:, 0]
     if thin.any() and mean.shape[1] > 1:
         averages = np.empty((3, *mean.shape))
         pieces = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
         averages[:, thin] = _by_points(quantity, loss, order, *pieces).reshape(3, -1, mean.shape[1])
         if not thin.all():
-            joint = mean[~thin], sd[~thin], V[~thin]
-            averages[:, ~thin] = _by_points(quantity, loss, order, *joint)
+            joint_points = mean[~thin], sd[~thin], V[~thin]
+            averages[:, ~thin] = _by_points(quantity, loss, order, *joint_points)
         return averages
-    proximal_map = proximal_nodes(loss, V, low - TAIL * sd, high + TAIL * sd, sd, order)
+    proximal_map = proximal_nodes(loss, V, lowest_mean - TAIL * sd, high + TAIL * sd, sd, order)
     density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
     density *= density
     density *= -0.5
     np.exp(density, out=density)
-    values = averaged_values(quantity, loss, proximal_map) * (
+    graph_values = averaged_values(quantity, loss, proximal_map) * (
         proximal_map.length / (np.sqrt(2 * np.pi) * sd)
     )
-    return np.moveaxis(np.stack(values, axis=1) @ density, 1, 0)
+    return np.moveaxis(np.stack(graph_values, axis=1) @ density, 1, 0)
 
 
 class StepLabels(NamedTuple):
@@ -262,25 +262,27 @@ class StepLabels(NamedTuple):
 def step_labels(labels: ConditionalLabels, kind: str, field: Field) -> StepLabels:
     """Law of t0 for labels with ``steps``, for a loss of a ``kind``."""
     assert labels.steps is not None
-    step_edges, values = labels.steps
+    step_edges, step_values = labels.steps
     if labels.binary:
         y = np.array([1.0, -1.0])
-        chances = (1 + y[:, None] * values) / 2
+        label_chances = (1 + y[:, None] * step_values) / 2
     else:
-        y, value_index = np.unique(values, return_inverse=True)
-        chances = (value_index == np.arange(y.size)[:, None]).astype(float)
+        y, value_index = np.unique(step_values, return_inverse=True)
+        label_chances = (value_index == np.arange(y.size)[:, None]).astype(float)
     # every label with every component, K of them
     components = labels.variances.size
-    y, chances = np.repeat(y, components)[:, None, None], np.repeat(chances, components, axis=0)
+    y = np.repeat(y, components)[:, None, None]
+    label_chances = np.repeat(label_chances, components, axis=0)
     variance, component_share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
-    sd, tau_rest = np.sqrt(field.variance + variance), np.sqrt(variance_given_tau(field) + variance)
+    t0_sd = np.sqrt(field.variance + variance)
+    tau_rest = np.sqrt(variance_given_tau(field) + variance)
     # t0 = label + sign omega
-    label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
-    mean, pull = label + sign * field.centre, sign * field.tau_slope[..., 0]
+    t0_label, sign = (0.0, y) if kind == "margin" else (y, np.full_like(y, -1.0))
+    t0_mean, tau_pull = t0_label + sign * field.centre, sign * field.tau_slope[..., 0]
     step_edges = np.where(np.abs(step_edges) < SMALLEST_ARGUMENT, SMALLEST_ARGUMENT, step_edges)
-    edge_array, rises = step_edges.T[:, None, None], np.diff(chances).T[..., None, None]
-    law = StepLaw(chances[:, :1, None], rises, edge_array, pull / sd, tau_rest / sd)
-    return StepLabels(component_share, sign, mean, sd, law)
+    edge_array, rises = step_edges.T[:, None, None], np.diff(label_chances).T[..., None, None]
+    law = StepLaw(label_chances[:, :1, None], rises, edge_array, tau_pull / t0_sd, tau_rest / t0_sd)
+    return StepLabels(component_share, sign, t0_mean, t0_sd, law)
 
 
 def _step_label_averages(
@@ -288,25 +290,25 @@ def _step_label_averages(
 ) -> Array:
     """Averages given kappa for labels with steps: E s, -E s', E s^2 and E tau s, (4, P, N), or E t,
     E t^2 and E rho(t), (3, P, N)."""
-    share, sign, mean, sd, law = own = step_labels(labels, loss.kind, field)
+    share, sign, mean, sd, law = step_law = step_labels(labels, loss.kind, field)
     if loss.pieces is None:
-        values, tau_values = _steps_by_points(quantity, loss, labels.order, own, field)
+        label_averages, tau_values = _steps_by_points(quantity, loss, labels.order, step_law, field)
     else:
-        values = gaussian_averages(quantity, loss.pieces, mean, sd, field.response, law)
+        label_averages = gaussian_averages(quantity, loss.pieces, mean, sd, field.response, law)
     if quantity == "residual":
-        return np.asarray((share * values).sum(axis=1))
-    signed = share * sign
-    mean_score = (signed * values[0]).sum(axis=0)
-    slope, square = ((share * x).sum(axis=0) for x in (-values[1], values[2]))
+        return np.asarray((share * label_averages).sum(axis=1))
+    signed_share = share * sign
+    mean_score = (signed_share * label_averages[0]).sum(axis=0)
+    mean_slope, square = ((share * x).sum(axis=0) for x in (-label_averages[1], label_averages[2]))
     if loss.pieces is None:
-        tau_average = (signed * tau_values).sum(axis=0)
+        tau_average = (signed_share * tau_values).sum(axis=0)
     else:
-        at_edges = mean + sd * law.r * law.edges, sd * law.rest  # law of t0 given tau
-        at_edge = gaussian_averages(quantity, loss.pieces, *at_edges, field.response)[0]
-        jumps = (law.rises * signed * at_edge).sum(axis=1)
-        tau_average = (gaussian_density(law.edges[:, 0]) * jumps).sum(axis=0)
-        tau_average -= field.tau_slope[..., 0] * slope
-    return np.stack([mean_score, slope, square, tau_average])
+        law_at_edges = mean + sd * law.r * law.edges, sd * law.rest  # law of t0 given tau
+        score_at_edges = gaussian_averages(quantity, loss.pieces, *law_at_edges, field.response)[0]
+        edge_jumps = (law.rises * signed_share * score_at_edges).sum(axis=1)
+        tau_average = (gaussian_density(law.edges[:, 0]) * edge_jumps).sum(axis=0)
+        tau_average -= field.tau_slope[..., 0] * mean_slope
+    return np.stack([mean_score, mean_slope, square, tau_average])
 
 
 def _steps_by_points(
@@ -314,21 +316,21 @@ def _steps_by_points(
 ) -> tuple[Array, Array]:
     """Averages (3, K, P, N) of ``averaged_values`` for each label, and of tau times the first,
     (K, P, N), by points of the proximal map."""
-    law = StepLaw(*(x[..., None] for x in step_law.law))
+    law = StepLaw(*(law_part[..., None] for law_part in step_law.law))
     mean, sd = step_law.mean[..., None], step_law.sd[..., None]
     sd = np.maximum(sd, THINNEST_FIELD * np.abs(mean))  # thinner ones are lost to rounding
     V = np.broadcast_to(field.response[..., None], mean.shape)
     graph = proximal_nodes(loss, V, mean - TAIL * sd, mean + TAIL * sd, sd, order)
     z = (graph.t0 - mean) / sd
-    probability, law_slope = law.first, np.zeros_like(z)
+    label_chance, law_slope = law.first, np.zeros_like(z)
     for rise, edge in zip(law.rises, law.edges, strict=True):
         tau_in_sd = (law.r * z - edge) / law.rest  # tau given z, in standard deviations
-        probability = probability + rise * ndtr(tau_in_sd)
+        label_chance = label_chance + rise * ndtr(tau_in_sd)
         law_slope += rise * gaussian_density(tau_in_sd)
-    values = averaged_values(quantity, loss, graph)
+    graph_values = averaged_values(quantity, loss, graph)
     graph_weight = gaussian_density(z) * graph.length / sd
-    tau_average = values[0] * graph_weight * (law.r * z * probability + law.rest * law_slope)
-    return (values * (graph_weight * probability)).sum(axis=-1), tau_average.sum(axis=-1)
+    tau_average = graph_values[0] * graph_weight * (law.r * z * label_chance + law.rest * law_slope)
+    return (graph_values * (graph_weight * label_chance)).sum(axis=-1), tau_average.sum(axis=-1)
 
 
 def average(
@@ -346,7 +348,7 @@ def average(
     t for the field ``for_new_samples``.  With ``each_tau`` only the first three are returned, at
     every node of tau, (3, P, N, T).
     """
-    points, nodes = field.centre.shape
+    point_count, kappa_count = field.centre.shape
     node_axes = labels.tau.shape[2]  # other components of tau are Gaussian: Eq. (19.4)
     gaussian_slopes, field = field.tau_slope[..., node_axes:], field.project_tau(node_axes)
     # as many pairs of a point and a kappa at once as have arrays that fit into the cache
@@ -356,24 +358,25 @@ def average(
         width = labels.weights.shape[1] * (1 + (labels.shares.size - 1) // 4)
     # a proximal map, of some 8 panels, does more work on an array
     map_count = 2**15 // width if loss.pieces is not None else 2**19 // (8 * labels.order * width)
-    kappa_averages, kappa_block = [], max(1, map_count // points)
-    for kappa_rows in (slice(i, i + kappa_block) for i in range(0, nodes, kappa_block)):
+    kappa_averages, kappa_block = [], max(1, map_count // point_count)
+    for kappa_rows in (slice(i, i + kappa_block) for i in range(0, kappa_count, kappa_block)):
         check_time()
         own, field_block = labels.select(kappa_rows), field.select(kappa_rows)
         if by_label_steps:
             kappa_averages.append(_step_label_averages(quantity, own, loss, field_block))
             continue
-        values = averages_given_tau(quantity, own, loss, field_block)
+        tau_averages = averages_given_tau(quantity, own, loss, field_block)
         if not each_tau:
-            at_tau, values = values[0], np.einsum("xpnt,nt->xpn", values, own.weights)
+            score_at_tau = tau_averages[0]
+            tau_averages = np.einsum("xpnt,nt->xpn", tau_averages, own.weights)
         if not each_tau and quantity == "score":
-            tau_score = np.einsum("pnt,ntk->kpn", at_tau, own.weights[..., None] * own.tau)
-            values = np.concatenate([values, tau_score])
-        kappa_averages.append(values)
-    values = np.concatenate(kappa_averages, axis=2)
+            tau_score = np.einsum("pnt,ntk->kpn", score_at_tau, own.weights[..., None] * own.tau)
+            tau_averages = np.concatenate([tau_averages, tau_score])
+        kappa_averages.append(tau_averages)
+    tau_averages = np.concatenate(kappa_averages, axis=2)
     if quantity == "residual" or each_tau or not gaussian_slopes.size:
-        return values
-    return np.concatenate([values, -np.moveaxis(gaussian_slopes, -1, 0) * values[1]])
+        return tau_averages
+    return np.concatenate([tau_averages, -np.moveaxis(gaussian_slopes, -1, 0) * tau_averages[1]])
 
 
 def scores(labels: ConditionalLabels, loss: Loss, field: Field) -> Scores:
@@ -389,8 +392,8 @@ def losses(labels: ConditionalLabels, weights: Array, loss: Loss, field: Field) 
     """
     mean_t, mean_t2, train_loss = average("residual", labels, loss, field) @ weights
     test = average("residual", labels, loss, field.for_new_samples)[2] @ weights
-    if labels.noise is not None and (missing := labels.noise.missing_moment(loss.growth[0])):
-        test = test + loss.growth[1] * missing
+    if labels.noise is not None and (missing_moment := labels.noise.missing_moment(loss.growth[0])):
+        test = test + loss.growth[1] * missing_moment
     # in the tails differences of moments have an error below the rounding of the test loss
     train_loss = np.where((train_loss < 0) & (-train_loss < 1e-15 * np.abs(test)), 0.0, train_loss)
     # (y - f)^2 = t^2, or 1 - 2t + t^2 if t = y f

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from solvers.adaptive import KRONROD_NODES, Panels, halve_panels, panels_between
+from solvers.adaptive_panels import KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.resources import check_time
 from solvers.results import Array
 from solvers.rules import Rule, gaussian_density
@@ -44,13 +44,13 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
     for point_block in (slice(i, i + 16) for i in range(0, len(class_error), 16)):
         part = Overlaps(*(x[point_block] for x in overlaps))
         if one_spike and several_tau:  # tables would have too many nodes
-            values = (_error_on_panels(model, part, tol, level) for level in range(5))
-            class_error[point_block] = _settled_value(values, len(part.V2), tol)
+            class_errors = (_error_on_panels(model, part, tol, level) for level in range(5))
+            class_error[point_block] = _settled_value(class_errors, len(part.V2), tol)
             continue
-        values = (_error_on_table(x, part) for x in shared_tables(model))
+        class_errors = (_error_on_table(x, part) for x in shared_tables(model))
         # beside panels, only tables that agree far more closely than is asked for: where they miss
         # a layer they differ by the kink or the jump that it leaves
-        table_error = _settled_value(values, len(part.V2), 1e-2 * tol if one_spike else tol)
+        table_error = _settled_value(class_errors, len(part.V2), 1e-2 * tol if one_spike else tol)
         if one_spike and (rest := np.isnan(table_error)).any():
             table_error[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
         class_error[point_block] = table_error
@@ -63,24 +63,24 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 
     ``level`` is the level of the rule over several components of tau.
     """
 
-    def values(panels: Panels) -> Array:
-        z = panels.nodes.ravel()
-        table = tabulate(model, Rule(z, np.ones_like(z)), target=False)
+    def panel_values(panels: Panels) -> Array:
+        panel_z = panels.nodes.ravel()
+        table = tabulate(model, Rule(panel_z, np.ones_like(panel_z)), target=False)
         owner = np.tile(np.repeat(panels.owner, KRONROD_NODES.size), len(model.components.shares))
         field = field_at_nodes(responses_of(table), overlaps, owner)
         field = field.project_tau(model.components.tau_slopes.shape[2])
         negative_output = ndtr(-field.centre / np.sqrt(field.variance))  # to resolve hidden layers
-        places = table.places
-        tolerances = tol / gaussian_density(places.z[0])
-        class_error = _error_at_places(model, places, field, tolerances, level)
-        panel_error = np.concatenate([class_error, negative_output]) * table.weights
-        return panel_error.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
+        panel_places = table.places
+        tolerances = tol / gaussian_density(panel_places.z[0])
+        class_error = _error_at_places(model, panel_places, field, tolerances, level)
+        class_sums = np.concatenate([class_error, negative_output]) * table.weights
+        return class_sums.reshape(2, -1, *panels.nodes.shape).sum(axis=1)
 
     # no panel ends at 0, where the class changes for odd students: a layer at the end of a panel
     # may be invisible on both sides
     panels = panels_between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
-    panel_error = halve_panels(values, panels, tol, max_panels=2**16)
-    return np.full(len(overlaps.V2), np.nan) if panel_error is None else panel_error[1][0]
+    class_sums = halve_panels(panel_values, panels, tol, max_panels=2**16)
+    return np.full(len(overlaps.V2), np.nan) if class_sums is None else class_sums[1][0]
 
 
 def _settled_value(finer_errors: Iterable[Array], points: int, tol: float) -> Array:
@@ -99,10 +99,10 @@ def _settled_value(finer_errors: Iterable[Array], points: int, tol: float) -> Ar
 def _error_on_table(label_table: LabelTable, overlaps: Overlaps) -> Array:
     """Classification error on a table, (P,)."""
     (table, labels), class_errors = label_table, []
-    size = max(1, BLOCK_SIZE // labels.weights.size)
-    for point_block in (slice(i, i + size) for i in range(0, len(overlaps.V2), size)):
+    block_size = max(1, BLOCK_SIZE // labels.weights.size)
+    for point_block in (slice(i, i + block_size) for i in range(0, len(overlaps.V2), block_size)):
         check_time()
-        point_overlaps = Overlaps(*(x[point_block] for x in overlaps))
+        point_overlaps = Overlaps(*(overlap[point_block] for overlap in overlaps))
         field = field_at_nodes(responses_of(table), point_overlaps).project_tau(labels.tau.shape[2])
         class_errors.append(_error_given_kappa(labels, field) @ table.weights)
     return np.concatenate(class_errors)
@@ -113,11 +113,11 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
 
     Over several components of tau it uses the rule ``level`` instead of a tolerance.
     """
-    M, tau_slopes = len(places.component), model.components.tau_slopes
+    place_count, tau_slopes = len(places.component), model.components.tau_slopes
     if has_jumps(model) or not tau_slopes.any() or tau_slopes.shape[2] > 1:
         size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
         class_errors = []
-        for block in (slice(start, start + size) for start in range(0, M, size)):
+        for block in (slice(start, start + size) for start in range(0, place_count, size)):
             check_time()
             place_block = places.subset(block)
             labels = labels_at(model, place_block, tau_rule(model, place_block, level), 1)
@@ -156,5 +156,5 @@ def answers_of_two(labels: ConditionalLabels, field: Field, weights: Array) -> A
 
 def _below_zero(labels: ConditionalLabels, field: Field) -> Array:
     """P(f < 0) at every kappa and node of tau, (P, N, T)."""
-    centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
-    return np.asarray(ndtr(-centre / np.sqrt(variance_given_tau(field))[..., None]))
+    output_centre = field.centre[..., None] + np.einsum("pnk,ntk->pnt", field.tau_slope, labels.tau)
+    return np.asarray(ndtr(-output_centre / np.sqrt(variance_given_tau(field))[..., None]))

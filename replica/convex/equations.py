@@ -65,9 +65,9 @@ class Task(NamedTuple):
     lam: Array
     tol: float = 1e-6
 
-    def select(self, rows: Indices) -> "Task":
+    def select(self, point_rows: Indices) -> "Task":
         """Task with some of the points."""
-        return self._replace(alpha=self.alpha[rows], lam=self.lam[rows])
+        return self._replace(alpha=self.alpha[point_rows], lam=self.lam[point_rows])
 
     def ridge(self) -> ridge.Points:
         """Solutions of ridge regression at these points, on the first of its tables."""
@@ -94,51 +94,51 @@ class Coordinates:
         A, self.spikes = table.loadings.shape[:2]
         self.lower = np.tril_indices(A)
         self.size = float(np.sqrt(table.label_power.sum())) or 1.0
-        offsets, special = np.split(table.regressors, [len(table.offsets)])
-        output_norms = np.sqrt(special**2 @ table.per_part(table.weights)).reshape(A, -1)
+        offset_regressors, special_regressors = np.split(table.regressors, [len(table.offsets)])
+        output_norms = np.sqrt(special_regressors**2 @ table.per_part(table.weights)).reshape(A, -1)
         self.unit = self.size / np.where(output_norms > 0, output_norms, self.size)
         # for dependent offsets m has the least norm, in units of their columns, as in ridge
         # regression
         offset_columns = np.sqrt(table.weights)[:, None] * table.offsets.T
         column_norms = np.linalg.norm(offset_columns, axis=0)
         column_norms = np.where(column_norms > 0, column_norms, 1.0)
-        _, sigma, Vt = np.linalg.svd(offset_columns / column_norms, full_matrices=False)
+        _, offset_sigma, Vt = np.linalg.svd(offset_columns / column_norms, full_matrices=False)
         # other combinations have such large m that their output is lost to rounding
-        independent = sigma > 1e-10 * sigma[0]
-        self.combine = Vt[independent].T / sigma[independent] / column_norms[:, None]
-        self.resolve = Vt[independent] * sigma[independent, None] * column_norms
-        self.regressors = np.concatenate([self.combine.T @ offsets, special])
+        is_independent = offset_sigma > 1e-10 * offset_sigma[0]
+        self.combine = Vt[is_independent].T / offset_sigma[is_independent] / column_norms[:, None]
+        self.resolve = Vt[is_independent] * offset_sigma[is_independent, None] * column_norms
+        self.regressors = np.concatenate([self.combine.T @ offset_regressors, special_regressors])
         # ends of the coordinates of V1, V2, m, theta and psi, Q1 - psi psi'; q2 is last
         entry_count = self.lower[0].size
         self.ends = np.cumsum([entry_count, A, self.combine.shape[1], self.unit.size, entry_count])
 
-    def pack(self, o: Overlaps) -> Array:
+    def pack(self, overlaps: Overlaps) -> Array:
         """Coordinates (P, k) of overlaps."""
         A = len(self.unit)
-        matrices = np.stack([o.V1, o.Q1 - o.psi @ o.psi.swapaxes(1, 2)])
+        matrices = np.stack([overlaps.V1, overlaps.Q1 - overlaps.psi @ overlaps.psi.swapaxes(1, 2)])
         cholesky_factors = np.sqrt(np.maximum(matrices, 1e-300)) if A == 1 else _cholesky(matrices)
         diagonal = np.diagonal(cholesky_factors, axis1=2, axis2=3)
-        logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (diagonal, o.V2, o.q2))
+        logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (diagonal, overlaps.V2, overlaps.q2))
         factor_rows = np.where(np.eye(A), logs[..., None], cholesky_factors / diagonal[..., None])
         V1, spread = factor_rows[:, :, *self.lower]
-        special = (o.special / self.unit).reshape(len(V2), -1)
+        special = (overlaps.special / self.unit).reshape(len(V2), -1)
         return np.concatenate(
-            [V1, V2, o.m @ self.resolve.T / self.size, special, spread, q2], axis=1
+            [V1, V2, overlaps.m @ self.resolve.T / self.size, special, spread, q2], axis=1
         )
 
-    def unpack(self, x: Array) -> Overlaps:
+    def unpack(self, coordinates: Array) -> Overlaps:
         """Overlaps with the coordinates x (P, k)."""
         A = len(self.unit)
-        V1, V2, m, special, spread, q2 = np.split(x, self.ends, axis=1)
-        factor_rows = np.zeros((2, len(x), A, A))
+        V1, V2, m, special_overlaps, spread, q2 = np.split(coordinates, self.ends, axis=1)
+        factor_rows = np.zeros((2, len(coordinates), A, A))
         factor_rows[:, :, *self.lower] = V1, spread
         logs = np.diagonal(factor_rows, axis1=2, axis2=3)
         # bounded so that squares and products of a few values do not overflow
         factor_diagonal, V2, q2 = (np.exp(np.clip(part, -300.0, 300.0)) for part in (logs, V2, q2))
         cholesky_factors = factor_diagonal[..., None] * np.where(np.eye(A), 1.0, factor_rows)
         V1, spread = cholesky_factors @ cholesky_factors.swapaxes(2, 3)
-        special = special.reshape(-1, *self.unit.shape) * self.unit
-        theta, psi = np.split(special, [self.spikes], axis=2)
+        special_overlaps = special_overlaps.reshape(-1, *self.unit.shape) * self.unit
+        theta, psi = np.split(special_overlaps, [self.spikes], axis=2)
         m, Q1 = m @ self.combine.T * self.size, spread + psi @ psi.swapaxes(1, 2)
         return Overlaps(V1, V2, m, theta, psi, Q1, q2)
 
@@ -150,7 +150,7 @@ def _cholesky(matrix: Array) -> Array:
     except np.linalg.LinAlgError:
         if matrix.ndim == 2:
             return np.full_like(matrix, np.nan)
-        return np.stack([_cholesky(single) for single in matrix])
+        return np.stack([_cholesky(one_matrix) for one_matrix in matrix])
 
 
 # Longest step of m in one pass, by its contribution to the output over the labels' size: far from
@@ -177,7 +177,7 @@ class Equations:
         return one_pass(self.responses, alpha, lam, o, self.scores, partial(self._signal, o))
 
     def _signal(
-        self, o: Overlaps, s: Scores, field: Field, susceptibility: Susceptibility
+        self, o: Overlaps, score: Scores, field: Field, susceptibility: Susceptibility
     ) -> Signal:
         """Newton step on (6.2) for m, the overlaps with special directions and their conjugates.
 
@@ -186,25 +186,25 @@ class Equations:
         slope and a limit on the step lead m to where it has one.
         """
         coordinates, table, penalty = self.coordinates, self.table, susceptibility.penalty
-        root, inverse_root = susceptibility.roots()
-        combine, regressors = coordinates.combine, coordinates.regressors
-        x, offset_count = o.m @ coordinates.resolve.T, combine.shape[1]
+        phi_root, inverse_root = susceptibility.roots()
+        combine_m, regressors = coordinates.combine, coordinates.regressors
+        m_coordinates, offset_count = o.m @ coordinates.resolve.T, combine_m.shape[1]
         means, special = slice(offset_count), slice(offset_count, None)
-        phi = o.special.reshape(len(x), 1, -1) @ inverse_root
-        unknowns = np.concatenate([x, phi[:, 0]], axis=1)
-        score_moments = (s.flat * table.per_part(table.weights)) @ regressors.T
-        slope = table.per_part(s.slope * table.weights)
+        phi = o.special.reshape(len(m_coordinates), 1, -1) @ inverse_root
+        unknowns = np.concatenate([m_coordinates, phi[:, 0]], axis=1)
+        score_moments = (score.flat * table.per_part(table.weights)) @ regressors.T
+        slope = table.per_part(score.slope * table.weights)
         slope_gram = (regressors * slope[:, None]) @ regressors.T
-        score_size = np.sqrt(s.square @ table.weights)[:, None]
+        score_size = np.sqrt(score.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, its rounding would give large steps
         score_moments[:, means] *= np.abs(score_moments[:, means]) > 1e-15 * score_size
         # map from (x, phi) to coefficients of regressors, theta = root phi; quadratic penalties
-        to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(x), 1, 1))
-        to_coefficients[:, special, special] = root
-        penalties[:, means, means] = combine.T @ (penalty[..., None] * combine)
-        transposed = to_coefficients.swapaxes(1, 2)
-        newton_matrix = transposed @ slope_gram @ to_coefficients + penalties
-        gradient = transposed @ score_moments[..., None] - penalties @ unknowns[..., None]
+        to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(m_coordinates), 1, 1))
+        to_coefficients[:, special, special] = phi_root
+        penalties[:, means, means] = combine_m.T @ (penalty[..., None] * combine_m)
+        to_unknowns = to_coefficients.swapaxes(1, 2)
+        newton_matrix = to_unknowns @ slope_gram @ to_coefficients + penalties
+        gradient = to_unknowns @ score_moments[..., None] - penalties @ unknowns[..., None]
         newton_rhs = gradient[..., 0]
         newton_diagonal = np.einsum("pii->pi", newton_matrix)
         # a bound on steps where there is no slope; solutions do not change, as E[mu_0 s] = 0 there
@@ -217,10 +217,10 @@ class Equations:
         step_fraction = LONGEST_STEP_OF_M / np.maximum(step_of_m, LONGEST_STEP_OF_M)
         if (limited := step_fraction < 1).any():
             slope = (newton_rhs * newton_step).sum(axis=1)
-            step_fraction = self._halved(step_fraction, limited, slope, output_step, s, field)
-        stepped = unknowns + step_fraction[:, None] * newton_step
-        m, phi = stepped[:, means] @ combine.T, stepped[:, special, None]
-        theta, theta_hat = (np.stack([root, inverse_root]) @ phi).reshape(2, *o.special.shape)
+            step_fraction = self._halved(step_fraction, limited, slope, output_step, score, field)
+        stepped_unknowns = unknowns + step_fraction[:, None] * newton_step
+        m, phi = stepped_unknowns[:, means] @ combine_m.T, stepped_unknowns[:, special, None]
+        theta, theta_hat = (np.stack([phi_root, inverse_root]) @ phi).reshape(2, *o.special.shape)
         return Signal(m, theta, penalty * m, theta_hat)
 
     def _halved(
@@ -234,7 +234,8 @@ class Equations:
         its start.
         """
         far, weights = np.flatnonzero(far), self.table.weights
-        field, slope, C_step = Field(*(values[far] for values in field)), slope[far], C_step[far]
+        field = Field(*(field_part[far] for field_part in field))
+        slope, C_step = slope[far], C_step[far]
         # contribution of the penalties to the slope at the start, and its change over the full step
         penalty = (s.mean[far] * C_step) @ weights - slope
         rise = slope - (s.slope[far] * C_step**2) @ weights
@@ -250,15 +251,15 @@ class Equations:
             step_fraction[far[too_steep]] /= 2
         return step_fraction
 
-    def errors(self, o: Overlaps) -> dict[str, Array]:
+    def errors(self, overlaps: Overlaps) -> dict[str, Array]:
         """Test error on noiseless targets, training error, and losses on new and training samples,
         (P,), with the field names of ``Solution`` as keys.  Eqs. (4.7), (4.11)"""
-        table, field = self.table, field_at_nodes(self.responses, o)
+        label_table, field = self.table, field_at_nodes(self.responses, overlaps)
         # E (E[y | x] - f)^2
-        target_error = (field.centre - table.h) ** 2 + table.spread + field.variance
-        target_error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, table.g)
-        mean_losses = losses(self.labels, table.weights, self.loss, field)
-        return {"test_error": target_error @ table.weights, **mean_losses}
+        target_error = (field.centre - label_table.h) ** 2 + label_table.spread + field.variance
+        target_error -= 2 * np.einsum("pnk,kn->pn", field.tau_slope, label_table.g)
+        mean_losses = losses(self.labels, label_table.weights, self.loss, field)
+        return {"test_error": target_error @ label_table.weights, **mean_losses}
 
     def solve(
         self,
@@ -281,12 +282,12 @@ class Equations:
 
         def pass_image(x: Array, rows: Indices) -> Array:
             with np.errstate(all="ignore"):
-                after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
+                coordinates_after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
             # at larger coordinates, small steps are lost to rounding
-            return np.where(np.abs(after) < 1e6, after, np.nan)
+            return np.where(np.abs(coordinates_after) < 1e6, coordinates_after, np.nan)
 
         x = np.nan_to_num(pack(start))
-        result = fixed_point(
+        loss_solution = fixed_point(
             pass_image,
             x,
             tol=tol,
@@ -297,4 +298,4 @@ class Equations:
             longest_step=4.0,  # a factor of 50 in V2
             max_iterations=200,  # usually a dozen; many for continuous readouts far from ridge
         )
-        return unpack(result.value), result
+        return unpack(loss_solution.value), loss_solution

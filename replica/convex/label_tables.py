@@ -71,9 +71,9 @@ class ConditionalLabels(NamedTuple):
 
     def select(self, kappa_rows: slice) -> "ConditionalLabels":
         """Labels at some of the nodes."""
-        tau, weights, mean = (part[kappa_rows] for part in (self.tau, self.weights, self.mean))
-        steps = self.steps and self.steps._replace(edges=self.steps.edges[kappa_rows])
-        return self._replace(tau=tau, weights=weights, mean=mean, steps=steps)
+        tau, tau_weights, mean = (part[kappa_rows] for part in (self.tau, self.weights, self.mean))
+        label_steps = self.steps and self.steps._replace(edges=self.steps.edges[kappa_rows])
+        return self._replace(tau=tau, weights=tau_weights, mean=mean, steps=label_steps)
 
 
 class LabelTable(NamedTuple):
@@ -85,8 +85,8 @@ class LabelTable(NamedTuple):
 
 def has_jumps(model: Model) -> bool:
     """True if E[y | x] is piecewise constant, and tau has one component."""
-    nowhere = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
-    return _label_steps(model, nowhere) is not None
+    no_places = model.components.in_components(np.zeros((model.geometry.r.shape[1], 0)))
+    return _label_steps(model, no_places) is not None
 
 
 def has_panels(model: Model) -> bool:
@@ -108,60 +108,61 @@ def shared_tables(model: Model) -> Iterator[LabelTable]:
 def shared_table(model: Model, level: int) -> LabelTable | None:
     """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
-    nodes, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
+    kappa, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
     if spikes == 1:
         layer_widths = [width for _, width in known_layers(model)]
-        if target_jumps(model) or nodes[1, 0] - nodes[0, 0] > 2 * min(layer_widths, default=np.inf):
+        if target_jumps(model) or kappa[1, 0] - kappa[0, 0] > 2 * min(layer_widths, default=np.inf):
             return None
-        nodes = nodes[:, 0]
-    table = tabulate(model, Rule(nodes, weights))
-    over_tau = tau_rule(model, table.places, level)
+        kappa = kappa[:, 0]
+    feature_table = tabulate(model, Rule(kappa, weights))
+    over_tau = tau_rule(model, feature_table.places, level)
     if over_tau.weights.size > 3 * 2**20:  # one evaluation takes 300 ms
         return None
     order = _at_level(PROXIMAL_ORDERS, level)
-    return LabelTable(table, labels_at(model, table.places, over_tau, order))
+    return LabelTable(feature_table, labels_at(model, feature_table.places, over_tau, order))
 
 
 def labels_at(model: Model, places: Places, over_tau: Rule, order: int) -> ConditionalLabels:
     """Labels at N places, on nodes ``over_tau`` (N, T, q) with weights (N, T), with ``order`` nodes
     of a panel along a proximal map."""
     label_law = model.labels
-    variances, shares = np.array(label_law.gaussians).T
+    noise_variances, noise_shares = np.array(label_law.gaussians).T
     # real targets may grow: nodes where z and tau are unlikely together have weight 0
-    tau, weights = over_tau
+    tau, tau_weights = over_tau
     likely_nodes = (places.z**2).sum(axis=0)[:, None] + (tau**2).sum(axis=-1) < UNLIKELY
     likely_nodes |= label_law.binary
-    tau, weights = np.where(likely_nodes[..., None], tau, 0.0), np.where(likely_nodes, weights, 0.0)
+    tau = np.where(likely_nodes[..., None], tau, 0.0)
+    tau_weights = np.where(likely_nodes, tau_weights, 0.0)
     mean = model.components.mean_label(label_law.combined_mean, places, np.moveaxis(tau, 2, 0))
-    fields = tau, weights, mean, variances, shares, label_law.binary, order
-    return ConditionalLabels(*fields, noise=label_law.added, steps=_label_steps(model, places))
+    law_parts = tau, tau_weights, mean, noise_variances, noise_shares, label_law.binary, order
+    return ConditionalLabels(*law_parts, noise=label_law.added, steps=_label_steps(model, places))
 
 
 def tau_rule(model: Model, places: Places, level: int) -> Rule:
     """Rule over tau at N places: nodes (N, T, q) and weights (N, T)."""
-    inputs, mean, N = model.components, model.labels.combined_mean, len(places.component)
+    inputs, mean_label, N = model.components, model.labels.combined_mean, len(places.component)
     tau_slopes, tau_count = inputs.tau_slopes, inputs.tau_slopes.shape[2]
     if not tau_slopes.any():
         return Rule(np.zeros((N, 1, tau_count)), np.ones((N, 1)))
-    if tau_count == 1 and mean.planes:
-        n, half_width = _at_level(PANEL_RULES, level)
-        kink_rule = gauss_legendre(n, tau_kinks(model, places), half_width, panel=5.7)
+    if tau_count == 1 and mean_label.planes:
+        panel_nodes, half_width = _at_level(PANEL_RULES, level)
+        kink_rule = gauss_legendre(panel_nodes, tau_kinks(model, places), half_width, panel=5.7)
         return Rule(kink_rule.nodes[..., None], kink_rule.weights)
-    if not mean.planes:
+    if not mean_label.planes:
         rule = trapezoid_tensor(_at_level(TENSORS.get(tau_count, TAU_SIZES), level), tau_count)
-        return Rule(*(np.broadcast_to(part, (N, *part.shape)) for part in rule))
-    of_component = [places.component == j for j in np.unique(places.component)]
+        return Rule(*(np.broadcast_to(rule_part, (N, *rule_part.shape)) for rule_part in rule))
+    of_component = [places.component == component for component in np.unique(places.component)]
     centres = [inputs.mean_arguments(places.subset(in_component)) for in_component in of_component]
-    rules = [
-        _at_level([*mean.rules(tau_slopes[places.component[in_component][0]])], level)(centre)
+    component_rules = [
+        _at_level([*mean_label.rules(tau_slopes[places.component[in_component][0]])], level)(centre)
         for in_component, centre in zip(of_component, centres, strict=True)
     ]
-    node_count = max(component_rule.weights.shape[-1] for component_rule in rules)
-    nodes, weights = np.zeros((N, node_count, tau_count)), np.zeros((N, node_count))
-    for in_component, component_rule in zip(of_component, rules, strict=True):
-        nodes[in_component, : component_rule.weights.shape[-1]] = component_rule.nodes
-        weights[in_component, : component_rule.weights.shape[-1]] = component_rule.weights
-    return Rule(nodes, weights)
+    node_count = max(component_rule.weights.shape[-1] for component_rule in component_rules)
+    tau_nodes, tau_weights = np.zeros((N, node_count, tau_count)), np.zeros((N, node_count))
+    for in_component, component_rule in zip(of_component, component_rules, strict=True):
+        tau_nodes[in_component, : component_rule.weights.shape[-1]] = component_rule.nodes
+        tau_weights[in_component, : component_rule.weights.shape[-1]] = component_rule.weights
+    return Rule(tau_nodes, tau_weights)
 
 
 def tau_kinks(model: Model, places: Places) -> Array:
@@ -169,30 +170,30 @@ def tau_kinks(model: Model, places: Places) -> Array:
     inputs, planes = model.components, model.labels.combined_mean.planes
     if not planes:
         return np.empty((len(places.component), 0))
-    normals, offsets = map(np.array, zip(*planes, strict=True))
+    normals, kink_offsets = map(np.array, zip(*planes, strict=True))
     rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
     slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[places.component]
-    plane_distance, crossed = offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
+    kink_distance, crossed = kink_offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0
     # if the target does not vary across a plane for a component, the kink is beyond all nodes
-    beyond_nodes = np.copysign(1e3, plane_distance)
-    return np.where(crossed, plane_distance / np.where(crossed, slope, 1.0), beyond_nodes)
+    beyond_nodes = np.copysign(1e3, kink_distance)
+    return np.where(crossed, kink_distance / np.where(crossed, slope, 1.0), beyond_nodes)
 
 
-def _at_level(sizes: Sequence[Any], level: int) -> Any:
+def _at_level(level_sizes: Sequence[Any], level: int) -> Any:
     """Entry of a ``level``, or the last entry beyond."""
-    return sizes[min(level, len(sizes) - 1)]
+    return level_sizes[min(level, len(level_sizes) - 1)]
 
 
 def _label_steps(model: Model, places: Places) -> Steps | None:
     """Steps at N places of a mean label that is constant between its kinks, otherwise None."""
-    target = model.labels.combined_mean
-    if not (target.kinks and model.components.tau_slopes.any()):
+    mean_label = model.labels.combined_mean
+    if not (mean_label.kinks and model.components.tau_slopes.any()):
         return None
-    kinks = np.asarray(target.kinks)
+    jumps = np.asarray(mean_label.kinks)
     # arguments further out have probability 1e-38
-    kink_ends = np.concatenate([[min(-13.0, kinks[0] - 1)], kinks, [max(13.0, kinks[-1] + 1)]])
+    kink_ends = np.concatenate([[min(-13.0, jumps[0] - 1)], jumps, [max(13.0, jumps[-1] + 1)]])
     inside_steps = np.linspace(0, 1, 18)[1:-1]
-    step_values = target(kink_ends[:-1, None] + np.diff(kink_ends)[:, None] * inside_steps)
+    step_values = mean_label(kink_ends[:-1, None] + np.diff(kink_ends)[:, None] * inside_steps)
     if np.ptp(step_values, axis=1).any():
         return None
     return Steps(tau_kinks(model, places), step_values[:, 0])

@@ -51,22 +51,22 @@ def quadratic_pieces(
     value: Function, derivative: Function, kinks: tuple[float, ...]
 ) -> Pieces | None:
     """Loss with ``kinks`` as a piecewise quadratic function, or None if it is not one."""
-    reach = max(1e3, 1e-6 * max(map(abs, kinks)))
-    piece_ends = (kinks[0] - reach, *kinks, kinks[-1] + reach)
+    rho_reach = max(1e3, 1e-6 * max(map(abs, kinks)))
+    piece_ends = (kinks[0] - rho_reach, *kinks, kinks[-1] + rho_reach)
     # denser towards the ends of a piece, to detect a loss that is only nearly quadratic
     end_shares = 0.5 * 10.0 ** -np.arange(5.0, 0, -1)
     probe_shares = np.concatenate([end_shares, [0.5], 1 - end_shares[::-1]])
     coefficients = []
     for piece_low, piece_high in pairwise(piece_ends):
-        t = piece_low + (piece_high - piece_low) * probe_shares
-        slopes, probe_values = derivative(t), value(t)
-        q = float((slopes[-1] - slopes[0]) / (t[-1] - t[0]))
+        probe_t = piece_low + (piece_high - piece_low) * probe_shares
+        slopes, rho_values = derivative(probe_t), value(probe_t)
+        q = float((slopes[-1] - slopes[0]) / (probe_t[-1] - probe_t[0]))
         q = q if abs(q) * (piece_high - piece_low) > PROBE_ACCURACY * np.abs(slopes).max() else 0.0
-        b = float(slopes[0] - q * t[0])
-        a = float(probe_values[0] - t[0] * (b + q * t[0] / 2))
+        b = float(slopes[0] - q * probe_t[0])
+        a = float(rho_values[0] - probe_t[0] * (b + q * probe_t[0] / 2))
         tol = PROBE_ACCURACY
-        fits = np.allclose(b + q * t, slopes, tol, tol)
-        if not (fits and np.allclose(a + t * (b + q * t / 2), probe_values, tol, tol)):
+        fits = np.allclose(b + q * probe_t, slopes, tol, tol)
+        if not (fits and np.allclose(a + probe_t * (b + q * probe_t / 2), rho_values, tol, tol)):
             return None
         coefficients.append((a, b, q))
     return Pieces(kinks, tuple(coefficients))
@@ -82,22 +82,22 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
     fit_nodes, test_nodes = chebpts1(9), np.linspace(-0.99, 0.99, 41)
     fit_matrix = coefficient_matrix(9).T @ chebvander(test_nodes, 8).T
 
-    def fits(start: float, length: float) -> bool:
-        t, test_points = (start + length * (1 + x) / 2 for x in (fit_nodes, test_nodes))
-        if any(t.min() < kink < t.max() for kink in kinks):
+    def polynomial_fits(start: float, length: float) -> bool:
+        fit_t, test_points = (start + length * (1 + x) / 2 for x in (fit_nodes, test_nodes))
+        if any(fit_t.min() < kink < fit_t.max() for kink in kinks):
             return True
         with np.errstate(all="ignore"):
-            node_slopes, slopes = derivative(t), derivative(test_points)
-        fit_error = 2e-3 * np.ptp(slopes) + PROBE_ACCURACY * np.abs(slopes).max()
-        return bool(np.abs(node_slopes @ fit_matrix - slopes).max() <= fit_error)
+            rho_fit_slopes, rho_slopes = derivative(fit_t), derivative(test_points)
+        fit_error = 2e-3 * np.ptp(rho_slopes) + PROBE_ACCURACY * np.abs(rho_slopes).max()
+        return bool(np.abs(rho_fit_slopes @ fit_matrix - rho_slopes).max() <= fit_error)
 
-    width = 1.0
+    rho_width = 1.0
     for bend in bends:
-        while width > 2.0**-20 and not all(  # narrower bends count as kinks
-            fits(bend, bend_side * BEND_STRETCH * width) for bend_side in (-1, 1)
+        while rho_width > 2.0**-20 and not all(  # narrower bends count as kinks
+            polynomial_fits(bend, bend_side * BEND_STRETCH * rho_width) for bend_side in (-1, 1)
         ):
-            width /= 2
-    return width
+            rho_width /= 2
+    return rho_width
 
 
 def proximal_by_newton(
@@ -113,13 +113,13 @@ def proximal_by_newton(
     It is found by Newton's method with bisection as a safeguard.  For t0 inside an interval of
     ``flats`` it is the kink.
     """
-    at_start = derivative(t0)
+    slope_at_t0 = derivative(t0)
     # rho' does not decrease, so the solution lies between t0 and t0 - V rho'(t0)
-    t_low, t_high = np.minimum(t0, t0 - V * at_start), np.maximum(t0, t0 - V * at_start)
+    t_low, t_high = np.minimum(t0, t0 - V * slope_at_t0), np.maximum(t0, t0 - V * slope_at_t0)
     for kink, flat_start, flat_end in flats:
         at_kink = (flat_start <= t0) & (t0 <= flat_end)
         t_low, t_high = np.where(at_kink, kink, t_low), np.where(at_kink, kink, t_high)
-    t = np.clip(t0 - V * at_start / (1 + V * second(t0)), t_low, t_high)
+    t = np.clip(t0 - V * slope_at_t0 / (1 + V * second(t0)), t_low, t_high)
     last_step, converged = t_high - t_low, np.zeros(t.shape, dtype=bool)
     for _ in range(100):  # a few are enough
         residual = t - t0 + V * derivative(t)
@@ -213,9 +213,9 @@ class Loss:
             rho_points = np.ravel(plain_array(points_name, getattr(self, points_name)))
             object.__setattr__(self, points_name, tuple(sorted(rho_points.tolist())))
         for part in ("value", "derivative", "prox", "curvature"):
-            function = getattr(self, part)
-            if function is not None and not isinstance(function, _LossFunction):
-                object.__setattr__(self, part, _LossFunction(function, f"loss {self.name}"))
+            rho_function = getattr(self, part)
+            if rho_function is not None and not isinstance(rho_function, _LossFunction):
+                object.__setattr__(self, part, _LossFunction(rho_function, f"loss {self.name}"))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
@@ -232,8 +232,8 @@ class Loss:
             allowed = "given where the derivative jumps, as here at 0: kinks=[0]"
             raise InvalidArgument("kinks", self.kinks, allowed)
         if self.kinks and self.pieces is None:
-            pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
-            object.__setattr__(self, "pieces", pieces)
+            rho_pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
+            object.__setattr__(self, "pieces", rho_pieces)
         if not self.kinks and not self.bends and self.width < 1:
             object.__setattr__(self, "bends", (0.0,))
 
@@ -248,7 +248,7 @@ class Loss:
     @property
     def jumps(self) -> bool:
         """True if rho' jumps at a kink, so that the proximal map stays there."""
-        return any(last - first > 1e-9 for _, first, last in self.flats(np.ones(())))
+        return any(flat_end - first > 1e-9 for _, first, flat_end in self.flats(np.ones(())))
 
     @cached_property
     def width(self) -> float:
@@ -264,12 +264,12 @@ class Loss:
         """
         far_out = 1e30  # there the leading power of a loss dominates
         with np.errstate(all="ignore"):
-            t = far_out * np.array([1.0, 2.0, 4.0])
-            rho_far, rho_at_2, rho_at_4 = (self.value(t) + self.value(-t)) / 2
-            k = np.log2((rho_at_4 - rho_at_2) / (rho_at_2 - rho_far))
+            far_t = far_out * np.array([1.0, 2.0, 4.0])
+            rho_far, rho_at_2, rho_at_4 = (self.value(far_t) + self.value(-far_t)) / 2
+            rho_power = np.log2((rho_at_4 - rho_at_2) / (rho_at_2 - rho_far))
         if not np.isfinite(rho_at_4):
             return np.inf, np.inf
-        return float(k), float(rho_far / far_out**k)
+        return float(rho_power), float(rho_far / far_out**rho_power)
 
     def __call__(self, y: Array, prediction: Array) -> Array:
         """Loss l(y, f), elementwise."""
@@ -290,23 +290,25 @@ class Loss:
 
         On a flat stretch of the proximal map, t at a kink, g' = -1 / V.
         """
-        t = self.proximal(t0, V)
-        rho_curvature = self.second(t)
-        g, slope = -self.derivative(t), -rho_curvature / (1 + V * rho_curvature)
+        proximal_t = self.proximal(t0, V)
+        rho_curvature = self.second(proximal_t)
+        rho_score = -self.derivative(proximal_t)
+        score_slope = -rho_curvature / (1 + V * rho_curvature)
         for kink in self.kinks:
-            at_kink = np.abs(t - kink) <= 1e-12 * max(1.0, abs(kink))
-            g, slope = np.where(at_kink, (t - t0) / V, g), np.where(at_kink, -1 / V, slope)
-        return g, slope, t
+            at_kink = np.abs(proximal_t - kink) <= 1e-12 * max(1.0, abs(kink))
+            rho_score = np.where(at_kink, (proximal_t - t0) / V, rho_score)
+            score_slope = np.where(at_kink, -1 / V, score_slope)
+        return rho_score, score_slope, proximal_t
 
     def second(self, t: Array) -> Array:
         """Second derivative rho''(t), elementwise, away from the kinks."""
         if self.curvature is not None:
             return self.curvature(t)
-        difference_step = 1e-5 * np.maximum(1.0, np.abs(t))
+        rho_step = 1e-5 * np.maximum(1.0, np.abs(t))
         for kink in self.kinks:  # without crossing a kink
-            difference_step = np.minimum(difference_step, np.maximum(np.abs(t - kink) / 2, 1e-9))
-        slope_change = self.derivative(t + difference_step) - self.derivative(t - difference_step)
-        return np.maximum(slope_change / (2 * difference_step), 0.0)
+            rho_step = np.minimum(rho_step, np.maximum(np.abs(t - kink) / 2, 1e-9))
+        rho_slope_change = self.derivative(t + rho_step) - self.derivative(t - rho_step)
+        return np.maximum(rho_slope_change / (2 * rho_step), 0.0)
 
     def flats(self, V: Array) -> list[tuple[float, Array, Array]]:
         """Kinks, each with the ends, of V's shape, of the interval of t0 that the map takes to
@@ -334,8 +336,8 @@ def huber(delta: float) -> Loss:
     t0 -+ V delta."""
     delta = number("loss", delta, 0, MAX_NUMBER, "huber:DELTA with DELTA positive", open_low=True)
     left_piece, right_piece = ((-(delta**2) / 2, slope, 0.0) for slope in (-delta, delta))
-    name, kinks = f"huber:{delta:g}", (-delta, delta)
-    return _piecewise(name, "residual", kinks, left_piece, (0.0, 0.0, 1.0), right_piece)
+    huber_name, huber_kinks = f"huber:{delta:g}", (-delta, delta)
+    return _piecewise(huber_name, "residual", huber_kinks, left_piece, (0.0, 0.0, 1.0), right_piece)
 
 
 @lru_cache
@@ -365,8 +367,8 @@ def _logistic_prox(t0: Array, V: Array) -> Array:
 
 def _logistic_curvature(t: Array) -> Array:
     """Second derivative 1 / (2 cosh(t / 2))^2 of the logistic loss, by one exponential."""
-    exponential = np.exp(-np.abs(t))
-    return np.asarray(exponential / (1 + exponential) ** 2)
+    exp_minus_t = np.exp(-np.abs(t))
+    return np.asarray(exp_minus_t / (1 + exp_minus_t) ** 2)
 
 
 PARAMETER_LOSSES = {"huber": huber, "quantile": quantile}
@@ -426,45 +428,45 @@ def loss(spec: Any) -> Loss:
     if spec is None:
         return LOSSES["square"]
     loss_text = spec.strip() if isinstance(spec, str) else ""
-    name, _, parameter = loss_text.partition(":")
-    usual_name = USUAL_NAMES.get(loss_text.lower())
+    loss_name, _, parameter_text = loss_text.partition(":")
+    usual_loss_name = USUAL_NAMES.get(loss_text.lower())
     if loss_text in LOSSES:
         return LOSSES[loss_text]
-    allowed = (
+    allowed_losses = (
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
         "replica.Loss(value=..., derivative=...), on the command line as module:name"
     )
-    if name == "exponential":
-        allowed += (
+    if loss_name == "exponential":
+        allowed_losses += (
             "; the exponential loss is not offered: its derivative grows faster than the "
             "polynomials for which features may be replaced by Gaussian ones, and its test error "
             "is carried by inputs that no sample contains (take logistic, whose tail for large "
             "margins is the same)"
         )
-    elif name in ("multinomial", "softmax", "cross_entropy"):
-        allowed += (
+    elif loss_name in ("multinomial", "softmax", "cross_entropy"):
+        allowed_losses += (
             "; the multinomial loss of several classes is not offered (take logistic for each "
             "class against the rest, labels == c)"
         )
-    elif name in PARAMETER_LOSSES:
+    elif loss_name in PARAMETER_LOSSES:
         try:
-            value = float(parameter)
+            loss_parameter = float(parameter_text)
         except ValueError:
-            raise InvalidArgument("loss", spec, allowed) from None
-        return PARAMETER_LOSSES[name](value)
-    elif usual_name:
-        allowed = f"{usual_name}, as it is called here"
+            raise InvalidArgument("loss", spec, allowed_losses) from None
+        return PARAMETER_LOSSES[loss_name](loss_parameter)
+    elif usual_loss_name:
+        allowed_losses = f"{usual_loss_name}, as it is called here"
     elif is_import_path(loss_text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
-    raise InvalidArgument("loss", spec, allowed)
+    raise InvalidArgument("loss", spec, allowed_losses)
 
 
-def _reduce_by_name(instance: Loss) -> Any:
+def _reduce_by_name(named_loss: Loss) -> Any:
     """Pickle a named loss by its name, any other loss by default."""
     with suppress(InvalidArgument):
-        if loss(instance.name) == instance:
-            return loss, (instance.name,)
-    return object.__reduce__(instance)
+        if loss(named_loss.name) == named_loss:
+            return loss, (named_loss.name,)
+    return object.__reduce__(named_loss)
 
 
 copyreg.pickle(Loss, _reduce_by_name)

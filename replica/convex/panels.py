@@ -3,8 +3,9 @@
 Given kappa and tau the prediction is a Gaussian whose standard deviation may be as small as 1 /
 lambda.  Where it passes a kink of the loss, or an edge between two labels, the averages of
 (6.2)-(6.3) and the loss on new samples vary on this scale.  At overlaps near the solution, panels
-are halved until Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive``), over tau
-at every kappa, and over kappa.  The equations are then solved on these nodes.  docs/theory.md 6
+are halved until Gauss's and Kronrod's rules agree on all of these (``solvers.adaptive_panels``),
+over tau at every kappa, and over kappa.  The equations are then solved on these nodes.
+docs/theory.md 6
 """
 
 from collections.abc import Callable
@@ -12,7 +13,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import GAUSS_WEIGHTS, KRONROD_NODES, Panels, halve_panels, panels_between
+from solvers.adaptive_panels import (
+    GAUSS_WEIGHTS,
+    KRONROD_NODES,
+    Panels,
+    halve_panels,
+    panels_between,
+)
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
 from solvers.rules import Rule, gaussian_density
@@ -45,13 +52,13 @@ def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) ->
     long or too many nodes.
     """
     model = task.model
-    places, weights, over_tau = fitted_rules(task, overlaps, accuracy, order)
+    panel_places, panel_weights, over_tau = fitted_rules(task, overlaps, accuracy, order)
     # averages over tau need no nodes if labels are steps
-    nodes = (weights if has_jumps(model) else over_tau.weights).size
-    if nodes * len(task.alpha) > MOST_NODES:
+    node_count = (panel_weights if has_jumps(model) else over_tau.weights).size
+    if node_count * len(task.alpha) > MOST_NODES:
         raise GivenUp(Status.MEMORY)
-    table = tabulate_at(model, places, weights)
-    return LabelTable(table, labels_at(model, places, over_tau, order))
+    panel_table = tabulate_at(model, panel_places, panel_weights)
+    return LabelTable(panel_table, labels_at(model, panel_places, over_tau, order))
 
 
 def average_over_tau(
@@ -68,17 +75,17 @@ def average_over_tau(
     (k, n, 15).  None if the panels are too many.
     """
 
-    def at_nodes(panels: Panels) -> Array:
-        tau = panels.nodes
-        rule = Rule(tau[..., None], np.ones_like(tau))
+    def values_on_panels(panels: Panels) -> Array:
+        panel_tau = panels.nodes
+        rule = Rule(panel_tau[..., None], np.ones_like(panel_tau))
         return values(labels_at(model, places.subset(panels.owner), rule, order), panels.owner)
 
     # panels end at the target's kinks
     tau_reach = np.sqrt(np.maximum(UNLIKELY - places.z[0] ** 2, 1.0))[:, None]
     even_breaks = tau_reach * np.linspace(-1, 1, 9)
-    kinks = np.clip(tau_kinks(model, places), -tau_reach, tau_reach)
-    tau_panels = panels_between(np.sort(np.concatenate([even_breaks, kinks], axis=1), axis=1))
-    return halve_panels(at_nodes, tau_panels, tol, MOST_NODES // KRONROD_NODES.size)
+    tau_breaks = np.clip(tau_kinks(model, places), -tau_reach, tau_reach)
+    tau_panels = panels_between(np.sort(np.concatenate([even_breaks, tau_breaks], axis=1), axis=1))
+    return halve_panels(values_on_panels, tau_panels, tol, MOST_NODES // KRONROD_NODES.size)
 
 
 def fitted_rules(
@@ -94,45 +101,45 @@ def fitted_rules(
 
     def field_on_panels(panels: Panels) -> tuple[Table, Field]:
         """Table of the features' moments at the nodes of ``panels``, and the local field."""
-        nodes = panels.nodes.ravel()
-        table = tabulate(model, Rule(nodes, np.ones_like(nodes)), target=False)
+        panel_nodes = panels.nodes.ravel()
+        table = tabulate(model, Rule(panel_nodes, np.ones_like(panel_nodes)), target=False)
         return table, field_at_nodes(responses_of(table), overlaps).project_tau(1)
 
-    def given_kappa(table: Table, field: Field) -> Array:
+    def given_kappa(table: Table, panel_field: Field) -> Array:
         """Averages given kappa, (5, P, N): E s, -E s', E s^2, E[tau s - P s'] and the loss on a new
         sample.  They are closed forms for labels that are steps, sums over tau otherwise."""
         labels = labels_at(model, table.places, tau_rule(model, table.places, TAU_LEVEL), order)
-        s = scores(labels, loss, field)
-        new_loss = average("residual", labels, loss, field.for_new_samples)[2]
-        return np.stack([s.mean, s.slope, s.square, s.p_hat_term(field)[..., 0], new_loss])
+        s = scores(labels, loss, panel_field)
+        new_loss = average("residual", labels, loss, panel_field.for_new_samples)[2]
+        return np.stack([s.mean, s.slope, s.square, s.p_hat_term(panel_field)[..., 0], new_loss])
 
-    def over_tau(places: Places, field: Field, factors: Array) -> Array:
+    def over_tau(places: Places, panel_field: Field, factors: Array) -> Array:
         """Averages given kappa times ``factors``, on panels over tau fitted at each of N places."""
 
         def at_nodes(labels: ConditionalLabels, owner: NDArray[np.int64]) -> Array:
-            local, tau = field.select(owner), labels.tau[..., 0]
+            local, tau = panel_field.select(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, local, each_tau=True)
             new_loss = average("residual", labels, loss, local.for_new_samples, each_tau=True)[2]
-            values = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
-            values *= labels.weights * factors[:, :, owner, None]
-            return values.reshape(-1, *tau.shape)
+            panel_sums = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
+            panel_sums *= labels.weights * factors[:, :, owner, None]
+            return panel_sums.reshape(-1, *tau.shape)
 
         # an error at one place may occur at all places
         tol = accuracy / (2 * REACH) / gaussian_density(places.z[0])
-        panels, values = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
+        panels, panel_sums = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
         place_splits = np.cumsum(np.bincount(panels.owner))[:-1]
         panel_ends = (np.split(x, place_splits) for x in (panels.low, panels.high))
         tau_ends.update(zip(_place_keys(places), zip(*panel_ends, strict=True), strict=True))
-        return values
+        return panel_sums
 
-    def values(panels: Panels) -> Array:
+    def panel_sums(panels: Panels) -> Array:
         is_first = panels is first_panels
-        table, field = first_pair if is_first else field_on_panels(panels)
+        table, panel_field = first_pair if is_first else field_on_panels(panels)
         factors = bounds(table) / value_units
         if not closed_form:
-            averages = over_tau(table.places, field, factors)
+            averages = over_tau(table.places, panel_field, factors)
         else:
-            averages = (first_averages if is_first else given_kappa(table, field)) * factors
+            averages = (first_averages if is_first else given_kappa(table, panel_field)) * factors
         kappa_terms = (averages * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
         return kappa_terms.sum(axis=1).reshape(-1, *panels.nodes.shape)
 
@@ -144,51 +151,51 @@ def fitted_rules(
     value_units, jump_accuracy = _value_scales(first_averages * bounds(table), table, first_pair[1])
     # averages over tau, which blur a jump more, need no such accuracy
     accuracy = min(accuracy, jump_accuracy) if closed_form else accuracy
-    panels, _ = _require_panels(halve_panels(values, first_panels, accuracy, max_panels=400))
-    rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
-    places, kappa_weights = inputs.places_and_weights(rule)
+    panels, _ = _require_panels(halve_panels(panel_sums, first_panels, accuracy, max_panels=400))
+    kappa_rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
+    places, kappa_weights = inputs.places_and_weights(kappa_rule)
     if closed_form:
         return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
-    low, high = zip(*(tau_ends[place] for place in _place_keys(places)), strict=True)
-    owner = np.repeat(np.arange(len(low)), [panel_part.size for panel_part in low])
-    tau, weights = Panels(owner, np.concatenate(low), np.concatenate(high)).rule(GAUSS_WEIGHTS)
+    tau_low, high = zip(*(tau_ends[place] for place in _place_keys(places)), strict=True)
+    owner = np.repeat(np.arange(len(tau_low)), [panel_part.size for panel_part in tau_low])
+    tau, weights = Panels(owner, np.concatenate(tau_low), np.concatenate(high)).rule(GAUSS_WEIGHTS)
     return places, kappa_weights, Rule(tau[..., None], weights)
 
 
-def _factor_bounds(first: Table) -> Callable[[Table], Array]:
+def _factor_bounds(first_table: Table) -> Callable[[Table], Array]:
     """Function of a table with smooth bounds (5, 1, N) on the factors of E s, -E s', E s^2 and
     E[tau s - P s'] in (6.2)-(6.3), and 1 for the loss.
 
-    Units are the averages of the factors on the ``first`` table.
+    Units are the averages of the factors on the ``first_table`` table.
     """
-    combine = Coordinates(first).combine
-    loading_size = np.maximum((first.loadings**2) @ first.weights, 1e-300)[..., None]
+    combine = Coordinates(first_table).combine
+    loading_size = np.maximum((first_table.loadings**2) @ first_table.weights, 1e-300)[..., None]
 
-    def power(table: Table) -> Array:
+    def feature_power_at(table: Table) -> Array:
         return np.asarray(table.fractions @ (table.mu1**2 + table.mu2sq))
 
-    feature_power = float(power(first) @ first.weights) or 1.0
+    feature_power = float(feature_power_at(first_table) @ first_table.weights) or 1.0
 
     def bounds(table: Table) -> Array:
         offsets = ((combine.T @ table.offsets) ** 2).sum(axis=0)
         loadings = (table.loadings**2 / loading_size).sum(axis=(0, 1))
-        feature_size = power(table) / feature_power
+        feature_size = feature_power_at(table) / feature_power
         factors = [(1 + offsets + loadings) / 2, feature_size, feature_size, (1 + feature_size) / 2]
         return np.stack([*factors, np.ones_like(feature_size)])[:, None]
 
     return bounds
 
 
-def _value_scales(values: Array, table: Table, field: Field) -> tuple[Array, float]:
-    """Scales (5, P, 1) of the ``values`` (5, P, N), by their averages over kappa; and the accuracy
-    at which nodes resolve a blurred jump of E s: the standard deviation of predictions given kappa,
-    relative to their size.
+def _value_scales(panel_values: Array, table: Table, field: Field) -> tuple[Array, float]:
+    """Scales (5, P, 1) of the ``panel_values`` (5, P, N), by their averages over kappa; and the
+    accuracy at which nodes resolve a blurred jump of E s: the standard deviation of predictions
+    given kappa, relative to their size.
     """
-    sizes = np.abs(values) @ table.weights
-    variance, square = field.variance @ table.weights, field.centre**2 @ table.weights
-    prediction_size = np.sqrt(variance + square)  # of predictions
+    sizes = np.abs(panel_values) @ table.weights
+    mean_variance, mean_square = field.variance @ table.weights, field.centre**2 @ table.weights
+    prediction_size = np.sqrt(mean_variance + mean_square)  # of predictions
     # nodes that do not resolve a blurred jump of E s do not resolve its slope E s'
-    jump_accuracy = np.clip(np.sqrt(variance) / prediction_size, 1e-9, 1).min()
+    jump_accuracy = np.clip(np.sqrt(mean_variance) / prediction_size, 1e-9, 1).min()
     # Layers between the nodes may contain most of E s^2, and all of E s'.  The scales are therefore
     # at least fractions of the values for which training changes every prediction by its size.
     root = np.maximum(np.sqrt(sizes[2]), 1e-6 * prediction_size / (field.response @ table.weights))
@@ -200,9 +207,9 @@ def _value_scales(values: Array, table: Table, field: Field) -> tuple[Array, flo
 def initial_panels(model: Model) -> Panels:
     """Initial panels over kappa, for one integral, with ends at the known layers."""
     layers = [layer_place for layer_place, _ in known_layers(model) if abs(layer_place) < REACH]
-    multiples = (1.0, 2.0, 3.0, 5.0, REACH)
-    breaks = np.unique([0.0, *multiples, *(-x for x in multiples), *layers])
-    return panels_between(breaks[None])
+    panel_ends = (1.0, 2.0, 3.0, 5.0, REACH)
+    panel_breaks = np.unique([0.0, *panel_ends, *(-end for end in panel_ends), *layers])
+    return panels_between(panel_breaks[None])
 
 
 def _place_keys(places: Places) -> list[tuple[int, float]]:
@@ -210,8 +217,8 @@ def _place_keys(places: Places) -> list[tuple[int, float]]:
     return list(zip(places.component.tolist(), places.z[0].tolist(), strict=True))
 
 
-def _require_panels(adapted: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
+def _require_panels(panels_and_averages: tuple[Panels, Array] | None) -> tuple[Panels, Array]:
     """Result of ``halve_panels``; raises ``GivenUp`` if it needs too many panels."""
-    if adapted is None:
+    if panels_and_averages is None:
         raise GivenUp(Status.MEMORY)
-    return adapted
+    return panels_and_averages

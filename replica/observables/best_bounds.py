@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.box_minima import minima
+from solvers.minima import minima
 from solvers.resources import TIME_LIMIT, check_time, deadline
 from solvers.results import ConvergenceError
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.linear import least_squares
+from solvers.minima import lowest_minimum
 from solvers.resources import check_time
 from solvers.results import Array, Status
-from solvers.scalar_minimum import lowest_minimum
 from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables

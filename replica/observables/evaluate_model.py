@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from solvers.minima import lowest_minimum
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array, Status
-from solvers.scalar_minimum import lowest_minimum
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,

@@ -1,6 +1,6 @@
 """The ridge penalty and the learning rate with the smallest test error.
 
-The exact test error (4.11) is minimised in log lam, log eta or both, by ``solvers.box_minima``: a
+The exact test error (4.11) is minimised in log lam, log eta or both, by ``solvers.minima``: a
 scan over the whole range, on which every basin shows, and polishing to about ten digits.  The
 test error may have several minima; all that were found are reported, the lowest is returned.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.box_minima import Minimum, minima, rough_minima
+from solvers.minima import Minimum, minima, rough_minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 

@@ -68,8 +68,8 @@ class OneGroup(NamedTuple):
 @cache
 def kernel() -> Any:
     """Compiled ``solve_task``; None without numba."""
-    found = compile_together(solve_task, OneGroup, HalfLine)
-    return None if found is solve_task else found
+    compiled_core = compile_together(solve_task, OneGroup, HalfLine)
+    return None if compiled_core is solve_task else compiled_core
 
 
 @compiled
@@ -84,80 +84,80 @@ def solve_task(
     from sources X that do not contain Q, with V_hat of (4.2).  Eqs. (4.7)-(4.10)
     """
     out = np.zeros((len(alpha), 5))
-    for i in range(len(alpha)):
-        V1, V2, X1, X2 = V[i, 0], V[i, 1], X[i, 0], X[i, 1]
+    for p in range(len(alpha)):
+        V1, V2, X1, X2 = V[p, 0], V[p, 1], X[p, 0], X[p, 1]
         if task == SOLVE:
-            out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = responses(t, alpha[i], lam[i])
+            out[p, 0], out[p, 1], out[p, 2], out[p, 3], out[p, 4] = responses(t, alpha[p], lam[p])
         elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
-            V1_hat, level = V_hat[i, 0], lam[i] + V_hat[i, 1]
-            c, slope, r = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
-            _, _, inverse2, mixed, weighted2 = r
+            V1_hat, level = V_hat[p, 0], lam[p] + V_hat[p, 1]
+            c, slope, resolvent_averages = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
+            _, _, inverse2, mixed, weighted2 = resolvent_averages
             dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
-            by_c = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
-            out[i, 0] = weighted2 * X1 + mixed * X2 - level * by_c
-            out[i, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_c
+            by_variance = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+            out[p, 0] = weighted2 * X1 + mixed * X2 - level * by_variance
+            out[p, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_variance
         else:
             W1 = V1
             if t.rows is not None:  # of the q of (4.2)
-                W1 = V2 / (alpha[i] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
-            error, slopes, sides, bulk = log_residual(t, t.rows, alpha[i], lam[i], W1, V2)
-            d1, d2 = solve_pair(slopes, error)
+                W1 = V2 / (alpha[p] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
+            log_error, slopes, sides, bulk = log_residual(t, t.rows, alpha[p], lam[p], W1, V2)
+            d1, d2 = solve_pair(slopes, log_error)
             # Q is minus the derivative of (i), (ii) under V_hat + s X
-            source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
-            e1, e2 = solve_pair(slopes, source)
-            out[i, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
-            out[i, 1] = d2
-            out[i, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
-            out[i, 3] = V2 * e2
+            moment_source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+            e1, e2 = solve_pair(slopes, moment_source)
+            out[p, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
+            out[p, 1] = d2
+            out[p, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
+            out[p, 3] = V2 * e2
     return out
 
 
 @compiled
-def responses(t: OneGroup, alpha: float, lam: float) -> tuple[float, float, float, int, int]:
+def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, float, int, int]:
     """Solve (4.1)-(4.4), (16.6) for V1 and V2; returns them with the residual of (i) and (ii), the
     evaluations and the status."""
-    sweeps, limit = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
-    V1, V2, c, ratio = 1.0, 1.0, t.c, alpha / t.beta
+    sweeps, most_evaluations = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
+    V1, V2, c, ratio = 1.0, 1.0, group.c, alpha / group.beta
     for _ in range(sweeps):
-        E = averages(t, V1, V2)  # Eqs. (4.1), (4.2)
+        E = averages(group, V1, V2)  # Eqs. (4.1), (4.2)
         q, level = alpha * E.Ra * V2, lam + ratio * E.Rb
-        c, _, (V2, V1, _, _, _) = resolvent(t, t.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
-    W1 = V2 / (V2 / V1 + (1 / t.c - 1 / c))
+        c, _, (V2, V1, _, _, _) = resolvent(group, group.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
+    W1 = V2 / (V2 / V1 + (1 / group.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
-    slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
-    for count in range(sweeps + 1, limit + 1):  # Newton's method needs about four
+    log_slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
+    for evaluation in range(sweeps + 1, most_evaluations + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
-        error, new_slopes, _, bulk = log_residual(t, t.rows, alpha, lam, T1, T2)
+        error, new_slopes, _, bulk = log_residual(group, group.rows, alpha, lam, T1, T2)
         # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
         # the residual, this does not depend on how the equations are scaled.
-        back1, back2 = solve_pair(slopes, error)
-        if distance == inf or abs(back1) + abs(back2) < distance:
-            W1, V1, V2, slopes = T1, bulk.V1, T2, new_slopes
+        back_V1, back_V2 = solve_pair(log_slopes, error)
+        if distance == inf or abs(back_V1) + abs(back_V2) < distance:
+            W1, V1, V2, log_slopes = T1, bulk.V1, T2, new_slopes
             residual = abs(error[0]) + abs(error[1])
-            back1, back2 = solve_pair(slopes, error)
-            length = distance = abs(back1) + abs(back2)
+            back_V1, back_V2 = solve_pair(log_slopes, error)
+            step_length = distance = abs(back_V1) + abs(back_V2)
             # by a factor of 20 at most; a cached kernel would keep a constant of another file
-            shortened = 3.0 / max(length, 3.0)
-            step1, step2 = -shortened * back1, -shortened * back2
+            shortened = 3.0 / max(step_length, 3.0)
+            step1, step2 = -shortened * back_V1, -shortened * back_V2
         else:
             step1, step2 = step1 / 2, step2 / 2
-            length = abs(step1) + abs(step2)
-        if not isfinite(length):
-            return V1, V2, residual, count, NOT_FINITE
-        if length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
+            step_length = abs(step1) + abs(step2)
+        if not isfinite(step_length):
+            return V1, V2, residual, evaluation, NOT_FINITE
+        if step_length <= RESPONSE_TOLERANCE or residual <= 1e-15:  # nothing but rounding
             # far from any root, a step becomes this short by halving alone
-            return V1, V2, residual, count, CONVERGED if residual < 1e-10 else NO_PROGRESS
-    return V1, V2, residual, limit, ITERATION_LIMIT
+            return V1, V2, residual, evaluation, CONVERGED if residual < 1e-10 else NO_PROGRESS
+    return V1, V2, residual, most_evaluations, ITERATION_LIMIT
 
 
 @summed
-def averages(t: OneGroup, V1: float, V2: float) -> Averages:
+def averages(group: OneGroup, V1: float, V2: float) -> Averages:
     """Averages over the nodes, ``Averages``.  Eqs. (4.1), (4.2)"""
     R0 = Ra = Rb = RRa = RRb = RRab = 0.0
-    for n in range(len(t.weights)):
-        a, b = t.a[n], t.b[n]
+    for node in range(len(group.weights)):
+        a, b = group.a[node], group.b[node]
         R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
-        wR = t.weights[n] * R
+        wR = group.weights[node] * R
         wRR = wR * R
         R0 += wR
         Ra += wR * a
@@ -170,63 +170,63 @@ def averages(t: OneGroup, V1: float, V2: float) -> Averages:
 
 @compiled
 def log_residual(
-    t: OneGroup, rows: HalfLine | None, alpha: float, lam: float, W1: float, V2: float
+    group: OneGroup, rows: HalfLine | None, alpha: float, lam: float, W1: float, V2: float
 ) -> tuple[Pair, Matrix, Pair, Bulk]:
     """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, right
     sides, and V1 with its derivatives.  A negative constant is moved to the other side, so that all
     sides are positive."""
-    q = V2 / W1 - 1 / t.c
+    q = V2 / W1 - 1 / group.c
     if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
-        bulk = Bulk(W1, t.c, 1.0, 1.0)
+        bulk = Bulk(W1, group.c, 1.0, 1.0)
     else:  # Eq. (16.6)
-        c, by_q = effective_variance(rows, q)
-        falls = q + 1 / t.c  # -dq / d log W1
+        c, variance_slope = effective_variance(rows, q)
+        q_fall = q + 1 / group.c  # -dq / d log W1
         p = 1 / (1 + q * c)
-        p_slope = falls * (c + q * by_q) * p
-        bulk = Bulk(V2 * c * p, c, p_slope - falls * by_q / c, p_slope)
-    V1, slope, E = bulk.V1, bulk.slope, averages(t, bulk.V1, V2)
-    ratio, p = alpha / t.beta, V1 / (bulk.c * V2)
+        p_slope = q_fall * (c + q * variance_slope) * p
+        bulk = Bulk(V2 * c * p, c, p_slope - q_fall * variance_slope / c, p_slope)
+    V1, slope, E = bulk.V1, bulk.slope, averages(group, bulk.V1, V2)
+    ratio, p = alpha / group.beta, V1 / (bulk.c * V2)
     left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
     left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
     # in log V1 and log V2, without p
     by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
     p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
-    fall = bulk.p_slope * p / left2
+    p_fall = bulk.p_slope * p / left2
     slopes = (
         slope * by1,
         by2 + (1 - slope) * by1,
-        fall + slope * p_by1,
-        -fall - p_by2 + (1 - slope) * p_by1,
+        p_fall + slope * p_by1,
+        -p_fall - p_by2 + (1 - slope) * p_by1,
     )
     return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2), bulk
 
 
 @compiled
 def resolvent(
-    t: OneGroup, rows: HalfLine | None, at: float, level: float, slope: float
+    group: OneGroup, rows: HalfLine | None, at: float, level: float, slope: float
 ) -> tuple[float, float, tuple[float, float, float, float, float]]:
     """Variance of rows and its derivative ``at`` q, and averages <1/S>, <D/S>, <1/S^2>, <D/S^2>,
     <D^2/S^2> for S = level + slope D, as in ``solvers.marchenko_pastur``: sums and products of
     positive terms.  Eqs. (5.1), (5.2)"""
-    c, by_q = (t.c, 0.0) if rows is None else effective_variance(rows, at)
-    beta, q = t.beta, c * slope
+    row_variance, variance_slope = (group.c, 0.0) if rows is None else effective_variance(rows, at)
+    beta, q = group.beta, row_variance * slope
     b = level + (1 - beta) * q
-    root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
-    inverse = 2 / (b + root) if b >= 0 else (root - b) / (2 * beta * q * level)
+    bulk_root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
+    inverse = 2 / (b + bulk_root) if b >= 0 else (bulk_root - b) / (2 * beta * q * level)
     shrunk = 1 + beta * q * inverse
-    weighted = c * inverse / shrunk
-    balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
-    inverse2, mixed = inverse / balance, weighted / shrunk / balance
-    weighted2 = beta * weighted**2 + c / shrunk**2 * mixed
-    return c, by_q, (inverse, weighted, inverse2, mixed, weighted2)
+    weighted = row_variance * inverse / shrunk
+    bulk_balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
+    inverse2, mixed = inverse / bulk_balance, weighted / shrunk / bulk_balance
+    weighted2 = beta * weighted**2 + row_variance / shrunk**2 * mixed
+    return row_variance, variance_slope, (inverse, weighted, inverse2, mixed, weighted2)
 
 
 @compiled
 def effective_variance(rows: HalfLine, q: float) -> Pair:
     """Variance c_e and its derivative at q."""
     panel, x, dx = locate(rows, q)
-    value, slope = chebyshev_series(rows.series[0, panel], x)
-    return value, slope * dx
+    row_variance, variance_slope = chebyshev_series(rows.series[0, panel], x)
+    return row_variance, variance_slope * dx
 
 
 @compiled
@@ -234,25 +234,25 @@ def locate(rows: HalfLine, q: float) -> tuple[int, float, float]:
     """Panel of q in the tables of ``rows``, coordinate x in [-1, 1] there, and dx/dq."""
     near, far, panels = 1 + rows.near * q, 1 + rows.far * q, rows.series.shape[1]
     unit = panels / log(rows.near / rows.far)  # panels in log(near / far)
-    s = unit * log1p((rows.near - rows.far) * q / far)
-    panel = min(int(s), panels - 1) if isfinite(s) else 0
-    return panel, 2 * (s - panel) - 1, 2 * unit * (rows.near - rows.far) / (near * far)
+    log_place = unit * log1p((rows.near - rows.far) * q / far)
+    panel = min(int(log_place), panels - 1) if isfinite(log_place) else 0
+    return panel, 2 * (log_place - panel) - 1, 2 * unit * (rows.near - rows.far) / (near * far)
 
 
 @compiled
 def chebyshev_series(coefficients: Array, x: float) -> Pair:
     """Value and derivative of a Chebyshev series, by Clenshaw's recursion."""
-    b1 = b2 = d1 = d2 = 0.0
+    clenshaw = clenshaw_before = clenshaw_slope = d2 = 0.0
     for k in range(coefficients.size - 1, 0, -1):
-        d1, d2 = 2 * (b1 + x * d1) - d2, d1
-        b1, b2 = coefficients[k] + 2 * x * b1 - b2, b1
-    return coefficients[0] + x * b1 - b2, b1 + x * d1 - d2
+        clenshaw_slope, d2 = 2 * (clenshaw + x * clenshaw_slope) - d2, clenshaw_slope
+        clenshaw, clenshaw_before = coefficients[k] + 2 * x * clenshaw - clenshaw_before, clenshaw
+    return coefficients[0] + x * clenshaw - clenshaw_before, clenshaw + x * clenshaw_slope - d2
 
 
 @compiled
-def solve_pair(matrix: Matrix, right: Pair) -> Pair:
+def solve_pair(matrix: Matrix, right_side: Pair) -> Pair:
     """Solution of two linear equations, by Cramer's rule."""
-    (a, b, c, d), (u, v) = matrix, right
+    (a, b, c, d), (u, v) = matrix, right_side
     return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
 
 
@@ -263,22 +263,22 @@ class _Compiled(Responses):
     def task(self) -> Callable[..., Array]:
         """The compiled ``solve_task`` of the table, whatever the state of its cache on disk."""
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
-        group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
+        one_group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
         try:  # at no point
-            kernel()(group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
+            kernel()(one_group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
         except OSError:
             pass  # numba could not write its cache: the function is in memory
         except Exception:  # a damaged cache: reading it may raise anything
             kernel()._cache.flush()
-        return partial(kernel(), group)
+        return partial(kernel(), one_group)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
         V = np.ones((len(alpha), 2))
-        found = self.task(SOLVE, *map(as_numba, (alpha, lam, V, V, V)))
-        residual, iterations, status = found[:, 2:].T
-        statuses = STATUSES[status.astype(np.int64)]
-        return Result(found[:, :2], residual, iterations.astype(np.int64), statuses)
+        compiled_results = self.task(SOLVE, *map(as_numba, (alpha, lam, V, V, V)))
+        residual, iterations, status_codes = compiled_results[:, 2:].T
+        statuses = STATUSES[status_codes.astype(np.int64)]
+        return Result(compiled_results[:, :2], residual, iterations.astype(np.int64), statuses)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""

@@ -66,9 +66,10 @@ class SignalResponse(NamedTuple):
     def overlaps(self, V2: Array, alpha: Array) -> Array:
         """Susceptibility (alpha/beta) M' of the overlaps with special directions to their
         conjugates, in the order of ``overlap_indices``.  Eq. (17.4)"""
-        size = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
-        M, index = alpha[:, None, None] * size * (self.C @ self._matrix_W()), self.overlap_indices
-        return np.asarray(M[:, index[:, None], index])
+        root_V2 = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
+        M = alpha[:, None, None] * root_V2 * (self.C @ self._matrix_W())
+        indices = self.overlap_indices
+        return np.asarray(M[:, indices[:, None], indices])
 
     def sources(self, V2: Array, alpha: Array, special_hat: Array) -> tuple[Array, Array]:
         """Contributions of the special directions' conjugates nu (P, A, K + K') to the second
@@ -78,24 +79,24 @@ class SignalResponse(NamedTuple):
         nu = np.zeros(self.C.shape[:2], np.result_type(special_hat, V2))
         nu[:, self.overlap_indices] = special_hat.reshape(P, -1)
         root_tau = np.tile(np.sqrt(V2), self.C.shape[1] // A)
-        w = self._matrix_W() @ (root_tau * nu)[..., None]
-        Cw, slope = (self.C @ w).reshape(P, -1, A), self.slope(w[..., 0])
+        W_nu = self._matrix_W() @ (root_tau * nu)[..., None]
+        Cw, slope = (self.C @ W_nu).reshape(P, -1, A), self.slope(W_nu[..., 0])
         Cw_bound = Cw[:, self.output_directions :]
         by_K = slope + Cw_bound.swapaxes(1, 2) @ Cw_bound  # -d(nu^T M' nu) / dK
-        by_tau = (w.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
-        size = (alpha**2 / self.table.beta)[:, None]
+        by_tau = (W_nu.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
+        source_scale = (alpha**2 / self.table.beta)[:, None]
         root_tau = alpha[:, None] * root_tau[:, :A]
-        return size * by_tau / V2, root_tau[:, :, None] * root_tau[:, None] * by_K
+        return source_scale * by_tau / V2, root_tau[:, :, None] * root_tau[:, None] * by_K
 
     def _matrix_W(self) -> Array:
         """Matrix W = (1 + Pi K C)^-1, (P, nA, nA).  Eq. (17.4)"""
         A = self.K.shape[1]
-        n, unit = self.C.shape[1] // A, identity(self.C.shape[1])
+        n, identity_matrix = self.C.shape[1] // A, identity(self.C.shape[1])
         if n == self.output_directions:  # of tables: Pi is 0
-            return unit[None]
+            return identity_matrix[None]
         Pi_K = np.zeros((len(self.K), n, A, n, A), self.K.dtype)
         Pi_K[:, range(self.output_directions, n), :, range(self.output_directions, n)] = self.K
-        return np.linalg.inv(unit + Pi_K.reshape(self.C.shape) @ self.C)
+        return np.linalg.inv(identity_matrix + Pi_K.reshape(self.C.shape) @ self.C)
 
 
 class CorrelatedGroup(Isotropic):
@@ -123,46 +124,46 @@ class CorrelatedGroup(Isotropic):
         residual, slope = super().log_residual(V, alpha, lam)
         R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
         q = alpha * V[:, 1] * (R @ (w * m1))
-        by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
-        by_V[:, 1] += q  # dq / d log V
-        c, dc = self.tables.c_e(q)
-        p = 1 / (1 + q * c)
-        difference = np.log(V[:, 0] / V[:, 1] / (c * p))
-        by_q = dc / c - (c + q * dc) * p
+        q_by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
+        q_by_V[:, 1] += q  # dq / d log V
+        effective_c, c_slope = self.tables.c_e(q)
+        p = 1 / (1 + q * effective_c)
+        log_ratio_residual = np.log(V[:, 0] / V[:, 1] / (effective_c * p))
+        log_ratio_by_q = c_slope / effective_c - (effective_c + q * c_slope) * p
         small_q = p > 0.5
-        residual[small_q, 1] = difference[small_q]
-        slope[small_q, 1] = np.array([1.0, -1.0]) - (by_q[:, None] * by_V)[small_q]
+        residual[small_q, 1] = log_ratio_residual[small_q]
+        slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
         return residual, slope
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """Share p of unresolved directions as a function of V1 / V2 = c_e p, and its derivative in
         log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
-        inverse = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
-        q, c, slope = self._self_consistent(lambda c: (inverse - 1 / c, 1 / c**2), ratio)
-        p = ratio / c
-        dp = -(c + q * slope) * p  # d log p / dq
-        return p, p * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
+        inverse_ratio = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
+        q, c, slope = self._self_consistent(lambda c: (inverse_ratio - 1 / c, 1 / c**2), ratio)
+        p_share = ratio / c
+        dp = -(c + q * slope) * p_share  # d log p / dq
+        return p_share, p_share * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
     def signal_response(self, V: Array, V_hat: Array) -> SignalResponse:
         """Signal response with the tabulated C on u, delta and zeta.  Eq. (18.12)"""
         q = self.beta * V[:, 1] * V_hat[:, 0]
-        C, slope = self.tables.special_covariance(q)
+        C, C_slope = self.tables.special_covariance(q)
         K = q[:, None, None]
         return SignalResponse(
-            self.table, C.shape[1], K, C, lambda w: -w[:, None] @ slope @ w[..., None]
+            self.table, C.shape[1], K, C, lambda w: -w[:, None] @ C_slope @ w[..., None]
         )
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
         """Averages of (5.2) at the effective variance c_e that they imply, with c_e and its
         derivative in q.  Eq. (16.6)"""
-        V1_hat, level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
+        V1_hat, bulk_level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
 
-        def q_of(c: Array) -> tuple[Array, Array]:
-            r = resolvent_averages(level, V1_hat, c, beta)
-            return beta * V1_hat * r.inverse, -beta * V1_hat**2 * r.mixed / c
+        def q_of_c(c: Array) -> tuple[Array, Array]:
+            averages = resolvent_averages(bulk_level, V1_hat, c, beta)
+            return beta * V1_hat * averages.inverse, -beta * V1_hat**2 * averages.mixed / c
 
-        _, c, slope = self._self_consistent(q_of, lam)
-        return resolvent_averages(level, V1_hat, c, beta), c, slope
+        _, c, c_slope = self._self_consistent(q_of_c, lam)
+        return resolvent_averages(bulk_level, V1_hat, c, beta), c, c_slope
 
     def _self_consistent(
         self, q_of: Callable[[Array], tuple[Array, Array]], template: Array
@@ -173,27 +174,28 @@ class CorrelatedGroup(Isotropic):
         Newton's method runs in log c, with bisection where it leaves the bracket.
         """
 
-        def step(c: Array) -> tuple[Array, Array]:
-            q, dq = q_of(c)
-            value, slope = self.tables.c_e(np.where(q < 0, 0.0, q))
-            slope = np.where(q < 0, 0.0, slope)  # c_e(0) for all of these
-            mismatch = np.log(value / c)
-            return mismatch, np.asarray(mismatch / (1 - c * slope / value * dq))
+        def newton_step_of_c(row_c: Array) -> tuple[Array, Array]:
+            q, dq = q_of(row_c)
+            effective_c, c_slope = self.tables.c_e(np.where(q < 0, 0.0, q))
+            c_slope = np.where(q < 0, 0.0, c_slope)  # c_e(0) for all of these
+            mismatch = np.log(effective_c / row_c)
+            return mismatch, np.asarray(mismatch / (1 - row_c * c_slope / effective_c * dq))
 
-        c = np.full(len(template), self.tables.c)
-        low, high = 1e-6 * c, c
+        row_c = np.full(len(template), self.tables.c)
+        low_c, high_c = 1e-6 * row_c, row_c
         tolerance = 1e-8  # tolerance of the last step in log c_e; the remaining error is its square
         for _ in range(40):
-            mismatch, newton_step = step(c)
-            low, high = np.where(mismatch > 0, c, low), np.where(mismatch < 0, c, high)
-            trial = c * np.exp(newton_step)
-            settled = ~(np.abs(newton_step) > tolerance)
-            inside = settled | ((low < trial) & (trial < high))
-            c = np.where(inside, trial, np.sqrt(low * high))
-            if settled.all():
+            mismatch, log_c_step = newton_step_of_c(row_c)
+            low_c = np.where(mismatch > 0, row_c, low_c)
+            high_c = np.where(mismatch < 0, row_c, high_c)
+            trial_c = row_c * np.exp(log_c_step)
+            c_settled = ~(np.abs(log_c_step) > tolerance)
+            trial_inside = c_settled | ((low_c < trial_c) & (trial_c < high_c))
+            row_c = np.where(trial_inside, trial_c, np.sqrt(low_c * high_c))
+            if c_settled.all():
                 break
-        c = np.where(np.abs(newton_step) <= tolerance, c, np.nan)
-        q = q_of(c)[0]
+        row_c = np.where(np.abs(log_c_step) <= tolerance, row_c, np.nan)
+        q = q_of(row_c)[0]
         return q, *self.tables.c_e(q)
 
 
@@ -210,10 +212,10 @@ class CorrelatedGroups(Groups):
         cached, as several equations need them at a solution."""
         if guess is not None:
             return self.rows.averages(K, guess)
-        key, known = (K.shape, K.tobytes()), self._known
-        if key not in known:
-            self._known = known = {key: self.rows.averages(K)}
-        return known[key]
+        averages_key, known_averages = (K.shape, K.tobytes()), self._known
+        if averages_key not in known_averages:
+            self._known = known_averages = {averages_key: self.rows.averages(K)}
+        return known_averages[averages_key]
 
     def effective_covariance(self, x: Array) -> tuple[Array, Array]:
         """Effective covariance C, and o (P, 2AT, A) with dC = o^T dx o."""
@@ -222,33 +224,33 @@ class CorrelatedGroups(Groups):
     def pencil_equations(self, res: GroupResolvent) -> PencilEquations:
         """Equations for the averages x.  Eq. (18.9)"""
         G = self.rows.trace(res.x, res.K)
-        residual, by_x, squares = self.rows.residual(res.x, G)
-        rows, columns = self.rows.upper
+        pencil_residual, by_x, sample_squares = self.rows.residual(res.x, G)
+        pencil_rows, columns = self.rows.upper
         U = res.outer @ res.W  # dG = -G dx G + U dK U^T, dS = U^T dx U - ...
-        dS = U[:, rows, :, None] * U[:, columns, None]
-        dS = (dS + dS.swapaxes(2, 3)) / np.where(rows == columns, 2.0, 1.0)[:, None, None]
-        return PencilEquations(residual, by_x, self.rows.products(squares, U), dS)
+        dS = U[:, pencil_rows, :, None] * U[:, columns, None]
+        dS = (dS + dS.swapaxes(2, 3)) / np.where(pencil_rows == columns, 2.0, 1.0)[:, None, None]
+        return PencilEquations(pencil_residual, by_x, self.rows.products(sample_squares, U), dS)
 
     def signal_response(self, V: Array, V_hat: Array, x: Array | None = None) -> SignalResponse:
         """Signal response with C of the pencil, for averages x or, by default, those that K
         implies. C depends on K through G alone."""
         V1_hat, V2 = self.unpack(V_hat)[0], self.unpack(V)[1]
-        res = self.resolvent(self.scale(V2) * V1_hat, x)
-        G = self.rows.trace(res.x, res.K)
-        special, U = Special(self.rows, res.x, G), res.outer @ res.W
+        resolvent = self.resolvent(self.scale(V2) * V1_hat, x)
+        G = self.rows.trace(resolvent.x, resolvent.K)
+        special, U = Special(self.rows, resolvent.x, G), resolvent.outer @ resolvent.W
 
-        def slope(w: Array) -> Array:
-            by_G, eqs = special.trace_derivative(w), self.pencil_equations(res)
+        def C_slope(w: Array) -> Array:
+            by_G, eqs = special.trace_derivative(w), self.pencil_equations(resolvent)
             rows, columns = self.rows.upper
-            by_x = -(G @ by_G @ G)[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
-            dx = -np.linalg.solve(eqs.by_x, eqs.by_K.reshape(*by_x.shape, self.groups**2))
-            through_x = (by_x[:, None] @ dx).reshape(res.K.shape)
+            pencil_by_x = -(G @ by_G @ G)[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
+            dx = -np.linalg.solve(eqs.by_x, eqs.by_K.reshape(*pencil_by_x.shape, self.groups**2))
+            through_x = (pencil_by_x[:, None] @ dx).reshape(resolvent.K.shape)
             return np.asarray(U.swapaxes(1, 2) @ by_G @ U + through_x)
 
-        return SignalResponse(self.table, 1 + len(self.rows.basis), res.K, special.C, slope)
+        return SignalResponse(self.table, 1 + len(self.rows.basis), resolvent.K, special.C, C_slope)
 
     def susceptibility_matrix(self, U: Array, alpha: Array) -> Array:
         """Susceptibility (alpha/beta) M' at coordinates U that may be complex."""
         V = self.from_analytic(U)
-        response = self.signal_response(V, self.conjugates(V, alpha), self.averages_in(U))
-        return response.overlaps(self.unpack(V)[1], alpha)
+        signal_response = self.signal_response(V, self.conjugates(V, alpha), self.averages_in(U))
+        return signal_response.overlaps(self.unpack(V)[1], alpha)

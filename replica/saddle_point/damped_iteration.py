@@ -26,38 +26,38 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
     """Ridge regression at the points (alpha, lam), arrays (P,), by damped iteration."""
     responses, score = responses_of(table), partial(ridge_scores, table)
     A, K = table.loadings.shape[:2]
-    unit, ones = np.eye(A), np.ones(A)
+    unit_matrix, ones = np.eye(A), np.ones(A)
     m, theta, psi = (
         np.full(shape, 0.1) for shape in (len(table.offsets), (A, K), (A, len(table.g)))
     )
-    initial = Overlaps(unit, ones, m, theta, psi, unit, ones)  # for every point
-    ends = np.cumsum([array.size for array in initial])[:-1]
+    initial = Overlaps(unit_matrix, ones, m, theta, psi, unit_matrix, ones)  # for every point
+    overlap_ends = np.cumsum([overlap.size for overlap in initial])[:-1]
 
-    def unpack(x: Array) -> Overlaps:
-        pairs = zip(np.split(x, ends, axis=1), initial, strict=True)
-        return Overlaps(*(array.reshape(len(x), *template.shape) for array, template in pairs))
+    def unpack_overlaps(x: Array) -> Overlaps:
+        pairs = zip(np.split(x, overlap_ends, axis=1), initial, strict=True)
+        return Overlaps(*(overlap.reshape(len(x), *template.shape) for overlap, template in pairs))
 
-    def image(x: Array, rows: Indices) -> tuple[Overlaps, Conjugates, Scores]:
-        def signal(s: Scores, _: Field, M: Susceptibility) -> Signal:
-            return ridge_signal(table, s.slope, M)
+    def pass_image(x: Array, rows: Indices) -> tuple[Overlaps, Conjugates, Scores]:
+        def signal(pass_scores: Scores, _: Field, M: Susceptibility) -> Signal:
+            return ridge_signal(table, pass_scores.slope, M)
 
-        return one_pass(responses, alpha[rows], lam[rows], unpack(x), score, signal)
+        return one_pass(responses, alpha[rows], lam[rows], unpack_overlaps(x), score, signal)
 
     def damped(x: Array, rows: Indices) -> Array:
-        updated = [array.reshape(len(x), -1) for array in image(x, rows)[0]]
-        return x / 2 + np.concatenate(updated, axis=1) / 2
+        passed_arrays = [overlap.reshape(len(x), -1) for overlap in pass_image(x, rows)[0]]
+        return x / 2 + np.concatenate(passed_arrays, axis=1) / 2
 
     def size(x: Array) -> Array:
         """Half the unit of each unknown, so that half a step over it is the undamped residual."""
         return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
-    flat = np.concatenate([array.ravel() for array in initial])
+    flat = np.concatenate([overlap.ravel() for overlap in initial])
     start = np.tile(flat, (len(alpha), 1))
     may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and entries between two groups
     with np.errstate(all="ignore"):  # rows that diverge are flagged
-        found = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
-        _, conjugates, s = image(found.value, np.arange(len(alpha)))
-        errors = ridge_errors(table, s)
+        damped_result = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
+        _, conjugates, pass_scores = pass_image(damped_result.value, np.arange(len(alpha)))
+        errors = ridge_errors(table, pass_scores)
     unchecked = np.full(len(alpha), np.inf)
-    account = found.residual, unchecked, found.iterations, found.status
-    return Points(unpack(found.value), conjugates, errors, *account)
+    account = damped_result.residual, unchecked, damped_result.iterations, damped_result.status
+    return Points(unpack_overlaps(damped_result.value), conjugates, errors, *account)

@@ -31,44 +31,44 @@ class Isotropic(Responses):
 
     def image(self, V_hat: Array, lam: Array, guess: Array | None = None) -> Array:
         """(V1, V2) from their conjugates: (4.3)-(4.4), in the form of (5.3)."""
-        averages = self._averages(V_hat, lam)[0]
-        return np.stack([averages.weighted, averages.inverse], axis=1)
+        bulk_averages = self._averages(V_hat, lam)[0]
+        return np.stack([bulk_averages.weighted, bulk_averages.inverse], axis=1)
 
     def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
         """(Q1, q2) at fixed conjugates: (4.9) in the form of (5.3), for a network with the
         derivative of c_e (15.8)."""
-        r, c, slope = self._averages(V_hat, lam)
-        V1_hat, level = V_hat[:, 0], lam + V_hat[:, 1]
+        bulk, c, slope = self._averages(V_hat, lam)
+        V1_hat, bulk_level = V_hat[:, 0], lam + V_hat[:, 1]
         X1, X2 = X.T
-        dq = self.beta * r.inverse2 * (level * X1 - V1_hat * X2)
-        by_c = r.mixed * slope * dq / (c + slope * self.beta * V1_hat**2 * r.mixed)
-        Q1 = r.weighted2 * X1 + r.mixed * X2 - level * by_c
-        return np.stack([Q1, r.mixed * X1 + r.inverse2 * X2 + V1_hat * by_c], axis=1)
+        dq = self.beta * bulk.inverse2 * (bulk_level * X1 - V1_hat * X2)
+        by_variance = bulk.mixed * slope * dq / (c + slope * self.beta * V1_hat**2 * bulk.mixed)
+        Q1 = bulk.weighted2 * X1 + bulk.mixed * X2 - bulk_level * by_variance
+        return np.stack([Q1, bulk.mixed * X1 + bulk.inverse2 * X2 + V1_hat * by_variance], axis=1)
 
     def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
         """Averages of (5.2), the bulk variance and its derivative in q.  For a network the variance
         is the c_e that they imply."""
-        c = self.table.c
-        r = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], c, self.beta)
-        return r, c, np.zeros(1)
+        bulk_variance = self.table.c
+        bulk_averages = resolvent_averages(lam + V_hat[:, 1], V_hat[:, 0], bulk_variance, self.beta)
+        return bulk_averages, bulk_variance, np.zeros(1)
 
     def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of the logarithms of both sides of (i), (ii), with derivatives in log V."""
-        left, right, d_left, d_right = self._sides(V, alpha, lam)
-        residual = np.log(left) - np.log(right)
-        return residual, d_left / left[..., None] - d_right / right[..., None]
+        left_sides, right_sides, d_left, d_right = self._sides(V, alpha, lam)
+        residual = np.log(left_sides) - np.log(right_sides)
+        return residual, d_left / left_sides[..., None] - d_right / right_sides[..., None]
 
     def analytic_residual(self, U: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
         """Differences of both sides of (i), (ii), with derivatives in V: here U = V."""
-        left, right, d_left, d_right = self._sides(U, alpha, lam)
-        return left - right, (d_left - d_right) / U[:, None, :]
+        left_sides, right_sides, d_left, d_right = self._sides(U, alpha, lam)
+        return left_sides - right_sides, (d_left - d_right) / U[:, None, :]
 
     def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
         """(Q1, q2), minus the derivative of V in s: V_hat + s X adds s X.V to the left side of (i),
         and s beta X1 V1 to the left side of (ii)."""
         _, _, d_left, d_right = self._sides(V, alpha, lam)
-        source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
-        return solve_rows(d_left - d_right, source) * V
+        side_source = np.array([(X * V).sum(axis=1), self.beta * X[:, 0] * V[:, 0]]).T
+        return solve_rows(d_left - d_right, side_source) * V
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """1 - beta V1_hat V1, the share of the input directions that the readout leaves unresolved,
@@ -83,21 +83,21 @@ class Isotropic(Responses):
         V1, V2 = V[:, 0], V[:, 1]
         R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
         # E[{1, m2} R], then E[{m1, m2, m1 m2} R^2], with m1 = mu_1^2, m2 = mu_2^2, R = 1 / (1 + V)
-        E, E2 = R @ w, R @ (w * m2)
-        F1, F2, F12 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T
+        R_mean, R_m2 = R @ w, R @ (w * m2)
+        R2_m1, R2_m2, R2_m1_m2 = np.stack([m1, m2, m1 * m2]) * w @ (R**2).T
         ratio = alpha / self.beta
         share_unresolved, slope = self.unresolved(V1 / V2)
-        dtype = np.result_type(V, alpha, lam, self.beta, R)
-        left, right = np.empty((2, len(V), 2), dtype)
-        left[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
-        left[:, 1] = share_unresolved + np.maximum(alpha - 1, 0)
-        right[:, 0] = np.maximum(1 - ratio, 0) + ratio * E
-        right[:, 1] = np.maximum(1 - alpha, 0) + alpha * (E + V2 * E2)
-        d_left, d_right = np.zeros((2, len(V), 2, 2), dtype)
+        sides_dtype = np.result_type(V, alpha, lam, self.beta, R)
+        left_sides, right_sides = np.empty((2, len(V), 2), sides_dtype)
+        left_sides[:, 0] = lam * V2 + np.maximum(ratio - 1, 0)
+        left_sides[:, 1] = share_unresolved + np.maximum(alpha - 1, 0)
+        right_sides[:, 0] = np.maximum(1 - ratio, 0) + ratio * R_mean
+        right_sides[:, 1] = np.maximum(1 - alpha, 0) + alpha * (R_mean + V2 * R_m2)
+        d_left, d_right = np.zeros((2, len(V), 2, 2), sides_dtype)
         d_left[:, 0, 1] = lam * V2
         d_left[:, 1, 0], d_left[:, 1, 1] = slope, -slope
-        d_right[:, 0, 0], d_right[:, 0, 1] = -ratio * V1 * F1, -ratio * V2 * F2
+        d_right[:, 0, 0], d_right[:, 0, 1] = -ratio * V1 * R2_m1, -ratio * V2 * R2_m2
         # (1 + m2 V2) / (1 + V) = 1 - m1 V1 / (1 + V)
-        d_right[:, 1, 0] = -alpha * V1 * (F1 + V2 * F12)
-        d_right[:, 1, 1] = alpha * V1 * V2 * F12
-        return left, right, d_left, d_right
+        d_right[:, 1, 0] = -alpha * V1 * (R2_m1 + V2 * R2_m1_m2)
+        d_right[:, 1, 1] = alpha * V1 * V2 * R2_m1_m2
+        return left_sides, right_sides, d_left, d_right

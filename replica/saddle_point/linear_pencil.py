@@ -88,47 +88,47 @@ class TrainedRows:
     @property
     def steps(self) -> list[slice]:
         """Indices of each step in the pencil."""
-        size = 2 * self.groups
-        return [slice(t * size, (t + 1) * size) for t in range(len(self.batches))]
+        step_size = 2 * self.groups
+        return [slice(t * step_size, (t + 1) * step_size) for t in range(len(self.batches))]
 
     @cached_property
     def links(self) -> Array:
         """Pencil without samples and without K^-1, (2AT, 2AT).  Eq. (18.9)"""
         couplings = np.ones(2 * len(self.batches) - 1)
-        couplings[::2] = [b.decay_factor for b in self.batches]
-        layers = np.diag(couplings, k=1) + np.diag(couplings, k=-1)
-        layers[-1, -1] = -1.0
-        return np.kron(layers, np.eye(self.groups))
+        couplings[::2] = [batch.decay_factor for batch in self.batches]
+        pencil_layers = np.diag(couplings, k=1) + np.diag(couplings, k=-1)
+        pencil_layers[-1, -1] = -1.0
+        return np.kron(pencil_layers, np.eye(self.groups))
 
     @cached_property
     def active(self) -> Array:
         """Indices within a step on which samples act, (m,).  For one group these are always both,
         for which there is a closed form."""
-        on_second = sum(np.abs(b.t12).sum(axis=1) for b in self.batches)
-        on_first = on_second + sum(np.abs(b.t11).sum(axis=1) for b in self.batches)
-        return np.flatnonzero(np.append(on_first, on_second) + (self.groups == 1))
+        on_second_layer = sum(np.abs(batch.t12).sum(axis=1) for batch in self.batches)
+        on_first = on_second_layer + sum(np.abs(batch.t11).sum(axis=1) for batch in self.batches)
+        return np.flatnonzero(np.append(on_first, on_second_layer) + (self.groups == 1))
 
     @cached_property
     def entries(self) -> tuple[Array, Array, Array]:
         """Rows and columns (n,) of the entries that represent a symmetric matrix on the active
         indices, and the entry (m, m) of each of its elements."""
-        rows, columns = np.triu_indices(len(self.active))
-        place = np.zeros((len(self.active), len(self.active)), dtype=int)
-        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
-        return rows, columns, place
+        rows, entry_columns = np.triu_indices(len(self.active))
+        entry_index = np.zeros((len(self.active), len(self.active)), dtype=int)
+        entry_index[rows, entry_columns] = entry_index[entry_columns, rows] = np.arange(len(rows))
+        return rows, entry_columns, entry_index
 
     @cached_property
     def pairs(self) -> Array:
         """Indices (n, m, m) of E Q_ik Q_jl, in the order (ij), k, l, among products of two
         entries."""
-        rows, columns, place = self.entries
-        return place[rows][:, :, None] * len(rows) + place[columns][:, None]
+        entry_rows, entry_columns, place = self.entries
+        return place[entry_rows][:, :, None] * len(entry_rows) + place[entry_columns][:, None]
 
     @cached_property
     def upper(self) -> tuple[Array, Array]:
         """Rows and columns in the pencil of the entries of all steps, (nT,)."""
-        starts = np.array([step.start for step in self.steps])[:, None]
-        rows, columns = (np.ravel(starts + self.active[entry]) for entry in self.entries[:2])
+        step_starts = np.array([step.start for step in self.steps])[:, None]
+        rows, columns = (np.ravel(step_starts + self.active[entry]) for entry in self.entries[:2])
         return rows, columns
 
     @cached_property
@@ -144,10 +144,10 @@ class TrainedRows:
 
     def as_matrices(self, x: Array) -> Array:
         """Matrices E Q (P, 2AT, 2AT) with the entries x (P, nT)."""
-        matrix = np.zeros((len(x), *self.links.shape), x.dtype)
-        rows, columns = self.upper
-        matrix[:, rows, columns] = matrix[:, columns, rows] = x
-        return matrix
+        pencil_matrix = np.zeros((len(x), *self.links.shape), x.dtype)
+        pencil_rows, columns = self.upper
+        pencil_matrix[:, pencil_rows, columns] = pencil_matrix[:, columns, pencil_rows] = x
+        return pencil_matrix
 
     def effective_covariance(self, x: Array) -> tuple[Array, Array, Array]:
         """Effective covariance C (P, A, A) for averages x (P, nT); o (P, 2AT, A) with
@@ -161,55 +161,55 @@ class TrainedRows:
     def trace(self, x: Array, K: Array) -> Array:
         """Trace G (P, 2AT, 2AT) of the inverse pencil over the inputs, for averages x (P, nT) and K
         (P, A, A).  Eq. (17.3)"""
-        C, outer, inverse = self.effective_covariance(x)
+        C, outer, inner_inverse = self.effective_covariance(x)
         G = outer @ np.linalg.solve(np.eye(self.groups) + K @ C, K) @ outer.swapaxes(1, 2)
-        G[:, self.groups :, self.groups :] += inverse
+        G[:, self.groups :, self.groups :] += inner_inverse
         return np.asarray(G)
 
-    def sample_resolvent(self, t: int, G: Array) -> Array:
+    def sample_resolvent(self, step: int, G: Array) -> Array:
         """Resolvent Q of every sample of step t, at M nodes: its entries (P, n, M) in the order of
         ``entries``, for the trace G of the inverse pencil.  Eq. (18.9)"""
-        b, active, A = self.batches[t], self.active, self.groups
-        Gh = G[:, self.steps[t], self.steps[t]][:, active[:, None], active] / b.alpha
+        b, active, A = self.batches[step], self.active, self.groups
+        Gh = G[:, self.steps[step], self.steps[step]][:, active[:, None], active] / b.alpha
         if A == 1:
             g11, g12, g22 = (entry[:, None] for entry in (Gh[:, 0, 0], Gh[:, 0, 1], Gh[:, 1, 1]))
             b2 = b.t12 * b.t12
             D = 1 + g11 * b.t11 + 2 * g12 * b.t12 + (g12 * g12 - g11 * g22) * b2
             return np.stack([b.t11 - g22 * b2, b.t12 + g12 * b2, -g11 * b2], axis=1) / D[:, None]
-        T, i = np.zeros((b.t11.shape[1], 2 * A, 2 * A), b.t11.dtype), np.arange(A)
-        T[:, i, i] = b.t11.T
-        T[:, i, A + i] = T[:, A + i, i] = b.t12.T
-        T = T[:, active[:, None], active]
-        Q = np.linalg.solve(np.eye(len(active)) + T @ Gh[:, None], T[None])
+        sample_matrix, i = np.zeros((b.t11.shape[1], 2 * A, 2 * A), b.t11.dtype), np.arange(A)
+        sample_matrix[:, i, i] = b.t11.T
+        sample_matrix[:, i, A + i] = sample_matrix[:, A + i, i] = b.t12.T
+        sample_matrix = sample_matrix[:, active[:, None], active]
+        Q = np.linalg.solve(np.eye(len(active)) + sample_matrix @ Gh[:, None], sample_matrix[None])
         return Q[..., *self.entries[:2]].swapaxes(1, 2)
 
     def residual(self, x: Array, G: Array) -> tuple[Array, Array, list[Array]]:
         """Residual x - E Q (P, nT); its derivative in x (P, nT, nT), with dG = -G dx G; and, for
         every step, E Q_ik Q_jl / alpha in the order (ij), k, l."""
         check_time()  # of many groups and samples, this takes nearly all of the time
-        means, squares = [], []
-        for t, batch in enumerate(self.batches):
-            Q = self.sample_resolvent(t, G)
-            means.append(Q @ batch.weights)
-            square = (Q * (batch.weights / batch.alpha)) @ Q.swapaxes(1, 2)
-            entries = square.reshape(len(x), square.shape[1] ** 2)
-            squares.append(entries.take(self.pairs, axis=1))
-        rows, columns = self.upper
-        by_x = self.products(squares, G)[:, :, rows, columns]
-        by_x = np.eye(len(rows)) - by_x * np.where(rows == columns, 1.0, 2.0)
-        return x - np.concatenate(means, axis=1), by_x, squares
+        sample_means, sample_squares = [], []
+        for step, batch in enumerate(self.batches):
+            Q = self.sample_resolvent(step, G)
+            sample_means.append(Q @ batch.weights)
+            sample_square = (Q * (batch.weights / batch.alpha)) @ Q.swapaxes(1, 2)
+            square_entries = sample_square.reshape(len(x), sample_square.shape[1] ** 2)
+            sample_squares.append(square_entries.take(self.pairs, axis=1))
+        pencil_rows, pencil_columns = self.upper
+        by_x = self.products(sample_squares, G)[:, :, pencil_rows, pencil_columns]
+        by_x = np.eye(len(pencil_rows)) - by_x * np.where(pencil_rows == pencil_columns, 1.0, 2.0)
+        return x - np.concatenate(sample_means, axis=1), by_x, sample_squares
 
-    def products(self, squares: list[Array], r: Array) -> Array:
+    def products(self, sample_squares: list[Array], pencil_vectors: Array) -> Array:
         """Averages E (Q r)_ia (Q r)_jb / alpha, symmetrised in a and b, (P, nT, a, b), for r
         (P, 2AT, a)."""
-        by_step = []
-        for step, square in zip(self.steps, squares, strict=True):
-            r_active = r[:, step][:, self.active]
+        step_products = []
+        for step, square in zip(self.steps, sample_squares, strict=True):
+            r_active = pencil_vectors[:, step][:, self.active]
             a, (P, n, m, _) = r_active.shape[2], square.shape
             partial = (square.reshape(P, n * m, m) @ r_active).reshape(P, n, m, a).swapaxes(2, 3)
-            by_step.append((partial.reshape(P, n * a, m) @ r_active).reshape(P, n, a, a))
-        by_entry = np.concatenate(by_step, axis=1)
-        return np.asarray((by_entry + by_entry.swapaxes(2, 3)) / 2)
+            step_products.append((partial.reshape(P, n * a, m) @ r_active).reshape(P, n, a, a))
+        entry_products = np.concatenate(step_products, axis=1)
+        return np.asarray((entry_products + entry_products.swapaxes(2, 3)) / 2)
 
     def averages(self, K: Array, start: Array | None = None) -> Array:
         """Averages x (P, nT) for real K (P, A, A), by Newton's method from ``start`` or from K = 0.
@@ -217,36 +217,36 @@ class TrainedRows:
         Where that fails, x is followed in steps from K = 0; NaN where that fails, too.
         """
         x = self._newton(K, np.tile(self.start, (len(K), 1)) if start is None else start)
-        failed = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
-        if failed.size:
-            followed = np.tile(self.start, (failed.size, 1))
-            for share in np.geomspace(1e-12, 1, 25):
-                followed = self._newton(share * K[failed], followed)
-            x[failed] = followed
+        failed_points = np.flatnonzero(np.isnan(x).any(axis=1) & np.isfinite(K).all(axis=(1, 2)))
+        if failed_points.size:
+            followed_averages = np.tile(self.start, (failed_points.size, 1))
+            for share_of_K in np.geomspace(1e-12, 1, 25):
+                followed_averages = self._newton(share_of_K * K[failed_points], followed_averages)
+            x[failed_points] = followed_averages
         return x
 
     def _newton(self, K: Array, start: Array) -> Array:
         """Averages x (P, nT) by Newton's method; NaN where it fails or leaves the branch."""
-        x = np.array(start)
+        averages = np.array(start)
         for _ in range(40):  # a few are enough in most cases
-            residual, by_x, _ = self.residual(x, self.trace(x, K))
-            step = solve_rows(by_x, residual)
-            x -= step
-            size = 1 + np.abs(x).max(axis=1, keepdims=True, initial=0.0)
-            found = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
-            if found.all():
+            pencil_residual, residual_by_x, _ = self.residual(averages, self.trace(averages, K))
+            step = solve_rows(residual_by_x, pencil_residual)
+            averages -= step
+            size = 1 + np.abs(averages).max(axis=1, keepdims=True, initial=0.0)
+            solved = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
+            if solved.all():
                 break
-        x = np.where(found[:, None], x, np.nan)
-        return np.where(self._admissible(self.trace(x, K))[:, None], x, np.nan)
+        averages = np.where(solved[:, None], averages, np.nan)
+        return np.where(self._on_right_branch(self.trace(averages, K))[:, None], averages, np.nan)
 
-    def _admissible(self, G: Array) -> NDArray[np.bool_]:
+    def _on_right_branch(self, G: Array) -> NDArray[np.bool_]:
         """True where a real trace G (P, k, k) is on the right branch: positive semidefinite on the
         first layer of every step, negative semidefinite on the second."""
-        is_valid = np.asarray(np.isfinite(G).all(axis=(1, 2)))
-        G, layer = np.where(is_valid[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
-        is_first, is_second = layer % 2 == 0, layer % 2 == 1
-        for block in (G[:, is_first][:, :, is_first], -G[:, is_second][:, :, is_second]):
+        on_branch = np.asarray(np.isfinite(G).all(axis=(1, 2)))
+        G, layer = np.where(on_branch[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
+        first_layers, is_second = layer % 2 == 0, layer % 2 == 1
+        for block in (G[:, first_layers][:, :, first_layers], -G[:, is_second][:, :, is_second]):
             values = np.linalg.eigvalsh(block)
             # up to rounding relative to the largest; for K = 0 all are 0
-            is_valid &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
-        return is_valid
+            on_branch &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
+        return on_branch

@@ -42,21 +42,21 @@ def compile_together(entry: Function, *arguments: type) -> Function:
         return entry
     namespaces = {function.__module__: dict(function.__globals__) for function in options}
     jitted = {}
-    for function, settings in options.items():
+    for function, numba_options in options.items():
         copy = FunctionType(function.__code__, namespaces[function.__module__], function.__name__)
-        jitted[function] = njit(error_model="numpy", **settings)(copy)  # 1 / 0 is infinite
-    for namespace in namespaces.values():
-        for name, value in namespace.items():
-            if isinstance(value, FunctionType):
-                namespace[name] = jitted.get(value, value)
+        jitted[function] = njit(error_model="numpy", **numba_options)(copy)  # 1 / 0 is infinite
+    for module_namespace in namespaces.values():
+        for global_name, global_value in module_namespace.items():
+            if isinstance(global_value, FunctionType):
+                module_namespace[global_name] = jitted.get(global_value, global_value)
     if not hasattr(jitted[entry], "py_func"):  # numba's compilation is disabled
         return entry
     # without a cache directory or without sources it is compiled in every process
     with suppress(AttributeError, KeyError, OSError, RuntimeError):
         compiled_code: list[Any] = [*options, *arguments]
-        files = {Path(getfile(one)) for one in compiled_code}
-        sources = b"".join(file.read_bytes() for file in sorted(files))
-        jitted[entry].py_func.__qualname__ += f"_{sha256(sources).hexdigest()[:16]}"
+        source_files = {Path(getfile(compiled_object)) for compiled_object in compiled_code}
+        source_bytes = b"".join(source_file.read_bytes() for source_file in sorted(source_files))
+        jitted[entry].py_func.__qualname__ += f"_{sha256(source_bytes).hexdigest()[:16]}"
         cache_on_disk(jitted[entry])
     return jitted[entry]
 
@@ -68,24 +68,25 @@ def cache_on_disk(dispatcher: Any) -> None:
     replaced.  Unpickling ignores the digest.
     """
     dispatcher.enable_caching()
-    file = dispatcher._cache._cache_file
-    write, index, load = file._open_for_write, file._load_index, file._load_data
+    cache_file = dispatcher._cache._cache_file
+    numba_write = cache_file._open_for_write
+    numba_index, numba_load = cache_file._load_index, cache_file._load_data
 
-    def is_intact(path: str) -> bool:
-        content = Path(path).read_bytes() if Path(path).exists() else b""
-        return sha256(content[:-32]).digest() == content[-32:]
+    def is_intact(cache_path: str) -> bool:
+        cache_content = Path(cache_path).read_bytes() if Path(cache_path).exists() else b""
+        return sha256(cache_content[:-32]).digest() == cache_content[-32:]
 
     @contextmanager
-    def open_for_write(path: str) -> Iterator[BytesIO]:
-        content = BytesIO()
-        yield content
-        with write(path) as stream:
-            stream.write(content.getvalue() + sha256(content.getvalue()).digest())
+    def open_for_write(cache_path: str) -> Iterator[BytesIO]:
+        cache_content = BytesIO()
+        yield cache_content
+        with numba_write(cache_path) as cache_stream:
+            cache_stream.write(cache_content.getvalue() + sha256(cache_content.getvalue()).digest())
 
-    def load_data(name: str) -> Any:
-        if not is_intact(file._data_path(name)):
+    def load_data(cache_name: str) -> Any:
+        if not is_intact(cache_file._data_path(cache_name)):
             raise OSError  # numba treats the file as missing
-        return load(name)
+        return numba_load(cache_name)
 
-    file._open_for_write, file._load_data = open_for_write, load_data
-    file._load_index = lambda: index() if is_intact(file._index_path) else {}
+    cache_file._open_for_write, cache_file._load_data = open_for_write, load_data
+    cache_file._load_index = lambda: numba_index() if is_intact(cache_file._index_path) else {}

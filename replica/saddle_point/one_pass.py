@@ -34,14 +34,14 @@ def one_pass(
         m, the overlaps with special directions and their conjugates, which solve (4.5) or (6.2) for
         these averages, or come nearer.
     """
-    field = field_at_nodes(responses, o)  # Eqs. (4.1), (6.1)
-    s = score(field)
-    V_hat = responses.conjugates_from(s.slope, alpha)  # Eqs. (4.2), (6.2)
+    pass_field = field_at_nodes(responses, o)  # Eqs. (4.1), (6.1)
+    pass_scores = score(pass_field)
+    V_hat = responses.conjugates_from(pass_scores.slope, alpha)  # Eqs. (4.2), (6.2)
     V = responses.from_conjugates(V_hat, lam, responses.pack(o.V1, o.V2))  # Eqs. (4.3)-(4.4)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = step(s, field, susceptibility)  # Eqs. (4.5), (6.2)
-    hats = signal.m_hat, signal.special_hat
-    of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
-    X = responses.conjugates_from(s.square, alpha) + of_signal.X  # Eqs. (4.8), (6.3)
+    signal = step(pass_scores, pass_field, susceptibility)  # Eqs. (4.5), (6.2)
+    signal_hats = signal.m_hat, signal.special_hat
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, *signal_hats)
+    X = responses.conjugates_from(pass_scores.square, alpha) + signal_sources.X  # Eqs. (4.8), (6.3)
     Q = responses.second_moments_at(V_hat, lam, X, V)  # Eq. (4.9)
-    return *unpacked(responses, V, V_hat, signal, X, Q + of_signal.Q), s
+    return *unpacked(responses, V, V_hat, signal, X, Q + signal_sources.Q), pass_scores

@@ -90,10 +90,10 @@ def unknown_overlaps(
     """NaN overlaps and conjugates of P ``points``, of A ``groups`` and ``offsets`` m, with sizes
     ``theta`` and ``psi`` of each group's overlaps of these names."""
     A, m = groups, offsets
-    shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
-    conjugate = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
-    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in shapes))
-    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate))
+    overlap_shapes = (A, A), (A,), (m,), (A, theta), (A, psi), (A, A), (A,)
+    conjugate_shapes = (A, A), (A,), (m,), (A, theta + psi), (A, A), (A,)
+    overlaps = Overlaps(*(np.full((points, *shape), np.nan) for shape in overlap_shapes))
+    return overlaps, Conjugates(*(np.full((points, *shape), np.nan) for shape in conjugate_shapes))
 
 
 class MeanSquaredErrors(NamedTuple):
@@ -128,8 +128,8 @@ class Scores(NamedTuple):
     @property
     def flat(self) -> Array:
         """E s and E tau s in one row, (P, (1 + K') N), as in ``Table.target_parts``."""
-        averages = np.concatenate([self.mean[..., None], self.along], axis=2)
-        return averages.swapaxes(1, 2).reshape(len(averages), -1)
+        score_averages = np.concatenate([self.mean[..., None], self.along], axis=2)
+        return score_averages.swapaxes(1, 2).reshape(len(score_averages), -1)
 
     def p_hat_term(self, field: "Field") -> Array:
         """E[tau s - P s'] given kappa, (P, N, K'), of which p_hat is an average.  Eq. (6.2)"""
@@ -148,11 +148,11 @@ def ridge_scores(table: Any, field: "Field") -> Scores:
     return Scores(error * R, R, squared_error * R**2, R[..., None] * (table.g.T - field.tau_slope))
 
 
-def ridge_errors(table: Any, s: Scores) -> MeanSquaredErrors:
+def ridge_errors(table: Any, scores: Scores) -> MeanSquaredErrors:
     """Test and training error of ridge regression, from ``ridge_scores``.  Eq. (4.11)"""
     # E s^2 = epsilon / (1 + V)^2
-    test = (s.square / (s.slope * s.slope)) @ table.weights - table.noise
-    return MeanSquaredErrors(test, s.square @ table.weights)
+    test_error = (scores.square / (scores.slope * scores.slope)) @ table.weights - table.noise
+    return MeanSquaredErrors(test_error, scores.square @ table.weights)
 
 
 class Field(NamedTuple):
@@ -177,7 +177,7 @@ class Field(NamedTuple):
 
     def select(self, kappa: Array | slice) -> "Field":
         """Field at some of the kappa."""
-        return Field(*(values[:, kappa] for values in self))
+        return Field(*(field_values[:, kappa] for field_values in self))
 
     def project_tau(self, count: int) -> "Field":
         """Field given the first ``count`` components of tau alone, on which labels depend."""
@@ -199,35 +199,36 @@ def field_at_nodes(
     """
     table = responses.table
 
-    def combine(rows: Array, moments: Array) -> Array:
-        """Linear combinations of ``moments`` (n, N) with coefficients ``rows`` (P, n): (P, N), or
-        (1, N) where each node has an ``owner``: there with that point's coefficients alone."""
+    def combine(overlap_rows: Array, moments: Array) -> Array:
+        """Linear combinations of ``moments`` (n, N) with coefficients ``overlap_rows`` (P, n): (P,
+        N), or (1, N) where each node has an ``owner``: there with that point's coefficients
+        alone."""
         if owner is None:
-            return rows @ moments
+            return overlap_rows @ moments
         owner_of_part = np.tile(owner, moments.shape[1] // owner.size)
-        return np.einsum("nr,rn->n", rows[owner_of_part], moments)[None]
+        return np.einsum("nr,rn->n", overlap_rows[owner_of_part], moments)[None]
 
-    readout = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
-    output = combine(readout, table.regressors)
-    output = output.reshape(len(output), 1 + len(table.g), -1)
-    centre, tau_slope = output[:, 0], output[:, 1:].swapaxes(1, 2)
+    readout_overlaps = np.concatenate([o.m, o.special.reshape(len(o.m), -1)], axis=1)
+    field_output = combine(readout_overlaps, table.regressors)
+    field_output = field_output.reshape(len(field_output), 1 + len(table.g), -1)
+    centre, tau_slope = field_output[:, 0], field_output[:, 1:].swapaxes(1, 2)
 
-    def quadratic(V: Array) -> Array:
+    def quadratic_field(V: Array) -> Array:
         """Quadratic form V . B(kappa) at every node, of the packed matrix and vector V.  Eq.
         (4.1)"""
         return responses.at_nodes(V) if owner is None else combine(V, table.response_coefficients)
 
-    variance = quadratic(responses.pack(o.Q1, o.q2))
+    field_variance = quadratic_field(responses.pack(o.Q1, o.q2))
     if not table.isotropic:  # Q_1 contains psi psi^T, which holds for directions N(0, 1)
-        variance += (tau_slope**2).sum(axis=-1)
-        variance -= sum(combine(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
-    response = quadratic(responses.pack(o.V1, o.V2))
+        field_variance += (tau_slope**2).sum(axis=-1)
+        field_variance -= sum(combine(psi, table.mu1) ** 2 for psi in np.moveaxis(o.psi, -1, 0))
+    field_response = quadratic_field(responses.pack(o.V1, o.V2))
     # both are positive, even after rounding
-    variance = np.maximum(variance, THINNEST_FIELD**2 * centre**2 + 1e-300)
-    return Field(centre, tau_slope, variance, np.maximum(response, SMALLEST_RESPONSE))
+    field_variance = np.maximum(field_variance, THINNEST_FIELD**2 * centre**2 + 1e-300)
+    return Field(centre, tau_slope, field_variance, np.maximum(field_response, SMALLEST_RESPONSE))
 
 
 def variance_given_tau(field: Field) -> Array:
     """Variance S^2 - |P|^2 of omega given kappa and tau, (P, N), bounded below by its rounding."""
-    variance = field.variance - (field.tau_slope**2).sum(axis=-1)
-    return np.asarray(np.maximum(variance, 1e-14 * field.variance + 1e-300))
+    field_variance = field.variance - (field.tau_slope**2).sum(axis=-1)
+    return np.asarray(np.maximum(field_variance, 1e-14 * field.variance + 1e-300))

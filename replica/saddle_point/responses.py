@@ -61,18 +61,18 @@ class Susceptibility(NamedTuple):
         """Square root of the map, and its transposed inverse (pseudo-inverse if it is singular),
         (P, n, n) each."""
         if self.response is None:
-            root, unit = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
-            return root, unit / np.where(unit, root, 1.0)
+            root, unit_matrix = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
+            return root, unit_matrix / np.where(unit_matrix, root, 1.0)
         is_finite = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(is_finite[:, None, None], self.matrix, 0.0))
+        eigenvalues, vectors = np.linalg.eigh(np.where(is_finite[:, None, None], self.matrix, 0.0))
         vectors[~is_finite] = np.nan
-        root = np.sqrt(np.maximum(values, 0.0))
+        root = np.sqrt(np.maximum(eigenvalues, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
         # largest
-        regular = root > 1e-7 * root[:, -1:]
-        root = np.where(regular, root, 0.0)
-        inverse = np.where(regular, 1 / np.where(regular, root, 1.0), 0.0)
-        return vectors * root[:, None], vectors * inverse[:, None]
+        is_regular = root > 1e-7 * root[:, -1:]
+        root = np.where(is_regular, root, 0.0)
+        inverse_root = np.where(is_regular, 1 / np.where(is_regular, root, 1.0), 0.0)
+        return vectors * root[:, None], vectors * inverse_root[:, None]
 
 
 class SignalSources(NamedTuple):
@@ -99,47 +99,47 @@ class Responses(ABC):
         """V(kappa) = V . B(kappa) at every node, (P, N), for packed V (P, D).  Eq. (4.1)"""
         if self.unknowns <= LARGEST_MATRIX:
             return np.asarray(V @ self.table.response_coefficients)
-        (matrix, vector), mu1 = self.unpack(V), self.table.mu1
-        return ((matrix @ mu1) * mu1).sum(axis=1) + vector @ self.table.mu2sq
+        (V1_matrix, V2_vector), mu1 = self.unpack(V), self.table.mu1
+        return ((V1_matrix @ mu1) * mu1).sum(axis=1) + V2_vector @ self.table.mu2sq
 
     @cached_property
     def signed(self) -> Array:
         """Boolean array (D,): unknowns that may be negative, V1 between two groups."""
-        a, b = self.upper
-        return np.concatenate([a != b, np.zeros(self.groups, dtype=bool)])
+        first_group, second_group = self.upper
+        return np.concatenate([first_group != second_group, np.zeros(self.groups, dtype=bool)])
 
     @cached_property
     def diagonal(self) -> Array:
         """Indices of V1_aa in a packed vector, (A,)."""
         return np.flatnonzero(self.upper[0] == self.upper[1])
 
-    def pack(self, matrix: Array, vector: Array) -> Array:
+    def pack(self, V1_matrix: Array, V2_vector: Array) -> Array:
         """Packed vector (..., D) of a symmetric matrix (..., A, A), such as V1, and a vector (...,
         A), such as V2."""
         if self.groups == 1:
-            return np.concatenate([matrix[..., 0], vector], axis=-1)
-        return np.concatenate([matrix[..., *self.upper], vector], axis=-1)
+            return np.concatenate([V1_matrix[..., 0], V2_vector], axis=-1)
+        return np.concatenate([V1_matrix[..., *self.upper], V2_vector], axis=-1)
 
     def unpack(self, V: Array) -> tuple[Array, Array]:
         """Matrix (..., A, A) and vector (..., A) from a packed vector V (..., D)."""
         if self.groups == 1:
             return V[..., :1, None], V[..., 1:]
-        a, b = self.upper
-        matrix = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
-        matrix[..., a, b] = matrix[..., b, a] = V[..., : a.size]
-        return matrix, V[..., a.size :]
+        first_group, b = self.upper
+        V1_matrix = np.empty((*V.shape[:-1], self.groups, self.groups), dtype=V.dtype)
+        V1_matrix[..., first_group, b] = V1_matrix[..., b, first_group] = V[..., : first_group.size]
+        return V1_matrix, V[..., first_group.size :]
 
     def magnitude(self, V: Array) -> Array:
         """Scale of the error of each unknown, (P, D): its modulus.  For V1 between two groups,
         which may vanish, it is the geometric mean of the diagonal entries."""
-        matrix, vector = self.unpack(V)
-        root = np.sqrt(np.abs(np.diagonal(matrix, axis1=1, axis2=2)))
-        return self.pack(root[:, :, None] * root[:, None, :], np.abs(vector))
+        V1_matrix, V2_vector = self.unpack(V)
+        root_V1 = np.sqrt(np.abs(np.diagonal(V1_matrix, axis1=1, axis2=2)))
+        return self.pack(root_V1[:, :, None] * root_V1[:, None, :], np.abs(V2_vector))
 
     def shrinkage(self, V: Array) -> Array:
         """Shrinkage 1 / (1 + V(kappa)) of a sample's error by training on it, (P, N)."""
-        total = 1 + self.at_nodes(V)  # Eq. (4.1)
-        return np.asarray(np.reciprocal(total, out=total))
+        response_at_nodes = 1 + self.at_nodes(V)  # Eq. (4.1)
+        return np.asarray(np.reciprocal(response_at_nodes, out=response_at_nodes))
 
     def conjugates_from(self, shrinkage: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat), packed (P, D), from the ``shrinkage`` (P, N), or from
@@ -147,9 +147,9 @@ class Responses(ABC):
         ratio = alpha[:, None] / self.beta
         if self.unknowns <= LARGEST_MATRIX:
             return np.asarray(ratio * (shrinkage @ self.table.weighted_response_products.T))
-        mu1, weighted = self.table.mu1, shrinkage * self.table.weights
-        matrix = (mu1 * weighted[:, None]) @ mu1.T
-        return ratio * self.pack(matrix, weighted @ self.table.mu2sq.T)
+        mu1, weighted_shrinkage = self.table.mu1, shrinkage * self.table.weights
+        V1_hat = (mu1 * weighted_shrinkage[:, None]) @ mu1.T
+        return ratio * self.pack(V1_hat, weighted_shrinkage @ self.table.mu2sq.T)
 
     def conjugates(self, V: Array, alpha: Array) -> Array:
         """Conjugates (V1_hat, V2_hat) of V, packed (P, D).  Eqs. (4.1)-(4.2)"""
@@ -193,8 +193,8 @@ class Responses(ABC):
 
     def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
         """Newton's step from V (P, D) relative to V: an estimate of the remaining distance."""
-        log_residual, slope = self.log_residual(self.to_analytic(V, alpha), alpha, lam)
-        return np.asarray(solve_rows(slope, log_residual))
+        log_residual, log_slope = self.log_residual(self.to_analytic(V, alpha), alpha, lam)
+        return np.asarray(solve_rows(log_slope, log_residual))
 
     def to_analytic(self, V: Array, alpha: Array) -> Array:
         """Coordinates U (P, D) in which ``analytic_residual`` is analytic: V itself, unless a
@@ -222,16 +222,16 @@ class Responses(ABC):
         table, V2 = self.table, V[:, -self.groups :]
         kinds, penalty = table.kinds, np.zeros((len(V), len(table.offsets)), V.dtype)
         if table.dimension < np.inf:
-            of_kinds = alpha[:, None] * table.shares * V2[:, kinds]
-            penalty[:, : len(kinds)] = 1 / table.dimension / of_kinds
+            kind_susceptibility = alpha[:, None] * table.shares * V2[:, kinds]
+            penalty[:, : len(kinds)] = 1 / table.dimension / kind_susceptibility
         if self.signal_response is not None:
             signal_response = self.signal_response(V, V_hat)
-            M = signal_response.overlaps(V2, alpha)
-            return Susceptibility(M.real, penalty, signal_response)
-        diagonal = (alpha[:, None] * table.c * V2)[..., None, None]
+            signal_susceptibility = signal_response.overlaps(V2, alpha)
+            return Susceptibility(signal_susceptibility.real, penalty, signal_response)
+        isotropic_diagonal = (alpha[:, None] * table.c * V2)[..., None, None]
         n = len(table.regressors) - len(table.offsets)
-        matrix = diagonal * identity(n).reshape(self.groups, -1, n)
-        return Susceptibility(matrix.reshape(-1, n, n), penalty)
+        isotropic_matrix = isotropic_diagonal * identity(n).reshape(self.groups, -1, n)
+        return Susceptibility(isotropic_matrix.reshape(-1, n, n), penalty)
 
     def signal_sources(
         self, V: Array, M: Susceptibility, alpha: Array, m_hat: Array, special_hat: Array
@@ -242,16 +242,16 @@ class Responses(ABC):
         At a finite dimension ``m_hat`` (P, G) acts as theta_hat does (docs/readout.md), of the
         groups of a kind by their shares.
         """
-        table, A, scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
+        table, A, source_scale = self.table, self.groups, (alpha**2 / self.beta)[:, None]
         X, Q = np.zeros((2, *V.shape))
         if M.response is not None:
             X[:, -A:], Q1 = M.response.sources(V[:, -A:], alpha, special_hat)
             Q[:, :-A] = Q1[:, *self.upper]
         else:
-            X[:, -A:] = scale * table.c * np.vecdot(special_hat, special_hat)
+            X[:, -A:] = source_scale * table.c * np.vecdot(special_hat, special_hat)
         if table.dimension < np.inf:
             shares = table.shares[:, None] * (table.kinds[:, None] == np.arange(A))
-            X[:, -A:] += scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
+            X[:, -A:] += source_scale * table.dimension * (m_hat[:, : len(shares)] ** 2 @ shares)
         return SignalSources(X, Q)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
@@ -267,8 +267,8 @@ class Responses(ABC):
             return self.image(self.conjugates(self.from_analytic(U), alpha[rows]), lam[rows], U)
 
         if start is None:
-            ones = np.tile(np.where(self.signed, 0.0, 1.0), (len(alpha), 1))
-            start = self.image(self.conjugates(ones, alpha), lam)
+            unit_response = np.tile(np.where(self.signed, 0.0, 1.0), (len(alpha), 1))
+            start = self.image(self.conjugates(unit_response, alpha), lam)
             # Newton's method takes as long as 8 further steps.  The contraction rate is used once V
             # changes by less than .02: before, V may grow by a constant factor for decades, or
             # creep, and Newton's method does not find the solution.
@@ -276,24 +276,24 @@ class Responses(ABC):
         else:
             start, limits = self.to_analytic(start, alpha), {"max_iterations": 1}
         # a matrix for Newton would take as long as 100 steps
-        is_large = len(self.signed) > LARGEST_MATRIX
-        if is_large:
+        is_large_system = len(self.signed) > LARGEST_MATRIX
+        if is_large_system:
             history = np.zeros((*start.shape[:1], COMBINED, 2, start.shape[1]))
             limits = dict(history=history, linear_below=0.3, longest_step=4.0, max_iterations=100)
-        found = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
+        solution = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
         # the averages x, which ``Groups`` has before V, may have either sign
         signed = np.pad(self.signed, (start.shape[1] - len(self.signed), 0), constant_values=True)
-        usable = np.isfinite(found.value) & ((found.value > 0) | signed)
-        slow = np.flatnonzero(~found.converged & usable.all(axis=1))
-        if slow.size and not is_large:
+        usable_points = np.isfinite(solution.value) & ((solution.value > 0) | signed)
+        slow = np.flatnonzero(~solution.converged & usable_points.all(axis=1))
+        if slow.size and not is_large_system:
             refined = newton(
                 lambda U, rows: self.log_residual(U, alpha[slow[rows]], lam[slow[rows]]),
-                found.value[slow],
+                solution.value[slow],
                 size=self.magnitude,
                 signed=signed,
                 tol=max(tol, 1e-13),
                 max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
             )
             error = (step(refined.value, slow) - refined.value) / self.magnitude(refined.value)
-            found = found.continued(slow, replace(refined, residual=largest_modulus(error)))
-        return replace(found, value=self.from_analytic(found.value))
+            solution = solution.continued(slow, replace(refined, residual=largest_modulus(error)))
+        return replace(solution, value=self.from_analytic(solution.value))

@@ -73,46 +73,46 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         m, special_hat = _least_squares(table, R, susceptibility)
     else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
         n = len(table.regressors)
-        gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
-        matrix = gram[:, :n, :n]
-        matrix[:, :, 1:] = matrix[:, :, 1:] @ M
-        matrix[:, 1:, 1:] += identity(n - 1)
-        corner = matrix[:, :1, 0]
-        corner += penalty
-        corner += corner == 0  # m is 0 where mu_0 is
+        ridge_gram = (R @ table.weighted_products.T).reshape(-1, n + 1, n + 1)  # the target is last
+        ridge_matrix = ridge_gram[:, :n, :n]
+        ridge_matrix[:, :, 1:] = ridge_matrix[:, :, 1:] @ M
+        ridge_matrix[:, 1:, 1:] += identity(n - 1)
+        offset_corner = ridge_matrix[:, :1, 0]
+        offset_corner += penalty
+        offset_corner += offset_corner == 0  # m is 0 where mu_0 is
         try:
-            solution = np.linalg.solve(matrix, gram[:, :n, n:])
+            ridge_solution = np.linalg.solve(ridge_matrix, ridge_gram[:, :n, n:])
         except np.linalg.LinAlgError:  # some matrix is singular
-            solution = np.linalg.pinv(matrix) @ gram[:, :n, n:]
-        m, special_hat = solution[:, 0], solution[:, 1:]
-    shape = len(R), len(table.mu1), -1
-    special = (M @ special_hat).reshape(shape)  # theta = M theta_hat
-    return Signal(m, special, penalty * m, special_hat.reshape(shape))
+            ridge_solution = np.linalg.pinv(ridge_matrix) @ ridge_gram[:, :n, n:]
+        m, special_hat = ridge_solution[:, 0], ridge_solution[:, 1:]
+    special_shape = len(R), len(table.mu1), -1
+    special_overlaps = (M @ special_hat).reshape(special_shape)  # theta = M theta_hat
+    return Signal(m, special_overlaps, penalty * m, special_hat.reshape(special_shape))
 
 
 def _least_squares(table: Table, R: Array, susceptibility: Susceptibility) -> tuple[Array, Array]:
     """The m (P, n_0) and the conjugates (P, n, 1) for any number of offsets, theta = root phi."""
-    count, W = len(table.offsets), table.per_part(R * table.weights)
-    offsets, loadings = table.regressors[:count], table.regressors[count:]
+    offset_count, W = len(table.offsets), table.per_part(R * table.weights)
+    offsets, loadings = table.regressors[:offset_count], table.regressors[offset_count:]
     root, inverse_root = susceptibility.roots()
     # Many mu_0 are nearly dependent.  Least squares does not square their singular values, unlike
     # the normal equations, which would lose half the digits.
-    ones = np.ones((len(W), len(loadings)))
-    penalties = np.concatenate([susceptibility.penalty, ones], axis=1)
+    unit_penalties = np.ones((len(W), len(loadings)))
+    penalties = np.concatenate([susceptibility.penalty, unit_penalties], axis=1)
     root_W = np.sqrt(W)[..., None]
-    columns = np.broadcast_to(offsets.T, (len(W), *offsets.T.shape))
-    columns = np.concatenate([columns, loadings.T @ root], axis=2)
+    design_columns = np.broadcast_to(offsets.T, (len(W), *offsets.T.shape))
+    design_columns = np.concatenate([design_columns, loadings.T @ root], axis=2)
     penalty_rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
-    design = np.concatenate([root_W * columns, penalty_rows], axis=1)
+    design = np.concatenate([root_W * design_columns, penalty_rows], axis=1)
     target = np.concatenate([root_W[..., 0] * table.target_parts, np.zeros_like(penalties)], axis=1)
-    solution = least_squares(design, target)
+    ridge_solution = least_squares(design, target)
     # a step of refinement removes the rounding of large m that nearly cancel
-    solution += least_squares(design, target - (design @ solution[..., None])[..., 0])
-    m, phi = solution[:, :count], solution[:, count:, None]
+    ridge_solution += least_squares(design, target - (design @ ridge_solution[..., None])[..., 0])
+    m, phi = ridge_solution[:, :offset_count], ridge_solution[:, offset_count:, None]
     score = W * (table.target_parts - m @ offsets - (root @ phi)[..., 0] @ loadings)
     defined_hat = (score @ loadings.T)[..., None]  # theta_hat = E[x mu_1 (y - output) / (1 + V)]
     # phi = root^T theta_hat by definition is more accurate where the penalty outweighs the data
-    penalty_dominates = np.linalg.norm(design[:, : W.shape[1], count:], axis=1) < 1
+    penalty_dominates = np.linalg.norm(design[:, : W.shape[1], offset_count:], axis=1) < 1
     defined_phi = root.transpose(0, 2, 1) @ defined_hat
     phi = np.where(penalty_dominates[..., None], defined_phi, phi)
     return m, defined_hat + inverse_root @ (phi - defined_phi)
@@ -170,22 +170,22 @@ class Evaluation:
 
         The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
         """
-        of_all = np.ndim(rows) == 1 and len(rows) == len(self.open)
-        for name, value in results.items():
-            parts = value if isinstance(value, tuple) else (value,)
-            if of_all and (parts is value or isinstance(value, np.ndarray)):
-                setattr(self, name, value)
+        all_points = np.ndim(rows) == 1 and len(rows) == len(self.open)
+        for name, result in results.items():
+            parts = result if isinstance(result, tuple) else (result,)
+            if all_points and (parts is result or isinstance(result, np.ndarray)):
+                setattr(self, name, result)
                 continue
             if getattr(self, name, None) is None:  # of a shape that is known only now
-                unknown = [np.full((len(self.open), *part.shape[1:]), np.nan) for part in parts]
-                setattr(self, name, type(value)(*unknown) if parts is value else unknown[0])
+                unknown = [np.full((len(self.open), *array.shape[1:]), np.nan) for array in parts]
+                setattr(self, name, type(result)(*unknown) if parts is result else unknown[0])
             stored = getattr(self, name)
-            for target, part in zip(stored if parts is value else (stored,), parts, strict=True):
-                target[rows] = part
+            for target, array in zip(stored if parts is result else (stored,), parts, strict=True):
+                target[rows] = array
 
     def overlaps_at(self, rows: Any) -> Overlaps:
         """Copy of the overlaps of some points."""
-        return Overlaps(*(part[rows] for part in self.overlaps))
+        return Overlaps(*(overlap[rows] for overlap in self.overlaps))
 
     def flag(self, rows: Any, status: Any) -> None:
         """Give points up: set a status that says why, and NaN errors."""
@@ -225,56 +225,56 @@ def solve_points(
         compiled_responses.solved[0] += 1 + len(alpha) / compiled_responses.POINTS_PER_CALL
         responses_of.cache_clear()
     responses = responses_of(table)
-    guess = None if start is None else responses.pack(*start)
+    response_guess = None if start is None else responses.pack(*start)
     with np.errstate(all="ignore"):  # points that are not finite are flagged
-        result = responses.solve(alpha, lam, RESPONSE_TOLERANCE, guess)
-        readout = trained_readout(responses, result.value, alpha, lam)
-        account = np.full(len(alpha), np.inf), result.iterations, result.status
-        points = Points(*readout, result.residual, *account)
+        ridge_responses = responses.solve(alpha, lam, RESPONSE_TOLERANCE, response_guess)
+        ridge_readout = trained_readout(responses, ridge_responses.value, alpha, lam)
+        account = np.full(len(alpha), np.inf), ridge_responses.iterations, ridge_responses.status
+        ridge_points = Points(*ridge_readout, ridge_responses.residual, *account)
         if coarse is None:
-            return points
-        on_fine, error = residual([table, coarse], alpha, lam, points)
+            return ridge_points
+        on_fine, coarse_error = residual([table, coarse], alpha, lam, ridge_points)
     if isinstance(table.covariance, TabulatedRows):
-        q = table.beta * points.overlaps.V2[:, 0] * points.conjugates.V1[:, 0, 0]
-        error = np.maximum(error, table.covariance.error(q))
-    return points._replace(residual=on_fine, quadrature_error=error)
+        q = table.beta * ridge_points.overlaps.V2[:, 0] * ridge_points.conjugates.V1[:, 0, 0]
+        coarse_error = np.maximum(coarse_error, table.covariance.error(q))
+    return ridge_points._replace(residual=on_fine, quadrature_error=coarse_error)
 
 
 def trained_readout(
     responses: Responses, V: Array, alpha: Array, lam: Array
 ) -> tuple[Overlaps, Conjugates, MeanSquaredErrors]:
     """Overlaps, conjugates and errors that follow from V, packed (P, D).  Eqs. (4.5)-(4.11)"""
-    table, R = responses.table, 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
-    V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
+    table, shrinkage = responses.table, 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
+    V_hat = responses.conjugates_from(shrinkage, alpha)  # Eq. (4.2)
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    signal = ridge_signal(table, R, susceptibility)  # Eqs. (4.5), (4.6)
-    hats = signal.m_hat, signal.special_hat
-    of_signal = responses.signal_sources(V, susceptibility, alpha, *hats)
+    signal = ridge_signal(table, shrinkage, susceptibility)  # Eqs. (4.5), (4.6)
+    signal_hats = signal.m_hat, signal.special_hat
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, *signal_hats)
 
     # Eq. (4.7) without the part of the variance that is linear in (Q1, q2) of (4.9)
-    error0, RR = conditional_error(table, signal.m, signal.special)[1], R * R
+    error0, RR = conditional_error(table, signal.m, signal.special)[1], shrinkage * shrinkage
     if susceptibility.response is not None:
-        error0 += responses.at_nodes(of_signal.Q)
+        error0 += responses.at_nodes(signal_sources.Q)
     # (4.7)-(4.10) as one linear system: the sources of error0 give Q
-    X = responses.conjugates_from(RR * error0, alpha) + of_signal.X  # Eq. (4.8)
+    X = responses.conjugates_from(RR * error0, alpha) + signal_sources.X  # Eq. (4.8)
     Q = responses.second_moments(V, alpha, lam, X)  # Eq. (4.10)
     error = error0 + responses.at_nodes(Q)  # Eq. (4.7)
-    X = responses.conjugates_from(RR * error, alpha) + of_signal.X  # Eq. (4.8)
+    X = responses.conjugates_from(RR * error, alpha) + signal_sources.X  # Eq. (4.8)
     # (4.9) once more by itself: a q2 much smaller than V2 is lost in the joint system.
     Q = responses.second_moments_at(V_hat, lam, X, V)
     error0 += responses.at_nodes(Q)  # Eq. (4.7)
     test, train = error0 @ table.weights - table.noise, (RR * error0) @ table.weights  # Eq. (4.11)
-    found = unpacked(responses, V, V_hat, signal, X, Q + of_signal.Q)
-    return *found, MeanSquaredErrors(test, train)
+    overlaps_and_conjugates = unpacked(responses, V, V_hat, signal, X, Q + signal_sources.Q)
+    return *overlaps_and_conjugates, MeanSquaredErrors(test, train)
 
 
 def conditional_error(table: Table, m: Array, special: Array) -> tuple[Array, Array]:
     """Linear output less the target's parts, (P, 1 + K', N), and the conditional error (P, N) of
     Eq. (4.7), with psi psi^T for Q1 and 0 for q2."""
-    output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
-    output -= table.target_parts
-    gap = output.reshape(len(m), -1, table.weights.size)
-    return gap, np.einsum("pln,pln->pn", gap, gap) + table.unexplained
+    linear_output = np.concatenate([m, special.reshape(len(m), -1)], axis=1) @ table.regressors
+    linear_output -= table.target_parts
+    output_gap = linear_output.reshape(len(m), -1, table.weights.size)
+    return output_gap, np.einsum("pln,pln->pn", output_gap, output_gap) + table.unexplained
 
 
 def unpacked(
@@ -286,8 +286,8 @@ def unpacked(
     theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
     (V1, V2), (Q1, q2) = responses.unpack(V), responses.unpack(Q)
     Q1 = Q1 + psi @ psi.swapaxes(1, 2)
-    hats = signal.m_hat, signal.special_hat
-    conjugates = Conjugates(*responses.unpack(V_hat), *hats, *responses.unpack(X))
+    signal_hats = signal.m_hat, signal.special_hat
+    conjugates = Conjugates(*responses.unpack(V_hat), *signal_hats, *responses.unpack(X))
     return Overlaps(V1, V2, signal.m, theta, psi, Q1, q2), conjugates
 
 
@@ -302,62 +302,62 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     SMALLEST_OVERLAP times an overlap whose output has the target's size.
     """
     o, hats, T, P = points.overlaps, points.conjugates, len(tables), len(alpha)
-    each = [responses_of(table) for table in tables]
-    responses, pack, count = each[0], each[0].pack, o.m.shape[1]
+    responses_each = [responses_of(table) for table in tables]
+    responses, pack, count = responses_each[0], responses_each[0].pack, o.m.shape[1]
     special, special_hat = np.concatenate([o.theta, o.psi], axis=2), hats.special.reshape(P, -1)
     V, V_hat, X = pack(o.V1, o.V2), pack(hats.V1, hats.V2), pack(hats.X1, hats.X2)
     Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
     errors, overlaps = np.array(points.errors).T, special.reshape(P, -1)
-    reference = np.concatenate([-hats.m, -special_hat, overlaps, errors, V_hat, X, Q], axis=1)
+    given_values = np.concatenate([-hats.m, -special_hat, overlaps, errors, V_hat, X, Q], axis=1)
     # that of a conjugate of the signal does not count: it is 0 but for rounding where mu_0 is
-    size = [np.zeros((P, count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
-    size += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
+    ridge_sizes = [np.zeros((P, count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
+    ridge_sizes += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
     averages = []  # over the nodes of every table
-    for of in each:
-        R, w = 1 / (1 + of.at_nodes(V)), of.table.weights  # Eq. (4.1)
-        gap, error = conditional_error(of.table, o.m, special)
-        gap *= (w * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
-        error += of.at_nodes(Q)  # Eq. (4.7)
+    for table_responses in responses_each:
+        R, w = 1 / (1 + table_responses.at_nodes(V)), table_responses.table.weights  # Eq. (4.1)
+        output_gap, sample_error = conditional_error(table_responses.table, o.m, special)
+        output_gap *= (w * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
+        sample_error += table_responses.at_nodes(Q)  # Eq. (4.7)
         RR = R * R
-        own_error = RR * error
-        found = [
-            gap.reshape(P, -1) @ of.table.regressors.T,  # Eqs. (4.5), (4.6)
-            error @ w[:, None] - of.table.noise,  # Eq. (4.11)
-            own_error @ w[:, None],
-            of.conjugates_from(R, alpha),  # Eq. (4.2)
-            of.conjugates_from(own_error, alpha),  # Eq. (4.8)
-            R @ of.table.weighted_powers.T,
-            RR @ of.table.label_power[:, None],
+        train_error = RR * sample_error
+        recomputed = [
+            output_gap.reshape(P, -1) @ table_responses.table.regressors.T,  # Eqs. (4.5), (4.6)
+            sample_error @ w[:, None] - table_responses.table.noise,  # Eq. (4.11)
+            train_error @ w[:, None],
+            table_responses.conjugates_from(R, alpha),  # Eq. (4.2)
+            table_responses.conjugates_from(train_error, alpha),  # Eq. (4.8)
+            R @ table_responses.table.weighted_powers.T,
+            RR @ table_responses.table.label_power[:, None],
         ]
         # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
-        averages.append([*found, of.newton_distance(V, alpha, lam)])
+        averages.append([*recomputed, table_responses.newton_distance(V, alpha, lam)])
     of_all = map(np.concatenate, zip(*averages, strict=True))
     signal, test, train, V_hat, X, squares, idle_train, distance = of_all
     repeated = (np.concatenate([x] * T) for x in (alpha, lam, V, hats.m, hats.special, np.abs(o.m)))
     alpha, lam, V, m_hat, special_hat, m_size = repeated
     susceptibility = responses.susceptibility(V, V_hat, alpha)
-    of_signal = responses.signal_sources(V, susceptibility, alpha, m_hat, special_hat)
-    X = X + of_signal.X  # Eq. (4.8)
-    Q = responses.second_moments_at(V_hat, lam, X, V) + of_signal.Q  # Eq. (4.9)
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, m_hat, special_hat)
+    X = X + signal_sources.X  # Eq. (4.8)
+    Q = responses.second_moments_at(V_hat, lam, X, V) + signal_sources.Q  # Eq. (4.9)
     # overlaps follow from the given conjugates: recomputed ones have large rounding errors
     special = (susceptibility.matrix @ special_hat.reshape(T * P, -1, 1))[..., 0]  # Eq. (4.5)
 
-    norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
+    regressor_norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    terms = 1e-6 * np.vecdot(m_size, norms[:, :count])[:, None]
-    floors = [
-        norms * np.maximum(scale, terms),
-        SMALLEST_OVERLAP * scale / norms[:, count:],  # infinite where a loading is 0
+    offset_terms = 1e-6 * np.vecdot(m_size, regressor_norms[:, :count])[:, None]
+    size_floors = [
+        regressor_norms * np.maximum(scale, offset_terms),
+        SMALLEST_OVERLAP * scale / regressor_norms[:, count:],  # infinite where a loading is 0
         np.full((T * P, 1), SMALLEST_ERROR * tables[0].label_power.sum()),
         SMALLEST_ERROR * idle_train,
         np.zeros((T * P, 3 * V.shape[1])),
     ]
-    found = [signal, special, test, train, V_hat, X, Q]
-    value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (found, floors))
-    scale = np.maximum(np.concatenate(size, axis=1), floor)
-    change = np.abs(value - reference) / np.where(scale > 0, scale, 1.0)
-    return np.maximum(change.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
+    recomputed = [signal, special, test, train, V_hat, X, Q]
+    value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (recomputed, size_floors))
+    scale = np.maximum(np.concatenate(ridge_sizes, axis=1), floor)
+    relative_violation = np.abs(value - given_values) / np.where(scale > 0, scale, 1.0)
+    return np.maximum(relative_violation.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
@@ -369,15 +369,15 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 @lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    compile_now = compiled_responses.solved[0] > compiled_responses.CALLS_BEFORE_CORE
-    core = compile_now and len(table.mu1) == 1 and compiled_responses.kernel() is not None
+    may_compile = compiled_responses.solved[0] > compiled_responses.CALLS_BEFORE_CORE
+    use_compiled = may_compile and len(table.mu1) == 1 and compiled_responses.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
     if table.covariance is None:
-        return CompiledIsotropic(table) if core else Isotropic(table)
+        return CompiledIsotropic(table) if use_compiled else Isotropic(table)
     if not isinstance(table.covariance, TabulatedRows):
         return CorrelatedGroups(table)
-    return CompiledCorrelated(table) if core else CorrelatedGroup(table)
+    return CompiledCorrelated(table) if use_compiled else CorrelatedGroup(table)
 
 
 def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
@@ -391,30 +391,30 @@ def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
     if len(kinds) == len(table.c):
         return o
 
-    def divide(first: Array, second: Array) -> Array:
+    def divide_kinds(first_moment: Array, second: Array) -> Array:
         """V1 or Q1 of groups (P, G, G) from the V1 or Q1 of kinds (P, A, A), and their V2 or q2 (P,
         A)."""
-        coupling = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None] - first
+        kind_coupling = table.c[:, None] * np.eye(len(table.c)) * second[:, :, None] - first_moment
         own_terms = (table.c[kinds] * shares * second[:, kinds])[:, :, None] * np.eye(len(shares))
-        return own_terms - coupling[:, kinds][:, :, kinds] * shares[:, None] * shares
+        return own_terms - kind_coupling[:, kinds][:, :, kinds] * shares[:, None] * shares
 
     theta_signs, psi_signs = np.split(table.signs, [table.loadings.shape[1]], axis=1)
     return Overlaps(
-        divide(o.V1, o.V2),
+        divide_kinds(o.V1, o.V2),
         shares * o.V2[:, kinds],
         o.m,
         theta_signs * shares[:, None] * o.theta[:, kinds],
         psi_signs * shares[:, None] * o.psi[:, kinds],
-        divide(o.Q1, o.q2),
+        divide_kinds(o.Q1, o.q2),
         shares * o.q2[:, kinds],
     )
 
 
-def conjugates_of_groups(table: Table, hats: Conjugates) -> Conjugates:
+def conjugates_of_groups(table: Table, conjugates: Conjugates) -> Conjugates:
     """Conjugates of the model's G groups: the conjugates of their kinds, up to signs."""
-    kinds, (V1, V2, m, special, X1, X2) = table.kinds, hats
+    kinds, (V1, V2, m, group_special, X1, X2) = table.kinds, conjugates
     by_group_pairs = np.s_[:, kinds[:, None], kinds]
-    special = table.signs * special[:, kinds]
+    group_special = table.signs * group_special[:, kinds]
     return Conjugates(
-        V1[by_group_pairs], V2[:, kinds], m, special, X1[by_group_pairs], X2[:, kinds]
+        V1[by_group_pairs], V2[:, kinds], m, group_special, X1[by_group_pairs], X2[:, kinds]
     )

@@ -60,18 +60,18 @@ class TabulatedRows:
 
         The solution of a panel is the guess for the next.
         """
-        x_before, averages, nodes = self.rows.start, [], np.column_stack(self._nodes)
-        for q in nodes:
-            averages.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
-            x_before = averages[-1][CHEBYSHEV_POINTS - 1]
-        q, x = nodes.reshape(-1, 1, 1), np.concatenate(averages)
-        samples = max(batch.weights.size for batch in self.rows.batches)
-        blocks = -(-q.size * samples // CACHE_NUMBERS)
-        values = list[Array]()
-        for some in np.array_split(np.arange(q.size), min(blocks, q.size)):
+        x_before, x_panels, q_panels = self.rows.start, [], np.column_stack(self._nodes)
+        for q in q_panels:
+            x_panels.append(self.rows.averages(q[:, None, None], np.tile(x_before, (len(q), 1))))
+            x_before = x_panels[-1][CHEBYSHEV_POINTS - 1]
+        q, averages_at_q = q_panels.reshape(-1, 1, 1), np.concatenate(x_panels)
+        sample_count = max(batch.weights.size for batch in self.rows.batches)
+        block_count = -(-q.size * sample_count // CACHE_NUMBERS)
+        row_values = list[Array]()
+        for block_points in np.array_split(np.arange(q.size), min(block_count, q.size)):
             check_time()
-            values.append(self._covariances(x[some], q[some]))
-        return np.concatenate(values, axis=1).reshape(-1, *nodes.shape)
+            row_values.append(self._covariances(averages_at_q[block_points], q[block_points]))
+        return np.concatenate(row_values, axis=1).reshape(-1, *q_panels.shape)
 
     def _covariances(self, x: Array, q: Array) -> Array:
         """Values of c_e and C, (k, P), for averages x (P, nT) and q (P, 1, 1).
@@ -79,9 +79,9 @@ class TabulatedRows:
         Special directions other than u, delta and zeta are integrated out.
         """
         C = Special(self.rows, x, self.rows.trace(x, q)).C
-        kept, other = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
-        across = C[:, other[:, None], kept]
-        within = np.eye(len(other)) / q + C[:, other[:, None], other]
+        kept, rest = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
+        across = C[:, rest[:, None], kept]
+        within = np.eye(len(rest)) / q + C[:, rest[:, None], rest]
         C = C[:, kept[:, None], kept] - across.swapaxes(1, 2) @ np.linalg.solve(within, across)
         return np.stack([self.rows.effective_covariance(x)[0][:, 0, 0], *C[:, *self.upper].T])
 
@@ -98,12 +98,12 @@ class TabulatedRows:
         It is relative for c_e.  Entries of C may vanish: their error is relative to the geometric
         mean of the diagonal entries.
         """
-        expected, (i, j) = self._node_values[..., CHEBYSHEV_POINTS], self.upper
-        root = np.sqrt(np.abs(expected[1:][i == j]))
-        size = np.concatenate([expected[:1], root[i] * root[j]])
-        error = np.abs(self.table.evaluate(self._nodes[1])[0] - expected)
+        expected_covariance, (i, j) = self._node_values[..., CHEBYSHEV_POINTS], self.upper
+        root_diagonal = np.sqrt(np.abs(expected_covariance[1:][i == j]))
+        C_size = np.concatenate([expected_covariance[:1], root_diagonal[i] * root_diagonal[j]])
+        covariance_error = np.abs(self.table.evaluate(self._nodes[1])[0] - expected_covariance)
         # if norms do not fluctuate, both the error and the size are 0
-        return np.asarray((error / np.where(size > 0, size, np.inf)).max(axis=0))
+        return np.asarray((covariance_error / np.where(C_size > 0, C_size, np.inf)).max(axis=0))
 
     def error(self, q: Array) -> Array:
         """Relative error of the tables, the largest function's, in the panel that holds each q
@@ -112,13 +112,13 @@ class TabulatedRows:
 
     def c_e(self, q: Array) -> tuple[Array, Array]:
         """Effective variance c_e (P,) at q, and its derivative."""
-        value, slope = self.table.evaluate(q, np.s_[:1])
-        return value[0], slope[0]
+        row_variance, variance_slope = self.table.evaluate(q, np.s_[:1])
+        return row_variance[0], variance_slope[0]
 
     def special_covariance(self, q: Array) -> tuple[Array, Array]:
         """Covariance C on the n directions u, delta and zeta, (P, n, n), at q, and its
         derivative."""
-        (i, j), found = self.upper, self.table.evaluate(q, np.s_[1:])
-        C = np.empty((2, len(q), i[-1] + 1, i[-1] + 1))
-        C[..., i, j] = C[..., j, i] = np.stack(found).swapaxes(1, 2)
+        (row, column), tabulated_C = self.upper, self.table.evaluate(q, np.s_[1:])
+        C = np.empty((2, len(q), row[-1] + 1, row[-1] + 1))
+        C[..., row, column] = C[..., column, row] = np.stack(tabulated_C).swapaxes(1, 2)
         return C[0], C[1]

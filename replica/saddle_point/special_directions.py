@@ -43,15 +43,15 @@ class _SampleBlock:
         Contribution to the pencil along ``places``.
     """
 
-    def __init__(self, rows: TrainedRows, t: int, G: Array, rotation: Array) -> None:
-        b, A, step = rows.batches[t], rows.groups, rows.steps[t]
+    def __init__(self, rows: TrainedRows, step_index: int, G: Array, rotation: Array) -> None:
+        b, A, step = rows.batches[step_index], rows.groups, rows.steps[step_index]
         self.batch, Gh = b, G[:, step, step] / b.alpha
-        i, j = (rows.active[part] for part in rows.entries[:2])
+        row, column = (rows.active[entry] for entry in rows.entries[:2])
         self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
-        self.Q[:, i, j] = self.Q[:, j, i] = rows.sample_resolvent(t, G)
+        self.Q[:, row, column] = self.Q[:, column, row] = rows.sample_resolvent(step_index, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
         self.of_delta = rows.norms * self._times_Y(self.rest)
-        on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
+        moments_on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
 
         scale = np.ones((len(b.products) - 1, 1, 1))
         scale[-1] = b.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
@@ -61,22 +61,22 @@ class _SampleBlock:
         )
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
         self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
-        by_k = self.along @ (Gh @ self.solved)[:, None]
-        self.pencil = by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
+        along_by_k = self.along @ (Gh @ self.solved)[:, None]
+        self.pencil = along_by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
         self.pencil[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
         self.pencil[:, :-1, -1] += scale * mixed
         self.pencil[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
         norm_part = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
-        self.pencil[:, -1, -1] += norm_part - _average(b.weights, on_delta)
-        order = np.insert(np.arange(len(rotation)), DELTA, len(rotation))
-        self.places = block_diag(b.directions @ rotation, 1.0)[:, order]
+        self.pencil[:, -1, -1] += norm_part - _average(b.weights, moments_on_delta)
+        direction_order = np.insert(np.arange(len(rotation)), DELTA, len(rotation))
+        self.places = block_diag(b.directions @ rotation, 1.0)[:, direction_order]
 
-    def _times_Y(self, f: Array) -> Array:
+    def _times_Y(self, sample_matrices: Array) -> Array:
         """Product f Y at every node, with Y = [[F, lam], [L, 0]], rows of x and columns of
         delta."""
-        b = self.batch
-        first, second = np.split(f, 2, axis=2)
-        return np.concatenate([first * b.F + second * b.L, first * b.lam], axis=2)
+        batch = self.batch
+        first, second_layer = np.split(sample_matrices, 2, axis=2)
+        return np.concatenate([first * batch.F + second_layer * batch.L, first * batch.lam], axis=2)
 
     def trace_derivative(self, z: Array) -> Array:
         """Minus the derivative in G of the quadratic form at z (P, S + 1, 2A), (P, 2A, 2A).
@@ -85,16 +85,16 @@ class _SampleBlock:
         label depends.
         """
         b, z_places = self.batch, self.places @ z
-        k = -self.solved @ (self.along.swapaxes(2, 3) @ z_places[..., None]).sum(axis=1)
+        stationary_k = -self.solved @ (self.along.swapaxes(2, 3) @ z_places[..., None]).sum(axis=1)
         r = np.empty((len(z), len(b.products), *self.Q.shape[2:]), z.dtype)
         r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, z_places[:, -1])
         r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, z_places[:, :-1])
         r[:, -1] *= b.alpha**-0.5
-        r[:, -1] += np.einsum("pijm,pj->pim", self.rest, k[..., 0])
+        r[:, -1] += np.einsum("pijm,pj->pim", self.rest, stationary_k[..., 0])
         labels = np.einsum("abm,paim,pbjm->pij", b.products, r, r, optimize=True)
-        others = z - self.places[:-2].T @ z_places[:, :-2]
-        others[:, DELTA] = 0.0
-        r = np.einsum("pijm,paj->paim", self.Q, others)
+        other_directions = z - self.places[:-2].T @ z_places[:, :-2]
+        other_directions[:, DELTA] = 0.0
+        r = np.einsum("pijm,paj->paim", self.Q, other_directions)
         return (labels + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
 
 
@@ -112,50 +112,50 @@ class Special:
 
     def __init__(self, rows: TrainedRows, x: Array, G: Array) -> None:
         count, layers, A = self.shape = rows.basis.shape[1] + 1, 2 * len(rows.batches), rows.groups
-        self.rows, EQ, P, size = rows, rows.as_matrices(x), len(x), count * A
+        self.rows, EQ, P, layer_size = rows, rows.as_matrices(x), len(x), count * A
         rotation = np.hstack([rows.basis.T, null_space(rows.basis)])
         self.samples = [_SampleBlock(rows, t, G, rotation) for t in range(len(rows.batches))]
         H = np.zeros((P, count, count, layers * A, layers * A), np.result_type(EQ, G))
-        others = np.delete(np.arange(count), DELTA)
-        H[:, others, others] = (rows.links + EQ)[:, None]
+        linked_directions = np.delete(np.arange(count), DELTA)
+        H[:, linked_directions, linked_directions] = (rows.links + EQ)[:, None]
         H[:, DELTA, DELTA] = rows.links
         for step, samples in zip(rows.steps, self.samples, strict=True):
             H[:, DELTA, DELTA, step, step] = 0.0  # g replaces the links within a step
-            label_places, places = samples.places[:-2], samples.places
+            label_places, sample_places = samples.places[:-2], samples.places
             by_labels = (label_places.T @ label_places)[..., None, None]  # E Q acts on all others
             H[..., step, step] -= by_labels * EQ[:, None, None, step, step]
             H[..., step, step] += np.einsum(
-                "ia,jb,pijkl->pabkl", places, places, samples.pencil, optimize=True
+                "ia,jb,pijkl->pabkl", sample_places, sample_places, samples.pencil, optimize=True
             )
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
-        H = H.reshape(P, layers * size, layers * size)
-        last = np.arange(A) - size + DELTA * A  # delta of the initial rows
+        H = H.reshape(P, layers * layer_size, layers * layer_size)
+        last = np.arange(A) - layer_size + DELTA * A  # delta of the initial rows
         H[:, last, last] -= 1 / max(rows.initial_norms, 1e-30)  # 0 if all norms are equal
-        self.back = -np.linalg.solve(H[:, size:, size:], H[:, size:, :size])
-        self.C = H[:, :size, :size] + H[:, :size, size:] @ self.back
+        self.back = -np.linalg.solve(H[:, layer_size:, layer_size:], H[:, layer_size:, :layer_size])
+        self.C = H[:, :layer_size, :layer_size] + H[:, :layer_size, layer_size:] @ self.back
 
     def trace_derivative(self, w: Array) -> Array:
         """Derivative -d(w^T C w) / dG, (P, 2AT, 2AT), for vectors w (P, (S + 1) A) on all
         directions."""
-        count, layers, A = self.shape
+        directions, layers, A = self.shape
         z = np.concatenate([w, (self.back @ w[..., None])[..., 0]], axis=1)
-        z = z.reshape(-1, layers, count, A).swapaxes(1, 2).reshape(-1, count, layers * A)
-        total = np.zeros((len(w), *self.rows.links.shape), z.dtype)
+        z = z.reshape(-1, layers, directions, A).swapaxes(1, 2).reshape(-1, directions, layers * A)
+        derivative_in_G = np.zeros((len(w), *self.rows.links.shape), z.dtype)
         for step, samples in zip(self.rows.steps, self.samples, strict=True):
-            total[:, step, step] = samples.trace_derivative(z[..., step])
-        return total
+            derivative_in_G[:, step, step] = samples.trace_derivative(z[..., step])
+        return derivative_in_G
 
 
 def norm_variance(rows: TrainedRows) -> float:
     """Largest variance, over groups, of the squared row norms times d; 0 without norms."""
-    A, x = rows.groups, rows.start[None]
-    C = Special(rows, x, rows.trace(x, np.zeros((1, A, A)))).C[0]
-    return float(np.diagonal(C)[DELTA * A : (DELTA + 1) * A].max())
+    A, start_averages = rows.groups, rows.start[None]
+    special_C = Special(rows, start_averages, rows.trace(start_averages, np.zeros((1, A, A)))).C[0]
+    return float(np.diagonal(special_C)[DELTA * A : (DELTA + 1) * A].max())
 
 
-def _average(weights: Array, f: Array) -> Array:
+def _average(weights: Array, node_matrices: Array) -> Array:
     """Sums over the nodes of ``weights`` (..., M) times f (P, 2A, 2A, M), (P, ..., 2A, 2A)."""
-    P, n, m, M = f.shape
-    rows = weights.reshape(prod(weights.shape[:-1]), M)  # there may be none
-    sums = rows @ f.reshape(P, n * m, M).swapaxes(1, 2)
-    return np.asarray(sums.reshape(P, *weights.shape[:-1], n, m))
+    P, n, m, M = node_matrices.shape
+    weight_rows = weights.reshape(prod(weights.shape[:-1]), M)  # there may be none
+    node_sums = weight_rows @ node_matrices.reshape(P, n * m, M).swapaxes(1, 2)
+    return np.asarray(node_sums.reshape(P, *weights.shape[:-1], n, m))

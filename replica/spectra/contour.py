@@ -60,28 +60,28 @@ def contour_table(model: Model, table: Table) -> Table | None:
 
     A component of the inputs on which T is constant keeps its real nodes; None if all do.
     """
-    T = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
+    conditional_variance = table.fractions @ (table.c[:, None] * table.mu1**2 + table.mu2sq)
     groups, inputs, places, nodes_of_components = model.geometry, model.components, table.places, []
     for j, (mean, slope) in enumerate(zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True)):
         in_component = places.component == j
-        z, weights = places.z[0, in_component], table.weights[in_component]
-        side, turns = sides_and_turns(z, T[in_component])
-        if side:
+        contour_z, contour_weights = places.z[0, in_component], table.weights[in_component]
+        contour_side, turns = sides_and_turns(contour_z, conditional_variance[in_component])
+        if contour_side:
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
-            z, weights = contour(side, turns, z.size, steepest)
-            weights = inputs.shares[j] * weights
-        nodes_of_components.append((mean + slope * z, weights))
-    kappa, weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
+            contour_z, contour_weights = contour(contour_side, turns, contour_z.size, steepest)
+            contour_weights = inputs.shares[j] * contour_weights
+        nodes_of_components.append((mean + slope * contour_z, contour_weights))
+    kappa, contour_weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
     if not np.iscomplexobj(kappa):
         return None
     firsts, _ = group_kinds(model)
     moments = [
-        complex_moments(model.student, groups.r[a, 0] * kappa + groups.bias[a], groups.c[a])
-        for a in firsts
+        complex_moments(model.student, groups.r[g, 0] * kappa + groups.bias[g], groups.c[g])
+        for g in firsts
     ]
     return replace(
         table,
-        weights=weights,
+        weights=contour_weights,
         kappa=kappa[None],
         mu1=np.array([moment.first for moment in moments]) / np.sqrt(groups.c[firsts])[:, None],
         mu2sq=np.array([moment.variance for moment in moments]),
@@ -92,8 +92,8 @@ def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array
     """Complex nodes (nodes,) of the contour and their Gaussian weights, of sum 1."""
     reach = half_range(nodes)
     kappa, contour_slope = contour_points(np.linspace(-reach, reach, nodes), side, turns, steepest)
-    weights = contour_slope * np.exp(-(kappa**2) / 2)
-    return kappa, weights / weights.sum()
+    contour_weights = contour_slope * np.exp(-(kappa**2) / 2)
+    return kappa, contour_weights / contour_weights.sum()
 
 
 def contour_points(
@@ -118,20 +118,20 @@ def contour_points(
         Where finite, places at which the contour meets the line.
     """
     # sign: +-1, changing smoothly at the turns, over less than the distance of two of them
-    gaps = np.diff([ends[0], *turns, ends[1]])
-    turn_width = min(0.6, 0.4 * float(gaps.min()))
-    distances = (u - turns[:, None]) / turn_width
-    flip = side * (-1.0) ** np.arange(1, len(turns) + 1)
-    side_of_line = side + flip @ (1 + erf(distances))
-    sign_slope = flip @ np.exp(-(distances**2)) * (2 / (np.sqrt(np.pi) * turn_width))
+    turn_gaps = np.diff([ends[0], *turns, ends[1]])
+    turn_width = min(0.6, 0.4 * float(turn_gaps.min()))
+    turn_distances = (u - turns[:, None]) / turn_width
+    side_flips = side * (-1.0) ** np.arange(1, len(turns) + 1)
+    side_of_line = side + side_flips @ (1 + erf(turn_distances))
+    sign_slope = side_flips @ np.exp(-(turn_distances**2)) * (2 / (np.sqrt(np.pi) * turn_width))
     # The height of the contour grows with slope 1/4 up to |u| = 1.75 / steepest, and decays as
     # 1 / |u| far out.  T falls off like exp(-a kappa^2), a <= steepest^2: at height
     # pi / (a |kappa|) the next branch of its logarithm has a pole, too.  The contour stays below
     # half of that height.
-    bend = (steepest / 1.75) ** 2
-    modulus, damping = np.sqrt(1 + u**2), 1 / (1 + bend * u**2)
-    height = 0.25 * modulus * damping
-    growth = u / modulus**2 - 2 * bend * u * damping  # derivative of log height
+    height_bend = (steepest / 1.75) ** 2
+    height_modulus, damping = np.sqrt(1 + u**2), 1 / (1 + height_bend * u**2)
+    height = 0.25 * height_modulus * damping
+    growth = u / height_modulus**2 - 2 * height_bend * u * damping  # derivative of log height
     for contour_end in filter(np.isfinite, ends):
         height = height * np.abs(u - contour_end) / np.sqrt(1 + (u - contour_end) ** 2)
         growth = growth + 1 / ((u - contour_end) * (1 + (u - contour_end) ** 2))
@@ -145,35 +145,35 @@ def sides_and_turns(kappa: Array, T: Array) -> tuple[int, Array]:
     is constant.
     """
     kappa, sorted_nodes = np.unique(kappa, return_index=True)
-    increments = np.diff(T[sorted_nodes])
+    T_increments = np.diff(T[sorted_nodes])
     # smaller changes are rounding, and |kappa| > 7 has probability 3e-12
-    changing = np.flatnonzero((np.abs(increments) > 1e-12 * T.max()) & (np.abs(kappa[1:]) < 7))
+    changing = np.flatnonzero((np.abs(T_increments) > 1e-12 * T.max()) & (np.abs(kappa[1:]) < 7))
     if not changing.size:
         return 0, np.empty(0)
-    sides = -np.sign(increments[changing])
+    sides = -np.sign(T_increments[changing])
     reversals = np.flatnonzero(sides[1:] != sides[:-1])
     return int(sides[0]), (kappa[changing[reversals] + 1] + kappa[changing[reversals + 1]]) / 2
 
 
 def complex_moments(student: Activation, s: Array, c: float) -> Moments:
     """The moments (3.2), continued analytically to complex shifts s (n,)."""
-    root = np.sqrt(c)
-    shift, t = s.real[:, None], s.imag[:, None] / root
+    root_c = np.sqrt(c)
+    real_shift, imaginary_shift = s.real[:, None], s.imag[:, None] / root_c
 
     def compute(rule: Rule) -> tuple[Array, Array]:
         """Mean, first moment and variance (3, n) by one rule, and the scales of their errors."""
-        z = rule.nodes - 1j * t
-        w = rule.weights * np.exp(1j * t * rule.nodes + t**2 / 2)
-        f = student(shift + root * rule.nodes)
-        mean = (f * w).sum(axis=-1)
-        first = (f * z * w).sum(axis=-1)
-        curved = f - mean[:, None] - first[:, None] * z
-        variance = (curved**2 * w).sum(axis=-1)
-        power = (f**2 * np.abs(w)).sum(axis=-1)
+        complex_z = rule.nodes - 1j * imaginary_shift
+        w = rule.weights * np.exp(1j * imaginary_shift * rule.nodes + imaginary_shift**2 / 2)
+        student_values = student(real_shift + root_c * rule.nodes)
+        mean = (student_values * w).sum(axis=-1)
+        first_moment = (student_values * complex_z * w).sum(axis=-1)
+        curved_part = student_values - mean[:, None] - first_moment[:, None] * complex_z
+        variance = (curved_part**2 * w).sum(axis=-1)
+        power = (student_values**2 * np.abs(w)).sum(axis=-1)
         power = np.maximum(power, 1e-8 * power.max())
-        return np.stack([mean, first, variance]), np.stack([np.sqrt(power)] * 2 + [power])
+        return np.stack([mean, first_moment, variance]), np.stack([np.sqrt(power)] * 2 + [power])
 
-    kink_breaks = (np.asarray(student.kinks) - shift) / root
+    kink_breaks = (np.asarray(student.kinks) - real_shift) / root_c
     rule = "gauss-legendre" if student.kinks else "trapezoid, gauss-legendre"
     moment_integral = expectation(compute, kink_breaks, rule=rule, tol=10 * MOMENT_TOLERANCE)
     return Moments(*moment_integral.value)
@@ -199,32 +199,33 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
         rho = np.sqrt(all_groups.t11[largest_group] / sample.square[largest_group])
     else:
         return rows
-    linear_weight, square = batch.t12 @ rho / (rho @ rho), batch.t11 @ rho**2 / (rho**2 @ rho**2)
-    normalised = sample._replace(linear=linear_weight, square=square)
-    rho, weights = _matching_rule(labels, normalised, batch.alpha, Rule(rho, batch.weights))
-    t11, t12 = square[:, None] * rho**2, linear_weight[:, None] * rho
+    linear_weight = batch.t12 @ rho / (rho @ rho)
+    square_weight = batch.t11 @ rho**2 / (rho**2 @ rho**2)
+    normalised_weights = sample._replace(linear=linear_weight, square=square_weight)
+    rho, weights = _matching_rule(labels, normalised_weights, batch.alpha, Rule(rho, batch.weights))
+    t11, t12 = square_weight[:, None] * rho**2, linear_weight[:, None] * rho
     rotated_batch = batch._replace(products=weights[None, None], t11=t11, t12=t12)
     return replace(rows, batches=(rotated_batch,))
 
 
 def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, real: Rule) -> Rule:
     """The first complex rule that reproduces the averages on the ``real`` nodes, or ``real``."""
-    scale = float((sample.square / alpha + (sample.linear / alpha) ** 2).max())
+    pole_scale = float((sample.square / alpha + (sample.linear / alpha) ** 2).max())
     target: Any = labels.target
-    offset = sample.offset[0]
+    target_offset = sample.offset[0]
 
-    def mean(z: Array) -> Array:
+    def mean_target(complex_z: Array) -> Array:
         """The target less its offset, without checks, so that z may be complex."""
-        return np.asarray(target.function(np.array(z))) - offset
+        return np.asarray(target.function(np.array(complex_z))) - target_offset
 
-    shifted = replace(labels, target=Activation(mean, kinks=target.kinks))
-    averages = partial(_rational_averages, scale=scale, odd=bool(sample.linear.any()))
-    real_averages, average_size = averages(real)
-    for candidate in _candidate_rules(shifted, scale) if scale else ():
+    shifted_labels = replace(labels, target=Activation(mean_target, kinks=target.kinks))
+    rule_averages = partial(_rational_averages, scale=pole_scale, odd=bool(sample.linear.any()))
+    real_averages, average_size = rule_averages(real)
+    for complex_rule in _candidate_rules(shifted_labels, pole_scale) if pole_scale else ():
         with np.errstate(all="ignore"):
-            error = np.abs(averages(candidate)[0] - real_averages)
-        if (error <= 1e-10 * average_size).all():
-            return candidate
+            average_errors = np.abs(rule_averages(complex_rule)[0] - real_averages)
+        if (average_errors <= 1e-10 * average_size).all():
+            return complex_rule
     return real
 
 
@@ -236,8 +237,8 @@ def _rational_averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, 
     rho, weights = nodes
     pole_terms = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
     even_terms = rho**2 * pole_terms
-    values = np.append(even_terms @ weights, (rho * pole_terms) @ weights if odd else [])
-    return values, float(np.abs(even_terms[0]) @ np.abs(weights))
+    rational_values = np.append(even_terms @ weights, (rho * pole_terms) @ weights if odd else [])
+    return rational_values, float(np.abs(even_terms[0]) @ np.abs(weights))
 
 
 def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
@@ -247,10 +248,10 @@ def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     through s: on a contour, or on the target's values.
     """
     target, gaussians = labels.target, labels.gaussians
-    rotated = [_on_rotated_line(target, v, scale) if v else None for v, _ in gaussians]
-    for noiseless in (_on_contour(target), _on_real_line(target, 0.25)):
-        pairs = zip(gaussians, rotated, strict=True)
-        rules = [rule or _with_small_noise(noiseless, v) for (v, _), rule in pairs]
+    rotated_rules = [_on_rotated_line(target, v, scale) if v else None for v, _ in gaussians]
+    for noiseless_rule in (_on_contour(target), _on_real_line(target, 0.25)):
+        noise_pairs = zip(gaussians, rotated_rules, strict=True)
+        rules = [rule or _with_small_noise(noiseless_rule, v) for (v, _), rule in noise_pairs]
         shares = [share * rule.weights for (_, share), rule in zip(gaussians, rules, strict=True)]
         yield Rule(np.concatenate([rule.nodes for rule in rules]), np.concatenate(shares))
 
@@ -261,55 +262,56 @@ def _on_contour(target: Any) -> Rule:
     Nodes are NaN if the target does not take complex arguments.
     """
     if target.kinks:
-        s, weights = _contour_between_kinks(target)
+        contour_s, contour_weights = _contour_between_kinks(target)
     else:
-        rule = trapezoid(CONTOUR_NODES, half_range(CONTOUR_NODES))
-        s, weights = contour(
-            *sides_and_turns(rule.nodes, target(rule.nodes) ** 2), CONTOUR_NODES, 1.0
+        real_rule = trapezoid(CONTOUR_NODES, half_range(CONTOUR_NODES))
+        contour_s, contour_weights = contour(
+            *sides_and_turns(real_rule.nodes, target(real_rule.nodes) ** 2), CONTOUR_NODES, 1.0
         )
     try:
-        return _merged_labels(target.function(s.copy()), weights)
+        return _merged_labels(target.function(contour_s.copy()), contour_weights)
     except (TypeError, ValueError):  # the target does not take complex numbers
-        return Rule(np.full(s.shape, np.nan), weights)
+        return Rule(np.full(contour_s.shape, np.nan), contour_weights)
 
 
 def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
     """Contour for s, and its weights, off the real line on every interval between two kinks."""
     farthest_s = half_range(CONTOUR_NODES)
     # 24 nodes a panel of length 1: the poles are 0.15 away
-    rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, 1.0)
-    real_s, s, slope = rule.nodes, rule.nodes.astype(complex), np.ones(rule.nodes.size, complex)
+    kink_rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, 1.0)
+    real_s, s = kink_rule.nodes, kink_rule.nodes.astype(complex)
+    s_slope = np.ones(kink_rule.nodes.size, complex)
     for kink_pair in pairwise((-np.inf, *target.kinks, np.inf)):
         inside = (real_s > kink_pair[0]) & (real_s < kink_pair[1])
         side, turns = sides_and_turns(real_s[inside], target(real_s[inside]) ** 2)
         if side:
-            s[inside], slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
-    weights = rule.weights * slope * np.exp((real_s**2 - s**2) / 2)
-    return s, weights / weights.sum()
+            s[inside], s_slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
+    contour_weights = kink_rule.weights * s_slope * np.exp((real_s**2 - s**2) / 2)
+    return s, contour_weights / contour_weights.sum()
 
 
-def _with_small_noise(nodes: Rule, noise: float) -> Rule:
+def _with_small_noise(noiseless_rule: Rule, noise: float) -> Rule:
     """Labels plus Gaussian noise of a small variance ``noise``, by Gauss-Hermite quadrature."""
     if not noise:
-        return nodes
-    xi, noise_weights = gauss_hermite(6)
-    rho = nodes.nodes[:, None] + np.sqrt(noise) * xi
-    return Rule(rho.ravel(), (nodes.weights[:, None] * noise_weights).ravel())
+        return noiseless_rule
+    noise_nodes, noise_weights = gauss_hermite(6)
+    noisy_rho = noiseless_rule.nodes[:, None] + np.sqrt(noise) * noise_nodes
+    return Rule(noisy_rho.ravel(), (noiseless_rule.weights[:, None] * noise_weights).ravel())
 
 
-def _on_real_line(target: Any, panel: float) -> Rule:
+def _on_real_line(target: Any, panel_width: float) -> Rule:
     """Values of the target on a fine real rule for s."""
     farthest_s = half_range(1024)
-    rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, panel)
-    return _merged_labels(target(rule.nodes), rule.weights)
+    real_rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, panel_width)
+    return _merged_labels(target(real_rule.nodes), real_rule.weights)
 
 
 def _merged_labels(labels: Array, weights: Array) -> Rule:
     """Rule of the labels with their ``weights``; equal labels, of a constant target, are merged."""
-    values, label_index = np.unique(labels, return_inverse=True)
-    merged = np.zeros(values.size, weights.dtype)
-    np.add.at(merged, label_index, weights)
-    return Rule(values, merged)
+    distinct_labels, label_index = np.unique(labels, return_inverse=True)
+    merged_weights = np.zeros(distinct_labels.size, weights.dtype)
+    np.add.at(merged_weights, label_index, weights)
+    return Rule(distinct_labels, merged_weights)
 
 
 def _on_rotated_line(target: Any, noise: float, scale: float) -> Rule | None:
@@ -317,23 +319,23 @@ def _on_rotated_line(target: Any, noise: float, scale: float) -> Rule | None:
 
     None where the variance ``noise`` is so small that it takes too many nodes.
     """
-    mean, weights = _on_real_line(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
-    largest = float(np.abs(mean).max())
+    noiseless_labels, weights = _on_real_line(target, float(np.clip(np.sqrt(noise) / 2, 0.05, 2.5)))
+    largest_label = float(np.abs(noiseless_labels).max())
     # With small noise the continued density has modulus up to e^4.5: cancellation then costs two
     # digits.
-    phi = min(0.35, 3.0 * np.sqrt(noise) / max(largest, 1e-300))
+    phi = min(0.35, 3.0 * np.sqrt(noise) / max(largest_label, 1e-300))
     inverse_width = np.sqrt(max(scale, 1 / noise))
     # last: where |exp(-(y - m)^2 / (2 noise))| = exp(-45) = 3e-20, m the largest label
-    density_side, level = largest * np.cos(phi), largest**2 - 2 * noise * 45.0
+    density_side, level = largest_label * np.cos(phi), largest_label**2 - 2 * noise * 45.0
     farthest = (density_side + np.sqrt(density_side**2 - np.cos(2 * phi) * level)) / np.cos(2 * phi)
     farthest_u = np.arcsinh(inverse_width * farthest)
     # the poles are at distance phi in u: the error is rounding
     line_nodes = int(np.ceil(2 * farthest_u / (0.06 * phi)))
     # Every z averages over all nodes, and 2^22 values of the density take 64 MiB.
-    if line_nodes > 4096 or line_nodes * mean.size > 2**22:
+    if line_nodes > 4096 or line_nodes * noiseless_labels.size > 2**22:
         return None
-    u, phase = np.linspace(-farthest_u, farthest_u, line_nodes), np.exp(-1j * phi)
-    rho = phase * np.sinh(u) / inverse_width
-    spacing = phase * np.cosh(u) / inverse_width * (u[1] - u[0])
-    density = gaussian_density((rho[:, None] - mean) / np.sqrt(noise)) / np.sqrt(noise)
-    return Rule(rho, (density @ weights) * spacing)
+    line_u, phase = np.linspace(-farthest_u, farthest_u, line_nodes), np.exp(-1j * phi)
+    rho = phase * np.sinh(line_u) / inverse_width
+    line_spacing = phase * np.cosh(line_u) / inverse_width * (line_u[1] - line_u[0])
+    density = gaussian_density((rho[:, None] - noiseless_labels) / np.sqrt(noise)) / np.sqrt(noise)
+    return Rule(rho, (density @ weights) * line_spacing)

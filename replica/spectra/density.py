@@ -48,29 +48,29 @@ class SpectralDensity(Displayed):
     def outliers_among(self, eigenvalues: ArrayLike) -> Array:
         """Eigenvalues beyond the bulk, (draws, K), among ``eigenvalues`` (draws, p) of simulated
         matrices: from the largest on, NaN where a draw has fewer."""
-        eigs = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
-        positive = (1 - self.atom) * eigs.shape[1]
-        root_positive, root_p = np.sqrt([positive, eigs.shape[1]])
+        eigenvalues_down = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
+        positive_count = (1 - self.atom) * eigenvalues_down.shape[1]
+        root_positive, root_p = np.sqrt([positive_count, eigenvalues_down.shape[1]])
         # four times the scale on which a Wishart matrix's largest eigenvalue varies about the edge
         edge_width = 4 * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
-        above_bulk = eigs > self._bulk_end(eigs.shape[1]) * (1 + edge_width)
-        return np.where(above_bulk, eigs, np.nan)[:, : above_bulk.sum(axis=1).max()]
+        above_bulk = eigenvalues_down > self._bulk_end(eigenvalues_down.shape[1]) * (1 + edge_width)
+        return np.where(above_bulk, eigenvalues_down, np.nan)[:, : above_bulk.sum(axis=1).max()]
 
     def _bulk_end(self, width: float) -> float:
         """Upper end of the bulk of p = ``width`` eigenvalues: the largest edge, or, where a tail
         ends at no sharp edge, the place beyond which 0.01 of them are expected."""
         if self.sharp[-1, 1]:
             return float(self.edges[-1, 1])
-        x, beyond = self._tail
-        return float(np.exp(np.interp(np.log(width / 0.01), -np.log(beyond), np.log(x))))
+        tail_x, tail_share = self._tail
+        return float(np.exp(np.interp(np.log(width / 0.01), -np.log(tail_share), np.log(tail_x))))
 
     @cached_property
     def _tail(self) -> tuple[Array, Array]:
         """Places in the last interval, in increasing order, and the share of eigenvalues beyond:
         none beyond the last, which is the edge, nor anywhere if the density is not known."""
         x, bulk_edge = self.grid(len(self.edges) - 1, 400), float(self.edges[-1, 1])
-        mass = np.append(self.density(x) * np.gradient(x), 0.0)
-        tail_share = np.cumsum(mass[::-1])[::-1]
+        density_mass = np.append(self.density(x) * np.gradient(x), 0.0)
+        tail_share = np.cumsum(density_mass[::-1])[::-1]
         known_density = np.isfinite(tail_share)
         return np.append(x, bulk_edge)[known_density], np.maximum(tail_share[known_density], 1e-300)
 
@@ -104,11 +104,11 @@ class SpectralDensity(Displayed):
         """
         x = np.asarray(x, dtype=float)
         density = np.where(np.isnan(x), np.nan, 0.0)
-        for interval, (low, high) in enumerate(self.edges):
-            between_edges = (x > max(low, SMALLEST_X * high)) & (x < high)
+        for interval, (low_edge, high_edge) in enumerate(self.edges):
+            between_edges = (x > max(low_edge, SMALLEST_X * high_edge)) & (x < high_edge)
             if between_edges.any():
                 density[between_edges] = self._density(x[between_edges], interval)
-            near_zero = (low == 0) & (x >= 0) & (x <= SMALLEST_X * high)
+            near_zero = (low_edge == 0) & (x >= 0) & (x <= SMALLEST_X * high_edge)
             if near_zero.any():
                 least_x, least_density, power_of_x = self._towards_zero(interval)
                 with np.errstate(divide="ignore"):
@@ -119,18 +119,18 @@ class SpectralDensity(Displayed):
         """The least x of an interval at which the density is solved for, that density, and the
         power of x that it follows below; a density of 0 where it has no such power: at 2 and 20
         times that x, and at 200 and 2000 times it, it has the same."""
-        low, high = self.edges[interval]
-        x = SMALLEST_X * high * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
-        density = np.zeros(4) if low else self._density(x[1:], interval)
-        if np.isnan(density).any():  # somewhere no density was found
-            return float(x[0]), np.nan, 0.0
+        low_edge, high_edge = self.edges[interval]
+        x_near_zero = SMALLEST_X * high_edge * np.array([1.0, 2.0, 20.0, 200.0, 2000.0])
+        density_near_zero = np.zeros(4) if low_edge else self._density(x_near_zero[1:], interval)
+        if np.isnan(density_near_zero).any():  # somewhere no density was found
+            return float(x_near_zero[0]), np.nan, 0.0
         exponent = exponent_above = -1.0
-        if (density > 0).all():
-            exponent, exponent_above = np.log10(density[1::2] / density[::2])
+        if (density_near_zero > 0).all():
+            exponent, exponent_above = np.log10(density_near_zero[1::2] / density_near_zero[::2])
         # a power of -1 or less has no mass; to 0.02 the two are one
         if exponent <= -1 or abs(exponent_above - exponent) > 0.02:
-            return float(x[0]), 0.0, 0.0
-        return float(x[0]), float(density[0] * 0.5**exponent), float(exponent)
+            return float(x_near_zero[0]), 0.0, 0.0
+        return float(x_near_zero[0]), float(density_near_zero[0] * 0.5**exponent), float(exponent)
 
     @property
     def diverges(self) -> bool:
@@ -151,35 +151,35 @@ class SpectralDensity(Displayed):
         Adaptive quadrature in the angle of ``angle_of``, in which square roots at the edges are
         smooth.  It is adaptive as a density may nearly vanish inside an interval.
         """
-        behaviour_at_0 = [self._towards_zero(i) for i in range(len(self.edges))]
+        behaviour_at_0 = [self._towards_zero(interval) for interval in range(len(self.edges))]
         masses_at_0 = (y * x ** (k + 1) / (exponent + k + 1) for x, y, exponent in behaviour_at_0)
         return sum(self._moment(k, low, high) for low, high in self.edges) + sum(masses_at_0)
 
-    def _moment(self, k: int, low: float, high: float) -> float:
-        """Contribution to ``moment`` of the interval between ``low`` and ``high``."""
+    def _moment(self, k: int, low_edge: float, high_edge: float) -> float:
+        """Contribution to ``moment`` of the interval between ``low_edge`` and ``high_edge``."""
         from scipy.integrate import cubature
 
-        stretch = np.log(high / max(low, SMALLEST_X * high)) / 2
+        log_half_width = np.log(high_edge / max(low_edge, SMALLEST_X * high_edge)) / 2
 
-        def integrand(angle: Array) -> Array:
-            x = x_at_angle(angle[:, 0], low, high)
-            return self.density(x) * x ** (k + 1) * stretch * np.sin(angle[:, 0])
+        def integrand(density_angle: Array) -> Array:
+            x = x_at_angle(density_angle[:, 0], low_edge, high_edge)
+            return self.density(x) * x ** (k + 1) * log_half_width * np.sin(density_angle[:, 0])
 
-        tolerances = {"rtol": 1e-9, "atol": 1e-12 * high**k}
+        tolerances = {"rtol": 1e-9, "atol": 1e-12 * high_edge**k}
         # a square-root edge takes half as many subdivisions
         moment_integral = cubature(integrand, [0.0], [np.pi], **tolerances, max_subdivisions=60)
         return float(moment_integral.estimate)
 
     def _facts(self) -> dict[str, Any]:
-        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
-        facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
-        diverges = {"density": "diverges at 0"} if self.diverges else {}
-        return facts | diverges | {"status": status}
+        status_text = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        density_facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
+        density_diverges = {"density": "diverges at 0"} if self.diverges else {}
+        return density_facts | density_diverges | {"status": status_text}
 
     def _rows(self) -> list[dict[str, float]]:
-        x = np.concatenate([self.grid(k, 500) for k in range(len(self.edges))])
-        density_rows = zip(x.tolist(), self.density(x).tolist(), strict=True)
-        return [{"x": position, "density": density} for position, density in density_rows]
+        grid_x = np.concatenate([self.grid(interval, 500) for interval in range(len(self.edges))])
+        density_rows = zip(grid_x.tolist(), self.density(grid_x).tolist(), strict=True)
+        return [{"x": density_x, "density": density} for density_x, density in density_rows]
 
 
 def even_angles(angle_count: int) -> Array:

@@ -33,18 +33,18 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
     x, mass = _refine_at_dips(resolvent, x, mass)
     has_density = mass > NEGLIGIBLE_MASS
     cells = np.flatnonzero(has_density[1:] != has_density[:-1])
-    edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], has_density[cells])
+    support_edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], has_density[cells])
     if has_density[0]:
-        edges, sharp = np.append(0.0, edges), np.append(False, sharp)
+        support_edges, sharp = np.append(0.0, support_edges), np.append(False, sharp)
     if has_density[-1]:
-        edges, sharp = np.append(edges, x[-1]), np.append(sharp, False)
-    return edges.reshape(-1, 2), sharp.reshape(-1, 2)
+        support_edges, sharp = np.append(support_edges, x[-1]), np.append(sharp, False)
+    return support_edges.reshape(-1, 2), sharp.reshape(-1, 2)
 
 
 def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
     """Mass per unit of log x, x times the density, at x (P,), from solutions U (P, D) if given."""
-    coordinates = resolvent.solutions(x.astype(complex)) if U is None else U
-    density = resolvent.transform(coordinates).imag / np.pi
+    resolvent_coordinates = resolvent.solutions(x.astype(complex)) if U is None else U
+    density = resolvent.transform(resolvent_coordinates).imag / np.pi
     return np.asarray(x * np.nan_to_num(density))
 
 
@@ -71,19 +71,19 @@ def _covariance_bound(trained_rows: TrainedRows) -> Array:
     return eigenvalue_bound
 
 
-def _bulk_bound(table: Table, alpha: float, c: Array | float) -> float:
-    """Upper bound on the bulk for rows of variance ``c``, a number or (A,).
+def _bulk_bound(table: Table, alpha: float, row_variance: Array | float) -> float:
+    """Upper bound on the bulk for rows of variance ``row_variance``, a number or (A,).
 
     The norms of the linear and of the nonlinear part of the features add up; each is its largest
     size over kappa times the norm of a matrix of independent entries.
     """
-    linear_norm = np.sqrt((np.reshape(c, (-1, 1)) * table.mu1**2).max())
+    linear_norm = np.sqrt((np.reshape(row_variance, (-1, 1)) * table.mu1**2).max())
     linear_norm *= (1 + 1 / np.sqrt(alpha)) * (1 + np.sqrt(table.beta))
     curved_norm = np.sqrt(table.mu2sq.max()) * (1 + np.sqrt(table.beta / alpha))
     return float(2 * (linear_norm + curved_norm) ** 2)
 
 
-def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, Array]:
+def _refine_at_dips(resolvent: Resolvent, x_grid: Array, mass: Array) -> tuple[Array, Array]:
     """Grid and mass with cells divided by six, three times, at every minimum of the density.
 
     A gap of the spectrum may be narrower than the first cells.
@@ -94,37 +94,37 @@ def _refine_at_dips(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array,
         if not density_dips.size:
             break
         dip_cells = np.concatenate([density_dips - 1, density_dips])
-        added_x = np.geomspace(x[dip_cells], x[dip_cells + 1], 7)[1:-1].ravel()
-        mass, x = np.append(mass, mass_per_log(resolvent, added_x)), np.append(x, added_x)
-        x_order = np.argsort(x)
-        x, mass = x[x_order], mass[x_order]
-    return x, mass
+        added_x = np.geomspace(x_grid[dip_cells], x_grid[dip_cells + 1], 7)[1:-1].ravel()
+        mass, x_grid = np.append(mass, mass_per_log(resolvent, added_x)), np.append(x_grid, added_x)
+        x_order = np.argsort(x_grid)
+        x_grid, mass = x_grid[x_order], mass[x_order]
+    return x_grid, mass
 
 
 def _edges_in_cells(
-    resolvent: Resolvent, low: Array, high: Array, low_inside: NDArray[np.bool_]
+    resolvent: Resolvent, low: Array, high: Array, low_has_density: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """The edge in every cell (low, high), and whether it is sharp.
 
-    ``low_inside`` is true where the lower end of the cell carries density.
+    ``low_has_density`` is true where the lower end of the cell carries density.
     """
-    edge = np.full(len(low), np.nan)
+    edges = np.full(len(low), np.nan)
     low, high = low.copy(), high.copy()
     for _ in range(4):  # cells are divided by 16 each time: five digits where no edge is sharp
-        cells = np.flatnonzero(np.isnan(edge))
-        turning = turning_point(resolvent, np.where(low_inside, high, low)[cells])
-        edge[cells] = np.where((turning >= low[cells]) & (turning <= high[cells]), turning, np.nan)
-        cells = np.flatnonzero(np.isnan(edge))
+        cells = np.flatnonzero(np.isnan(edges))
+        turns = turning_point(resolvent, np.where(low_has_density, high, low)[cells])
+        edges[cells] = np.where((turns >= low[cells]) & (turns <= high[cells]), turns, np.nan)
+        cells = np.flatnonzero(np.isnan(edges))
         if not cells.size:
             break
         x = np.geomspace(low[cells], high[cells], 17, axis=1)
         has_density = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
-        before_edge = has_density.reshape(len(cells), -1) == low_inside[cells, None]
+        before_edge = has_density.reshape(len(cells), -1) == low_has_density[cells, None]
         edge_cell = np.logical_and.accumulate(before_edge, axis=1).sum(axis=1)
         cell_index = np.arange(len(cells))
         low[cells], high[cells] = x[cell_index, edge_cell], x[cell_index, edge_cell + 1]
-    sharp = ~np.isnan(edge)
-    return np.where(sharp, edge, np.sqrt(low * high)), sharp
+    is_sharp = ~np.isnan(edges)
+    return np.where(is_sharp, edges, np.sqrt(low * high)), is_sharp
 
 
 def turning_point(resolvent: Resolvent, x: Array) -> Array:
@@ -132,21 +132,21 @@ def turning_point(resolvent: Resolvent, x: Array) -> Array:
 
     NaN where none is found or 1 + V(kappa) changes sign.
     """
-    V, z = resolvent.solutions(x.astype(complex)), x.astype(complex)
-    s = resolvent.transform(V)
+    V, edge_z = resolvent.solutions(x.astype(complex)), x.astype(complex)
+    transform = resolvent.transform(V)
     with np.errstate(all="ignore"):  # points without a turning point diverge
-        V, z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, z, s)
+        V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
         for _ in range(12):  # six are enough where the cell has an edge
             # at most half of the distance to s = 0, where z is infinite
-            step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(s) / 2, np.abs(s) / 2)
-            still_moving = np.abs(step) > 1e-12 * np.abs(s)
+            s_step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(transform) / 2, np.abs(transform) / 2)
+            still_moving = np.abs(s_step) > 1e-12 * np.abs(transform)
             if not still_moving.any():
                 break
-            s = s + np.where(np.isfinite(step), step, 0.0)
-            V, z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, z, s)
-        is_edge = np.abs(dz_ds) * np.abs(s) < 1e-6 * np.abs(z)
-        is_edge &= resolvent.one_sign(V) & (np.abs(z.imag) < 1e-9 * np.abs(z))
-    return np.where(is_edge, z.real, np.nan)
+            transform = transform + np.where(np.isfinite(s_step), s_step, 0.0)
+            V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
+        is_edge = np.abs(dz_ds) * np.abs(transform) < 1e-6 * np.abs(edge_z)
+        is_edge &= resolvent.one_sign(V) & (np.abs(edge_z.imag) < 1e-9 * np.abs(edge_z))
+    return np.where(is_edge, edge_z.real, np.nan)
 
 
 def _solution_at_transform(
@@ -154,13 +154,13 @@ def _solution_at_transform(
 ) -> tuple[Array, Array, Array, Array]:
     """V and z where the transform is s, with dz/ds and d^2z/ds^2, by Newton from guesses V, z."""
     for _ in range(8):
-        system = _bordered_system(resolvent, V, z)
-        residual = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
-        step = solve_rows(system, -residual)
-        V, z = V + step[:, :-1], z + step[:, -1]
-        if not (np.abs(step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
+        bordered_system = _bordered_system(resolvent, V, z)
+        system_error = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
+        bordered_step = solve_rows(bordered_system, -system_error)
+        V, z = V + bordered_step[:, :-1], z + bordered_step[:, -1]
+        if not (np.abs(bordered_step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
             break
-    unit_transform = np.zeros_like(residual)
+    unit_transform = np.zeros_like(system_error)
     unit_transform[:, -1] = 1
     tangent = solve_rows(_bordered_system(resolvent, V, z), unit_transform)
     # second derivative: finite difference of the system along the tangent
@@ -172,13 +172,13 @@ def _solution_at_transform(
 
 def _bordered_system(resolvent: Resolvent, V: Array, z: Array) -> Array:
     """Bordered Jacobian (P, D + 1, D + 1): derivatives of the equations and of s in (V, z)."""
-    residual, V_derivative = resolvent.residual(V, z)
-    z_derivative = resolvent.residual(V, z + 1)[0] - residual  # linear in z
+    edge_residual, V_derivative = resolvent.residual(V, z)
+    z_derivative = resolvent.residual(V, z + 1)[0] - edge_residual  # linear in z
     D = V.shape[1]
-    jacobian = np.zeros((len(V), D + 1, D + 1), dtype=complex)
-    jacobian[:, :D, :D], jacobian[:, :D, D] = V_derivative, z_derivative
-    jacobian[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
-    return jacobian
+    bordered_jacobian = np.zeros((len(V), D + 1, D + 1), dtype=complex)
+    bordered_jacobian[:, :D, :D], bordered_jacobian[:, :D, D] = V_derivative, z_derivative
+    bordered_jacobian[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
+    return bordered_jacobian
 
 
 def angle_of(x: Array, low: float, high: float) -> Array:

@@ -85,10 +85,10 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
     """
     check_memory(model)
     model = replace(model, intercept=False, device="cpu")  # an intercept changes no other feature
-    level, change = 0, np.inf
+    strata_level, change = 0, np.inf
     found: LayerSpectrum | None = None
     with suppress(GivenUp):
-        while (stratified := model.stratified(level)) is not None:
+        while (stratified := model.stratified(strata_level)) is not None:
             solver = _BulkSolver(stratified.strata, samples)
             if found is not None:
                 # every seventh grid point is compared
@@ -99,7 +99,7 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
                 change = float(np.abs(density_after - density_before).max() / density_before.max())
                 if change <= quadrature_tol:
                     break
-            found, level = _spectrum_on_strata(model, solver, samples), level + 1
+            found, strata_level = _spectrum_on_strata(model, solver, samples), strata_level + 1
     if found is None:
         raise GivenUp(Status.TIME)
     return found._flagged(solver.mass, LAYER_TOLERANCE, change, quadrature_tol)
@@ -109,14 +109,14 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
     """The spectrum on one set of strata, without error estimates."""
     from scipy.interpolate import CubicSpline
 
-    x, mass, V = _scan_downwards(solver)
-    has_density = mass > NEGLIGIBLE_DENSITY
+    x, scan_mass, scan_V = _scan_downwards(solver)
+    has_density = scan_mass > NEGLIGIBLE_DENSITY
     if not has_density.any():
         raise ConvergenceError("no density was found anywhere", None)
     edge_ends = [x[0]] if has_density[0] else []
     for k in np.flatnonzero(has_density[1:] != has_density[:-1]):
         outer_x, inner_x = (x[k], x[k + 1]) if has_density[k + 1] else (x[k + 1], x[k])
-        start_V = V[k + 1] if has_density[k + 1] else V[k]
+        start_V = scan_V[k + 1] if has_density[k + 1] else scan_V[k]
         for _ in range(8):
             middle_x = np.sqrt(outer_x * inner_x)
             (mass_at_middle,), (V_at_middle,) = solver.density_along(np.array([middle_x]), start_V)
@@ -127,26 +127,26 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
         edge_ends.append(inner_x)
     if has_density[-1]:
         edge_ends.append(x[-1])
-    edges = np.array(edge_ends)[::-1].reshape(-1, 2)
-    sharp = np.full(edges.shape, True)
-    sharp[0, 0] = not has_density[-1]
+    layer_edges = np.array(edge_ends)[::-1].reshape(-1, 2)
+    layer_sharp = np.full(layer_edges.shape, True)
+    layer_sharp[0, 0] = not has_density[-1]
     curves = []
-    for (low, high), sharp_low in zip(edges, sharp[:, 0], strict=True):
-        angle = even_angles(POINTS_PER_INTERVAL)
-        angle_x = x_at_angle(angle, low, high)[::-1]
-        start_V = V[int(np.argmin(np.abs(np.log(x / angle_x[0]))))]
-        mass = solver.density_along(angle_x, start_V)[0][::-1]
-        finite = np.isfinite(mass)  # next to an edge the iteration may fail
-        padding = int(sharp_low), 1
-        angle = np.pad(angle[finite], padding, constant_values=(0.0, np.pi))
-        curves.append(CubicSpline(angle, np.pad(mass[finite], padding)))
+    for (low_edge, high_edge), sharp_low in zip(layer_edges, layer_sharp[:, 0], strict=True):
+        curve_angle = even_angles(POINTS_PER_INTERVAL)
+        angle_x = x_at_angle(curve_angle, low_edge, high_edge)[::-1]
+        start_V = scan_V[int(np.argmin(np.abs(np.log(x / angle_x[0]))))]
+        scan_mass = solver.density_along(angle_x, start_V)[0][::-1]
+        curve_finite = np.isfinite(scan_mass)  # next to an edge the iteration may fail
+        curve_padding = int(sharp_low), 1
+        curve_angle = np.pad(curve_angle[curve_finite], curve_padding, constant_values=(0.0, np.pi))
+        curves.append(CubicSpline(curve_angle, np.pad(scan_mass[curve_finite], curve_padding)))
     return LayerSpectrum(
         model=model,
         samples=samples,
-        edges=edges,
-        sharp=sharp,
+        edges=layer_edges,
+        sharp=layer_sharp,
         atom=solver.atom,
-        outliers=solver.outliers[solver.outliers > edges.max()],
+        outliers=solver.outliers[solver.outliers > layer_edges.max()],
         curves=tuple(curves),
     )
 
@@ -154,15 +154,15 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
 def _scan_downwards(solver: "_BulkSolver") -> tuple[Array, Array, list[Array]]:
     """Decreasing x (P,) over the whole spectrum, x times the density there, and V."""
     decades = np.log10(solver.highest / solver.lowest)
-    x = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
-    masses, V = np.empty(0), [solver.leading_order(solver.highest)]
-    for grid_block in np.array_split(x, int(decades) + 1):
-        mass, V_of_block = solver.density_along(grid_block, V[-1])
-        masses, V = np.append(masses, mass), V + V_of_block
-        bulk_mass = np.nansum(masses) * np.log(x[0] / x[1])
-        if not masses[-1] > NEGLIGIBLE_DENSITY and bulk_mass > 0.98 * solver.mass:
+    scan_x = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
+    scan_masses, scan_V = np.empty(0), [solver.leading_order(solver.highest)]
+    for grid_block in np.array_split(scan_x, int(decades) + 1):
+        block_mass, V_of_block = solver.density_along(grid_block, scan_V[-1])
+        scan_masses, scan_V = np.append(scan_masses, block_mass), scan_V + V_of_block
+        bulk_mass = np.nansum(scan_masses) * np.log(scan_x[0] / scan_x[1])
+        if not scan_masses[-1] > NEGLIGIBLE_DENSITY and bulk_mass > 0.98 * solver.mass:
             break
-    return x[: masses.size], masses, V[1:]
+    return scan_x[: scan_masses.size], scan_masses, scan_V[1:]
 
 
 class _BulkSolver:
@@ -184,21 +184,21 @@ class _BulkSolver:
         self.strata, self.ratio = strata, samples / strata.width
         sizes = np.linalg.eigvalsh(strata.mix(strata.shares))[::-1]
         self._modes = np.empty((strata.width, 0))
-        rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
+        feature_rank = int(np.count_nonzero(sizes > 1e-12 * sizes[0]))
         if not sizes[0] > 0:
             raise ConvergenceError("the features have no spectrum: they vanish", None)
-        candidates = min(12, rank - 1)  # outliers at most
+        most_outliers = min(12, feature_rank - 1)  # outliers at most
         # n samples estimate an eigenvalue x to about x sqrt(2 / n)
-        gaps = sizes[:candidates] > sizes[1 : candidates + 1] * (1 + 4 * np.sqrt(2 / samples))
+        gaps = sizes[:most_outliers] > sizes[1 : most_outliers + 1] * (1 + 4 * np.sqrt(2 / samples))
         outlier_count = int(np.flatnonzero(gaps).max(initial=-1)) + 1
-        positions = [self._outlier(sizes[k], k + 1) for k in range(outlier_count)]
-        self.outliers = np.array(positions)
-        self.atom = 1 - min(samples, rank) / strata.width
-        self.mass = min(samples, rank - outlier_count) / strata.width
+        outlier_positions = [self._outlier(sizes[k], k + 1) for k in range(outlier_count)]
+        self.outliers = np.array(outlier_positions)
+        self.atom = 1 - min(samples, feature_rank) / strata.width
+        self.mass = min(samples, feature_rank - outlier_count) / strata.width
         norm_factor = 1 + 1 / np.sqrt(self.ratio)
         self.highest = 2 * sizes[outlier_count] * norm_factor**2
-        smallest = sizes[rank - 1] * (norm_factor - 2) ** 2 / 10
-        self.lowest = max(1e-8 * self.highest, smallest)
+        smallest_bulk = sizes[feature_rank - 1] * (norm_factor - 2) ** 2 / 10
+        self.lowest = max(1e-8 * self.highest, smallest_bulk)
 
     def _outlier(self, position: float, count: int) -> float:
         """Position of the outlier of rank ``count``, by iteration from a guess ``position``.
@@ -206,15 +206,15 @@ class _BulkSolver:
         Sets ``_modes`` to the leading ``count`` eigenvectors.  NaN if the iteration does not
         converge: there is no such outlier.
         """
-        V = self.leading_order(position)
+        bulk_V = self.leading_order(position)
         for _ in range(60):
-            weighted_moments = self.strata.mix(self.strata.shares / (1 + V))
+            weighted_moments = self.strata.mix(self.strata.shares / (1 + bulk_V))
             if not np.isfinite(weighted_moments).all():
                 break
-            p, previous = len(weighted_moments), position
+            p, previous_position = len(weighted_moments), position
             (position, *_), self._modes = eigh(weighted_moments, subset_by_index=[p - count, p - 1])
-            V = self.response_map(V, position)[1].real
-            if abs(position / previous - 1) <= LOG_V_TOLERANCE:
+            bulk_V = self.response_map(bulk_V, position)[1].real
+            if abs(position / previous_position - 1) <= LOG_V_TOLERANCE:
                 return float(position)
         return np.nan
 
@@ -234,21 +234,21 @@ class _BulkSolver:
         G = self._projected(np.linalg.inv(total))
         return G, self.strata.trace(G.real.copy()) + 1j * self.strata.trace(G.imag.copy())
 
-    def _projected(self, matrix: Array) -> Array:
+    def _projected(self, strata_matrix: Array) -> Array:
         """A matrix (p, p) projected on the complement of the outliers' eigenvectors."""
-        right_projected = matrix - (matrix @ self._modes) @ self._modes.T
+        right_projected = strata_matrix - (strata_matrix @ self._modes) @ self._modes.T
         return right_projected - self._modes @ (self._modes.T @ right_projected)
 
     def solve(self, z: complex, start: Array) -> Array:
         """V (N,) at z with Im z >= 0, from a guess ``start``; NaN if the iteration fails."""
         N = len(start)
 
-        def image(x: Array, rows: Indices) -> Array:
-            return _log_parts(self.response_map(np.exp(x[0, :N] + 1j * x[0, N:]), z)[1])
+        def log_V_image(log_V: Array, rows: Indices) -> Array:
+            return _log_parts(self.response_map(np.exp(log_V[0, :N] + 1j * log_V[0, N:]), z)[1])
 
         with np.errstate(all="ignore"):
-            solution = fixed_point(
-                image,
+            layer_solution = fixed_point(
+                log_V_image,
                 _log_parts(start),
                 tol=LOG_V_TOLERANCE,
                 size=np.ones_like,
@@ -257,13 +257,13 @@ class _BulkSolver:
                 longest_step=2.0,
                 max_iterations=100,
             )
-        x = solution.value[0]
-        converged = solution.status[0] is Status.CONVERGED
-        return np.exp(x[:N] + 1j * x[N:]) if converged else np.full(N, np.nan + 0j)
+        log_V = layer_solution.value[0]
+        V_converged = layer_solution.status[0] is Status.CONVERGED
+        return np.exp(log_V[:N] + 1j * log_V[N:]) if V_converged else np.full(N, np.nan + 0j)
 
     def density_along(self, grid: Array, start_V: Array) -> tuple[Array, list[Array]]:
         """x times the density at ``grid`` x (P,), and V, by continuation from one to the next."""
-        masses, solutions = [], []
+        density_masses, V_solutions = [], []
         for x in grid:
             V = np.full_like(start_V, np.nan)
             if np.abs(np.imag(start_V)).max() > 1e-3 * np.abs(start_V).max():
@@ -274,14 +274,14 @@ class _BulkSolver:
                 start_V = V if np.isfinite(V).all() else start_V
             start_V = V if np.isfinite(V).all() else start_V
             G = self.response_map(start_V, x)[0]
-            transform = self.ratio * np.trace(G) / self.strata.width
-            finite = np.isfinite(V).all()
-            masses.append(x * transform.imag / np.pi if finite else np.nan)
-            solutions.append(start_V)
-        return np.array(masses), solutions
+            stieltjes_transform = self.ratio * np.trace(G) / self.strata.width
+            V_is_finite = np.isfinite(V).all()
+            density_masses.append(x * stieltjes_transform.imag / np.pi if V_is_finite else np.nan)
+            V_solutions.append(start_V)
+        return np.array(density_masses), V_solutions
 
 
 def _log_parts(V: Array) -> Array:
     """Real and imaginary parts of log V, (1, 2 N), for V with Im V >= 0 up to rounding."""
-    log = np.log(np.real(V) + 1j * np.abs(np.imag(V)))
-    return np.concatenate([log.real, log.imag])[None]
+    log_V = np.log(np.real(V) + 1j * np.abs(np.imag(V)))
+    return np.concatenate([log_V.real, log_V.imag])[None]

@@ -60,8 +60,8 @@ class Resolvent:
         Raises ``GivenUp`` past the deadline.
         """
         check_time()
-        alpha = np.full(len(z), self.alpha)
-        return self.responses.analytic_residual(coordinates, alpha, -self.ratio * z)
+        point_alpha = np.full(len(z), self.alpha)
+        return self.responses.analytic_residual(coordinates, point_alpha, -self.ratio * z)
 
     def admissible(self, coordinates: Array) -> NDArray[np.bool_]:
         """True (P,) where Im V_2 >= 0 in every group, up to rounding.
@@ -74,19 +74,19 @@ class Resolvent:
     def by_continuation(self, z: Array) -> Array:
         """Coordinates (P, D) of solutions at z (P,), Im z >= 0, z != 0, by continuation; NaN where
         it fails."""
-        radius, angle = np.abs(z), np.angle(z)
-        alpha = np.full(len(z), self.alpha)
-        V = self.real.solve(alpha, self.ratio * radius, RESPONSE_TOLERANCE).value
+        arc_radius, arc_angle = np.abs(z), np.angle(z)
+        point_alpha = np.full(len(z), self.alpha)
+        real_V = self.real.solve(point_alpha, self.ratio * arc_radius, RESPONSE_TOLERANCE).value
 
-        def path(t: Array, rows: NDArray[np.int64]) -> Array:
+        def arc(arc_t: Array, rows: NDArray[np.int64]) -> Array:
             """z on the arc, from the negative axis at t = 0 to the end at t = 1."""
-            on_arc = radius[rows] * np.exp(1j * (np.pi + t * (angle[rows] - np.pi)))
-            return np.where(t >= 1, z[rows], on_arc)
+            on_arc = arc_radius[rows] * np.exp(1j * (np.pi + arc_t * (arc_angle[rows] - np.pi)))
+            return np.where(arc_t >= 1, z[rows], on_arc)
 
         return follow_root(
             self.residual,
-            self.real.analytic.to_analytic(V, alpha).astype(complex),
-            path,
+            self.real.analytic.to_analytic(real_V, point_alpha).astype(complex),
+            arc,
             self.admissible,
             size=self.responses.magnitude,
         )
@@ -98,24 +98,24 @@ class Resolvent:
         NaN where both fail.  Points are solved in blocks, as the derivatives take up to 100 MB.
         """
         rows = self.responses.table.covariance
-        nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
+        sample_nodes = 0 if rows is None else max(batch.t11.shape[1] for batch in rows.batches)
         # 2^19 numbers in the largest array of a block
-        block_size = max(1, 2**19 // max(len(self.real.signed) ** 2, nodes))
+        block_size = max(1, 2**19 // max(len(self.real.signed) ** 2, sample_nodes))
         if len(z) > block_size:
-            blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
-            starts = [None if start is None else start[block] for block in blocks]
-            solved = map(self.solutions, (z[block] for block in blocks), starts)
+            point_blocks = np.split(np.arange(len(z)), range(block_size, len(z), block_size))
+            starts = [None if start is None else start[point_block] for point_block in point_blocks]
+            solved = map(self.solutions, (z[point_block] for point_block in point_blocks), starts)
             return np.concatenate([*solved])
         if start is None:
             return self.by_continuation(z)
-        size = self.responses.magnitude
-        value, is_solution, _ = newton_complex(
-            lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=size
+        coordinate_size = self.responses.magnitude
+        solution, is_solution, _ = newton_complex(
+            lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=coordinate_size
         )
-        is_solution &= np.isfinite(value).all(axis=1) & self.admissible(value)
+        is_solution &= np.isfinite(solution).all(axis=1) & self.admissible(solution)
         if not is_solution.all():
-            value[~is_solution] = self.by_continuation(z[~is_solution])
-        return value
+            solution[~is_solution] = self.by_continuation(z[~is_solution])
+        return solution
 
     def one_sign(self, coordinates: Array) -> NDArray[np.bool_]:
         """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real
@@ -124,28 +124,28 @@ class Resolvent:
         So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
         isolated eigenvalue.
         """
-        B = self.real.table.response_coefficients
-        total = 1 + self.responses.from_analytic(coordinates).real @ B
-        return np.asarray((total > 0).all(axis=1) | (total < 0).all(axis=1))
+        response_coefficients = self.real.table.response_coefficients
+        one_plus_V = 1 + self.responses.from_analytic(coordinates).real @ response_coefficients
+        return np.asarray((one_plus_V > 0).all(axis=1) | (one_plus_V < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).
 
         The contour is valid at z only if there are none.
         """
-        turns, V = [], self.responses.from_analytic(coordinates)
-        for responses in (self.real, self.responses):
-            angle = np.unwrap(np.angle(1 + V @ responses.table.response_coefficients), axis=1)
-            turns.append((angle[:, -1] - angle[:, 0]) / (2 * np.pi))
-        return np.asarray(np.abs(turns[0] - turns[1]))
+        phase_turns, V = [], self.responses.from_analytic(coordinates)
+        for features in (self.real, self.responses):
+            phase = np.unwrap(np.angle(1 + V @ features.table.response_coefficients), axis=1)
+            phase_turns.append((phase[:, -1] - phase[:, 0]) / (2 * np.pi))
+        return np.asarray(np.abs(phase_turns[0] - phase_turns[1]))
 
 
 def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     """Nonzero eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first."""
     root_share = np.sqrt(model.geometry.fractions)
     weighted_offsets = root_share[:, None] * table.offsets[: len(root_share)]
-    values = np.linalg.eigvalsh((weighted_offsets * table.weights) @ weighted_offsets.T)[::-1]
-    return np.asarray(values[values > 1e-12 * max(values[0], 1e-12)])
+    eigenvalues = np.linalg.eigvalsh((weighted_offsets * table.weights) @ weighted_offsets.T)[::-1]
+    return np.asarray(eigenvalues[eigenvalues > 1e-12 * max(eigenvalues[0], 1e-12)])
 
 
 def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> Array:
@@ -165,21 +165,21 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     if not np.isfinite(coordinates).all():
         return np.full(count, np.nan)
     V2 = coordinates[:, -resolvent.responses.groups :]
-    B = resolvent.real.table.response_coefficients
-    total = 1 + resolvent.responses.from_analytic(coordinates) @ B
-    groups, weights = len(table.kinds), table.per_part(table.weights / total[0])
+    response_coefficients = resolvent.real.table.response_coefficients
+    one_plus_V = 1 + resolvent.responses.from_analytic(coordinates) @ response_coefficients
+    group_count, weights = len(table.kinds), table.per_part(table.weights / one_plus_V[0])
     offset_penalty = 1 / (alpha * table.shares * V2[0, table.kinds])
-    phi_m, phi_theta = table.regressors[:groups], table.regressors[len(table.offsets) :]
+    phi_m, phi_theta = table.regressors[:group_count], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    response = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
+    theta_map = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
     m_theta_gram, theta_gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
-    theta_system = np.eye(len(theta_gram)) + theta_gram @ response
-    of_theta = m_theta_gram @ response @ np.linalg.solve(theta_system, m_theta_gram.T)
+    theta_system = np.eye(len(theta_gram)) + theta_gram @ theta_map
+    of_theta = m_theta_gram @ theta_map @ np.linalg.solve(theta_system, m_theta_gram.T)
     values = np.linalg.eigvals(((phi_m * weights) @ phi_m.T - of_theta) / -offset_penalty[:, None])
     always_outside = int((np.linalg.eigvals(theta_system).real < 0).sum())
     values = np.append(np.full(always_outside, np.inf), values[np.argsort(-values.real)])[:count]
-    above_bulk = values.real > 0
-    return np.where(above_bulk, (alpha / np.where(above_bulk, values, 1.0)).real, np.inf)
+    is_above_bulk = values.real > 0
+    return np.where(is_above_bulk, (alpha / np.where(is_above_bulk, values, 1.0)).real, np.inf)
 
 
 def atom(table: Table, alpha: float) -> float:
@@ -192,5 +192,5 @@ def atom(table: Table, alpha: float) -> float:
     has_curvature = table.mu2sq.max(axis=1) > 1e-13 * feature_power
     linear_only = (table.c * (table.mu1**2).max(axis=1) > 1e-13 * feature_power) & ~has_curvature
     group_widths = table.beta * table.fractions
-    rank = group_widths[has_curvature].sum() + min(1.0, group_widths[linear_only].sum())
-    return float(max(0.0, 1 - min(alpha, rank) / table.beta))
+    feature_rank = group_widths[has_curvature].sum() + min(1.0, group_widths[linear_only].sum())
+    return float(max(0.0, 1 - min(alpha, feature_rank) / table.beta))

@@ -85,12 +85,12 @@ class Spectrum(SpectralDensity):
     @property
     def notes(self) -> list[str]:
         """Lines of text for the legend of a figure."""
-        notes = super().notes
+        spectrum_notes = super().notes
         for outlier_value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
-            onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
-            onset *= bool(np.isfinite(samples) and samples >= 1)
-            notes += [rf"outlier at ${outlier_value:.3g}\,p${onset}"]
-        return notes
+            outlier_onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
+            outlier_onset *= bool(np.isfinite(samples) and samples >= 1)
+            spectrum_notes += [rf"outlier at ${outlier_value:.3g}\,p${outlier_onset}"]
+        return spectrum_notes
 
     def outliers_at(self, width: int | None) -> Array:
         """Positions of the outliers that lie above the bulk where the ``width`` is p, from the
@@ -102,14 +102,14 @@ class Spectrum(SpectralDensity):
         sample_size, edge = width * self.alpha / self.model.beta, self._above_bulk(width)
         is_above = self._samples_at(edge, len(self.outliers)) < sample_size
 
-        def above(x: float, k: int) -> float:
+        def above_onset(log_position: float, k: int) -> float:
             with np.errstate(divide="ignore"):
-                sample_ratio = self._samples_at(np.exp(x), k + 1)[k] / sample_size
+                sample_ratio = self._samples_at(np.exp(log_position), k + 1)[k] / sample_size
                 return float(np.clip(np.log(sample_ratio), -1.0, 1.0))
 
         log_positions = [
-            brentq(above, np.log(edge), np.log(2 * (edge + leading * width)), (k,), rtol=1e-6)
-            for k, leading in enumerate(self.outliers[is_above])
+            brentq(above_onset, np.log(edge), np.log(2 * (edge + outlier * width)), (k,), rtol=1e-6)
+            for k, outlier in enumerate(self.outliers[is_above])
         ]
         return np.exp(log_positions)
 
@@ -120,19 +120,19 @@ class Spectrum(SpectralDensity):
         The end of a tail without a sharp edge grows with p, and so with n: n is iterated from that
         of p = 4, where it grows, up to the least n that is its own onset.
         """
-        count, of_width = len(self.outliers), self.alpha / self.model.beta
-        onsets = np.full(count, 4 * of_width)
+        count, per_width = len(self.outliers), self.alpha / self.model.beta
+        onsets = np.full(count, 4 * per_width)
         for k in range(count):
             last_onset = 0.0
             while onsets[k] > 1.01 * last_onset:
                 last_onset = onsets[k]
-                onsets[k] = self._samples_at(self._above_bulk(last_onset / of_width), count)[k]
+                onsets[k] = self._samples_at(self._above_bulk(last_onset / per_width), count)[k]
         return onsets
 
     def _samples_at(self, x: float, count: int) -> Array:
         """Sample sizes n (count,) at which the outliers are at x; in a tail, to some 5 %."""
-        tilt = 1.0 if self.sharp[-1, 1] else 1 + 0.1j
-        return samples_of_outliers(self.resolvent, x * tilt, count)
+        tail_tilt = 1.0 if self.sharp[-1, 1] else 1 + 0.1j
+        return samples_of_outliers(self.resolvent, x * tail_tilt, count)
 
     def _above_bulk(self, width: float) -> float:
         """Place right above the bulk.  Near a sharp edge V varies as the root of the distance, and
@@ -154,30 +154,30 @@ class Spectrum(SpectralDensity):
     def companion(self, z: ArrayLike) -> Array:
         """The companion transform (1/n) tr (Phi Phi^T / n - z)^-1, of n eigenvalues."""
         z = np.asarray(z, dtype=complex)
-        aspect = 1 / self.resolvent.ratio  # p / n
-        return np.asarray(aspect * self.stieltjes(z) + (aspect - 1) / z)
+        width_per_sample = 1 / self.resolvent.ratio  # p / n
+        return np.asarray(width_per_sample * self.stieltjes(z) + (width_per_sample - 1) / z)
 
     @one_thread()
     def _density(self, x: Array, interval: int) -> Array:
         """The density at x (n,) inside one of the intervals; NaN where it was not solved."""
-        guess = self._guesses[interval](angle_of(x, *self.edges[interval]))
-        V = self.resolvent.solutions(x.astype(complex), guess)
-        return np.maximum(self.resolvent.transform(V).imag / np.pi, 0.0)
+        spectrum_guess = self._guess_splines[interval](angle_of(x, *self.edges[interval]))
+        spectrum_V = self.resolvent.solutions(x.astype(complex), spectrum_guess)
+        return np.maximum(self.resolvent.transform(spectrum_V).imag / np.pi, 0.0)
 
     @cached_property
-    def _guesses(self) -> list[Callable[[Array], Array]]:
+    def _guess_splines(self) -> list[Callable[[Array], Array]]:
         """Splines of V in the angle, one for each interval: initial guesses, to three digits."""
         from scipy.interpolate import CubicSpline
 
-        angle = even_angles(64)
-        guides: list[Callable[[Array], Array]] = []
+        guess_angle = even_angles(64)
+        guess_splines: list[Callable[[Array], Array]] = []
         for low, high in self.edges:
-            V = self.resolvent.solutions(x_at_angle(angle, low, high).astype(complex))
-            finite = np.isfinite(V).all(axis=1)
+            guess_V = self.resolvent.solutions(x_at_angle(guess_angle, low, high).astype(complex))
+            finite = np.isfinite(guess_V).all(axis=1)
             if finite.sum() < 2:  # guesses of 0, which Newton rejects: each point is then continued
-                V, finite = np.zeros_like(V), np.full_like(finite, True)
-            guides.append(CubicSpline(angle[finite], V[finite]))
-        return guides
+                guess_V, finite = np.zeros_like(guess_V), np.full_like(finite, True)
+            guess_splines.append(CubicSpline(guess_angle[finite], guess_V[finite]))
+        return guess_splines
 
 
 @overload
@@ -291,20 +291,20 @@ def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: f
         lambda before, after: float(np.nan_to_num(np.abs(after - before), nan=np.inf).max()),
         quadrature_tol,
     )
-    resolvent, x, _ = converged_scan.candidate
-    intervals, sharp = support(resolvent, x, converged_scan.value)
-    if not len(intervals):
+    resolvent, scan_x, _ = converged_scan.candidate
+    spectrum_edges, sharp_edges = support(resolvent, scan_x, converged_scan.value)
+    if not len(spectrum_edges):
         raise ConvergenceError("no density was found anywhere", None)
-    limit = Spectrum(
+    in_limit = Spectrum(
         model=model,
         alpha=alpha,
-        edges=intervals,
-        sharp=sharp,
+        edges=spectrum_edges,
+        sharp=sharp_edges,
         atom=atom(resolvent.real.table, alpha),
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return limit._flagged(1 - limit.atom, 1e-6, converged_scan.change, quadrature_tol)
+    return in_limit._flagged(1 - in_limit.atom, 1e-6, converged_scan.change, quadrature_tol)
 
 
 def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
@@ -330,14 +330,14 @@ def _scan_table(model: SpikedRandomFeatures, table: Table, alpha: float, last: S
         complex_rows = with_complex_batch(model.rows, real.analytic.table.covariance)
         table = replace(table, covariance=complex_rows)
     x, start_U = (logarithmic_grid(real.analytic.table, alpha), None) if last is None else last[1:]
-    spiked = len(table.kappa) == 1 and model.geometry.r.any()
-    on_contour = contour_table(model, table) if spiked else None
+    has_one_spike = len(table.kappa) == 1 and model.geometry.r.any()
+    on_contour = contour_table(model, table) if has_one_spike else None
     if on_contour is not None:
         resolvent = Resolvent(real, ridge.responses_of(on_contour).analytic, alpha)
-        U = resolvent.solutions(x.astype(complex), start_U)
-        has_density = x * resolvent.transform(U).imag > NEGLIGIBLE_MASS
-        checked_U = U[::6][has_density[::6]]  # every sixth point is checked
+        scan_U = resolvent.solutions(x.astype(complex), start_U)
+        has_density = x * resolvent.transform(scan_U).imag > NEGLIGIBLE_MASS
+        checked_U = scan_U[::6][has_density[::6]]  # every sixth point is checked
         if (np.nan_to_num(resolvent.winding(checked_U)) < 0.5).all():
-            return resolvent, x, U
+            return resolvent, x, scan_U
     resolvent = Resolvent(real, ridge.responses_of(table).analytic, alpha)
     return resolvent, x, resolvent.solutions(x.astype(complex), start_U)

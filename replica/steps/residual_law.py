@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.adaptive import KRONROD_NODES, Panels, halve_panels, panels_between
+from solvers.adaptive_panels import KRONROD_NODES, Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.resources import check_time
 from solvers.results import Array

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from solvers.adaptive import Panels, halve_panels, panels_between
+from solvers.adaptive_panels import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.resources import (
     TIME_LIMIT,

@@ -37,8 +37,8 @@ from replica.convex import loss as named_loss
 from replica.errors import InvalidArgument
 from replica.observables import BIAS_SCAN
 from solvers import arrays
+from solvers.minima import lowest_minimum
 from solvers.results import Array
-from solvers.scalar_minimum import lowest_minimum
 
 EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from solvers.adaptive import GAUSS_WEIGHTS, KRONROD_WEIGHTS, halve_panels, panels_between
+from solvers.adaptive_panels import GAUSS_WEIGHTS, KRONROD_WEIGHTS, halve_panels, panels_between
 from solvers.rules import gaussian_density
 
 UNIT = panels_between(np.array([[0.0, 1.0]]))

@@ -67,12 +67,12 @@ class Panels(NamedTuple):
         It is Kronrod's rule, or Gauss's if ``weights`` are Gauss's.  Integrals with fewer panels
         than others are padded with nodes of weight 0.
         """
-        count, rule_nodes = np.bincount(self.owner), weights > 0
-        position = np.arange(len(self.owner)) - np.repeat(np.cumsum(count) - count, count)
-        padded = np.zeros((2, len(count), count.max(), np.count_nonzero(rule_nodes)))
-        padded[0, self.owner, position] = self.nodes[:, rule_nodes]
-        padded[1, self.owner, position] = self.half_width * weights[rule_nodes]
-        return gaussian_rule(*padded.reshape(2, len(count), -1))
+        counts, rule_nodes = np.bincount(self.owner), weights > 0
+        panel_place = np.arange(len(self.owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        padded_panels = np.zeros((2, len(counts), counts.max(), np.count_nonzero(rule_nodes)))
+        padded_panels[0, self.owner, panel_place] = self.nodes[:, rule_nodes]
+        padded_panels[1, self.owner, panel_place] = self.half_width * weights[rule_nodes]
+        return gaussian_rule(*padded_panels.reshape(2, len(counts), -1))
 
 
 def panels_between(breaks: Array) -> Panels:
@@ -84,10 +84,10 @@ def panels_between(breaks: Array) -> Panels:
     >>> panels.owner.tolist(), panels.high.tolist()
     ([0, 1, 1], [1.0, 2.0, 3.0])
     """
-    low, high = breaks[:, :-1], breaks[:, 1:]
-    owner = np.broadcast_to(np.arange(len(breaks))[:, None], low.shape)
-    has_length = high > low
-    return Panels(owner[has_length], low[has_length], high[has_length])
+    panel_low, panel_high = breaks[:, :-1], breaks[:, 1:]
+    panel_owner = np.broadcast_to(np.arange(len(breaks))[:, None], panel_low.shape)
+    not_empty = panel_high > panel_low
+    return Panels(panel_owner[not_empty], panel_low[not_empty], panel_high[not_empty])
 
 
 def halve_panels(
@@ -126,25 +126,25 @@ def halve_panels(
     >>> abs(size.item() ** 2 - 2 / np.pi) < 1e-9
     True
     """
-    contributions, error = _panel_contributions(values, panels, batch_size)
+    panel_sums, errors = _panel_contributions(values, panels, batch_size)
     tol = np.broadcast_to(tol, panels.owner.max() + 1)
     while True:
-        total, count = np.bincount(panels.owner, error), np.bincount(panels.owner)
+        total, count = np.bincount(panels.owner, errors), np.bincount(panels.owner)
         # not (x <= tol), rather than x > tol: an undefined difference is not a small one
-        large = ~(total <= tol)[panels.owner] & ~(error * count[panels.owner] <= tol[panels.owner])
-        if not large.any():
-            averages = np.stack([np.bincount(panels.owner, row) for row in contributions])
-            return panels.select(np.lexsort((panels.low, panels.owner))), averages
-        if len(error) + np.count_nonzero(large) > max_panels:
+        wide = ~(total <= tol)[panels.owner] & ~(errors * count[panels.owner] <= tol[panels.owner])
+        if not wide.any():
+            kronrod_averages = np.stack([np.bincount(panels.owner, row) for row in panel_sums])
+            return panels.select(np.lexsort((panels.low, panels.owner))), kronrod_averages
+        if len(errors) + np.count_nonzero(wide) > max_panels:
             return None
-        owner, low, high = panels.select(large)
-        panel_middle = (low + high) / 2
-        half_ends = np.append(low, panel_middle), np.append(panel_middle, high)
-        halves = Panels(np.append(owner, owner), *half_ends)
-        new_contributions, new_errors = _panel_contributions(values, halves, batch_size)
-        panels = Panels(*map(np.append, panels.select(~large), halves))
-        contributions = np.concatenate([contributions[:, ~large], new_contributions], axis=1)
-        error = np.append(error[~large], new_errors)
+        halved_owner, panel_low, panel_high = panels.select(wide)
+        panel_middle = (panel_low + panel_high) / 2
+        ends_of_halves = np.append(panel_low, panel_middle), np.append(panel_middle, panel_high)
+        halves = Panels(np.append(halved_owner, halved_owner), *ends_of_halves)
+        half_sums, half_errors = _panel_contributions(values, halves, batch_size)
+        panels = Panels(*map(np.append, panels.select(~wide), halves))
+        panel_sums = np.concatenate([panel_sums[:, ~wide], half_sums], axis=1)
+        errors = np.append(errors[~wide], half_errors)
 
 
 def _panel_contributions(
@@ -152,11 +152,11 @@ def _panel_contributions(
 ) -> tuple[Array, Array]:
     """Contribution of each panel to the averages by Kronrod's rule, (k, n), and its largest
     difference from Gauss's rule, (n,).  Raises ``GivenUp`` past the deadline."""
-    rules, batches = np.stack([KRONROD_WEIGHTS, KRONROD_WEIGHTS - GAUSS_WEIGHTS], axis=1), []
+    rule_pair, panel_sums = np.stack([KRONROD_WEIGHTS, KRONROD_WEIGHTS - GAUSS_WEIGHTS], axis=1), []
     for start in range(0, len(panels.low), size):
         check_time()
-        batch = panels.select(slice(start, start + size)) if len(panels.low) > size else panels
-        rule_sums = (values(batch) * gaussian_density(batch.nodes)) @ rules
-        batches.append(rule_sums * batch.half_width)
-    contributions, differences = np.moveaxis(np.concatenate(batches, axis=1), 2, 0)
-    return contributions, np.abs(differences).max(axis=0)
+        panels_now = panels.select(slice(start, start + size)) if len(panels.low) > size else panels
+        rule_sums = (values(panels_now) * gaussian_density(panels_now.nodes)) @ rule_pair
+        panel_sums.append(rule_sums * panels_now.half_width)
+    kronrod_sums, gauss_differences = np.moveaxis(np.concatenate(panel_sums, axis=1), 2, 0)
+    return kronrod_sums, np.abs(gauss_differences).max(axis=0)
