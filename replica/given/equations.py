@@ -118,12 +118,12 @@ class StrataEquations:
         kept_residual, label_spread = self.left(slope, V), self.labels.spread
         sample_weights = self.ratio * self.strata.shares / kept_residual
         # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
-        a = self.strata.mix_vectors(sample_weights * score_at_zero, sample_weights * slope) @ G
-        H, (stratum_mean, label_covariance, variance) = 1 - kept_residual, self.strata.along(a)
+        a_bar = self.strata.mix_vectors(sample_weights * score_at_zero, sample_weights * slope) @ G
+        H, (stratum_mean, label_covariance, variance) = 1 - kept_residual, self.strata.along(a_bar)
         omega_mean = (stratum_mean - self.drawn * V * score_at_zero) / kept_residual
         tau_slope = (label_covariance - H * label_spread) / kept_residual
         variance = (variance - 2 * H * label_covariance + H**2 * label_spread) / kept_residual**2
-        return a, Field(omega_mean, tau_slope[..., None], variance, V[None])
+        return a_bar, Field(omega_mean, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         """Map to the readout's covariance T over its samples, for scores of slope -E s' at V.
@@ -152,9 +152,9 @@ class StrataEquations:
         diagonal_view(fit_matrix)[:] += 1.0
         df_1 = float(xp.sum(xp.linalg.diagonal(fit_matrix)))
         df_2, lost = self._second(df_1, float(xp.sum(fit_matrix * fit_matrix.T)), G, slope, V)
-        shares = self.strata.shares
-        kappa = float(self.lam.max() / (self.ratio * (shares @ slope)))
-        residual_degrees = (self.samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+        strata_shares = self.strata.shares
+        kappa = float(self.lam.max() / (self.ratio * (strata_shares @ slope)))
+        residual_degrees = (self.samples - lost) * (strata_shares @ V) ** 2 / (strata_shares @ V**2)
         return Freedom(df_1, df_2, kappa, float(residual_degrees))
 
     def _second(self, df_1: float, df_2: float, *response_slope_V: Any) -> tuple[float, float]:
@@ -178,13 +178,13 @@ class StrataEquations:
         the variance of the prediction over the readout's samples, on average over strata."""
         scores, V = self.scores(field), field.response[0]
         slope = scores.slope[0]
-        G, t = self.response(slope, V)
-        mean_readout, under = self.mean(G, scores.mean + slope * field.centre, slope, V)
-        varied_by = self.variances(G, slope, V)
+        response_G, t = self.response(slope, V)
+        mean_readout, under = self.mean(response_G, scores.mean + slope * field.centre, slope, V)
+        varied_by = self.variances(response_G, slope, V)
         T, v_of_T, variance = varied_by(scores.mean, scores.square, field.variance - under.variance)
         output_variance = self.strata.blurred(under.centre, under.variance + v_of_T)
         updated = under._replace(variance=output_variance, response=(t / self.left(slope, V))[None])
-        return updated, Posterior(G, T(), mean_readout), variance[0]
+        return updated, Posterior(response_G, T(), mean_readout), variance[0]
 
     def size2(self, centre: Array, variance: Array) -> Array:
         """Mean square E omega^2 in every stratum, (..., N), bounded below by a part of its mean
@@ -300,8 +300,8 @@ class RowEquations(StrataEquations):
 
             # Eq. (22.3): a row has nothing of itself
             z = f * score_square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            covariance = cache(partial(self.covariance, G, z[0] / (f * share**2)))
-            spread = strata.trace(covariance()) / share**2 if R_squares is None else z @ R_squares
+            row_cov = cache(partial(self.covariance, G, z[0] / (f * share**2)))
+            spread = strata.trace(row_cov()) / share**2 if R_squares is None else z @ R_squares
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / share, mean) @ G
             u = averaged((strata.along(asked)[0] / (strata.width * share) - R_diagonal * mean) ** 2)
@@ -309,7 +309,7 @@ class RowEquations(StrataEquations):
             rest = spread - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
             v_of_T = strata.positive(rest / (1 + R_fourth * g))
             # of several labels it is not asked for
-            T_of_rows = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
+            T_of_rows = row_cov if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
             return T_of_rows, v_of_T, v_of_T @ strata.shares
 
         return varied

@@ -189,15 +189,15 @@ class _Point:
             all_rows = isinstance(stratified.strata, RowStrata) and self.samples == stratified.rows
             raise GivenUp(Status.ALL_ROWS if all_rows else point_solution.status)
         self.start = point_solution.posterior
-        errors, confusion = errors_at(stratified, point_solution, self.loss)
+        point_errors, confusion = errors_at(stratified, point_solution, self.loss)
         moments, field = stratified.moments, point_solution.field
         # the test error's rounding is at most the sum of the moduli of all terms of (20.4), times
         # the relative accuracy of the moments
         error_terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
         error_size = (error_terms @ moments.weights)[: moments.outputs].sum() + moments.power
-        if stratified.strata.accuracy * error_size > self.tol * errors[0]:
+        if stratified.strata.accuracy * error_size > self.tol * point_errors[0]:
             raise GivenUp(Status.ROUNDING)
-        columns = dict(zip(ERRORS, errors, strict=True)) | point_solution.freedom._asdict()
+        columns = dict(zip(ERRORS, point_errors, strict=True)) | point_solution.freedom._asdict()
         columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
         return ReadoutPoints(columns, point_solution.posterior, stratified, confusion)
 
@@ -227,7 +227,7 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     Eqs. (20.5), (22.12)"""
     moments, labels, field = stratified.moments, stratified.labels, solved.field
     s, C = ridge_scores(moments, field), moments.outputs
-    test, train_error = (float(error[:C].sum()) for error in ridge_errors(moments, s))
+    test, train_error = (float(label_error[:C].sum()) for label_error in ridge_errors(moments, s))
     of_loss = train_error, (test + moments.noise) / 2, train_error / 2
     if stratified.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)

@@ -242,9 +242,9 @@ class FirstLayer(Described):
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
         of the inputs, which are N(0, I), is averaged."""
         (component,) = self._conditioned(self.directions)
-        rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
+        z_rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
         finest_level = STRATA_LEVELS[-1]
-        return layer_strata(component, self.student, rule, finest_level.k_max, finest_level.tol)
+        return layer_strata(component, self.student, z_rule, finest_level.k_max, finest_level.tol)
 
     def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are
@@ -257,16 +257,16 @@ class FirstLayer(Described):
         for j, component in enumerate(self._conditioned(directions)):
             if not component.share:
                 continue
-            node_rule = component.nodes(self.student, kink_planes, level, last)
+            z_rule = component.nodes(self.student, kink_planes, level, last)
             # numbers of all strata, 128 beside the moments of the features: 1 GB with copies
-            if node_rule.weights.size * (len(component.shift) + 128) > 2**24:
+            if z_rule.weights.size * (len(component.shift) + 128) > 2**24:
                 raise GivenUp(Status.MEMORY)
-            cut_j = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
+            cut_j = layer_strata(component, self.student, z_rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
                 noise_variances = self.feature_noise * (np.arange(cut_j.width) < self.width)
                 cut_j = replace(cut_j, second=cut_j.second + like(noise_variances, cut_j.second))
             strata_parts.append(cut_j)
-            kappa = component.origin + node_rule.nodes @ component.axes.T
+            kappa = component.origin + z_rule.nodes @ component.axes.T
             has_classes = isinstance(self.target, ClassLabels)
             z_args = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
             stratum_means.append(law.mean(*z_args))

@@ -75,16 +75,16 @@ class NodeMoments:
         that begin at ``starts``.  False, without a table, if the series need so many terms that
         this takes more integrals than there are ``uses`` of it."""
         middle_log, half_log = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
-        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half_log, 1e-9))))
+        terms = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half_log, 1e-9))))
         chebyshev_points = chebpts1(PANEL_POINTS)
         shift_ratio = starts[:, None] + PANEL_WIDTH * (chebyshev_points + 1) / 2
         # powers of 0 ... 1 on a panel, the highest first
         panel_powers = np.linalg.inv(np.vander((chebyshev_points + 1) / 2))
-        while 2 * count * shift_ratio.size <= uses:
+        while 2 * terms * shift_ratio.size <= uses:
             check_time()
-            deviation = np.exp((middle_log + half_log * chebpts1(count)) / 2)[:, None, None]
+            deviation = np.exp((middle_log + half_log * chebpts1(terms)) / 2)[:, None, None]
             node_moments = hermite_moments(student, shift_ratio * deviation, deviation**2, k_max)
-            log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(count), node_moments)
+            log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(terms), node_moments)
             term_sizes = np.abs(log_series).max(axis=(2, 3))
             largest_terms = term_sizes.max(axis=1)
             # below a part of the largest but the mean it is rounding
@@ -92,9 +92,9 @@ class NodeMoments:
             if (term_sizes[:, -2:].max(axis=1) <= 1e-6 * largest_terms).all():
                 # (k_max + 2, PANEL_POINTS, panels, count)
                 self.series = np.einsum("kapx,yx->kypa", log_series, panel_powers, optimize=True)
-                self.terms = chebvander((logs - middle_log) / max(half_log, 1e-300), count - 1).T
+                self.terms = chebvander((logs - middle_log) / max(half_log, 1e-300), terms - 1).T
                 return True
-            count *= 2  # of functions that oscillate, log c takes more terms
+            terms *= 2  # of functions that oscillate, log c takes more terms
         return False
 
     def at(self, k: int) -> Any:
@@ -128,9 +128,9 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
     moments[-1] = moments[0] ** 2
     if spread_neurons.any():
         shift_and_variance = s[spread_neurons], c[spread_neurons]
-        mean, first_moment, variance = student.moments(*shift_and_variance)
-        moments[:2, spread_neurons] = mean, first_moment
-        moments[-1, spread_neurons] = mean**2 + first_moment**2 + variance
+        mean_moment, first_moment, rest_moment = student.moments(*shift_and_variance)
+        moments[:2, spread_neurons] = mean_moment, first_moment
+        moments[-1, spread_neurons] = mean_moment**2 + first_moment**2 + rest_moment
         if k_max > 1:
             moments[2:-1, spread_neurons] = student.hermite_coefficients(k_max, *shift_and_variance)
     return moments

@@ -116,10 +116,10 @@ def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float
     def size(x: Array) -> Array:
         """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
         part of their mean over strata and the rounding of E omega^2 if that is larger."""
-        errors = V * np.abs(x.reshape(mean_squares.shape))
+        error_sizes = V * np.abs(x.reshape(mean_squares.shape))
         square = averaged(equations.size2(under.centre, strata.positive(under.variance + v_of_T)))
-        least_error = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
-        return (np.maximum(errors, least_error[:, None]) / V).ravel()
+        least_error = 1e-4 * (error_sizes @ shares) + 1e-12 * (square @ shares)
+        return (np.maximum(error_sizes, least_error[:, None]) / V).ravel()
 
     freedom = equations.freedom(G, slope, V)
     # contraction rate of the errors' map; bounded, as G is less accurate for very many samples
@@ -146,8 +146,8 @@ def _loss_point(equations: StrataEquations, start: Posterior, tol: float) -> Sol
     def field_scale(unknowns: Array) -> Array:
         omega_field = _unpack_field(unknowns)
         output_square = equations.size2(omega_field.centre, omega_field.variance)
-        output_size, size_of_log_v = np.sqrt(output_square), output_square / omega_field.variance
-        unknown_scales = np.ones_like(output_size), output_size, size_of_log_v, output_size
+        omega_size, size_of_log_v = np.sqrt(output_square), output_square / omega_field.variance
+        unknown_scales = np.ones_like(omega_size), omega_size, size_of_log_v, omega_size
         return np.concatenate(unknown_scales, axis=1)
 
     first_field = _pack_field(equations.strata.field(start))

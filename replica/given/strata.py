@@ -237,11 +237,11 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
     lattice_bits = np.clip(int(18 - 1.2 * np.log2(N)), 4, 15)
     lattice_primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
     lattice = np.outer(np.arange(2**lattice_bits), np.sqrt(lattice_primes[: C - 1]))
-    shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
+    shifts, win_chances = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
     block_size = max(1, CACHE_NUMBERS // lattice.size)
-    for start in range(0, N, block_size):
+    for first_stratum in range(0, N, block_size):
         check_time()
-        i = slice(start, start + block_size)
+        i = slice(first_stratum, first_stratum + block_size)
         normal = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
         here = np.moveaxis(mean[i, None] + normal @ axes[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
@@ -252,8 +252,8 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
             upto[c] = crossings.min(axis=0)
             np.maximum(lowest_win[c + 1 :], crossings, out=lowest_win[c + 1 :])
         block_wins = np.maximum(ndtr(upto) - ndtr(lowest_win), 0).mean(axis=2)
-        np.put_along_axis(shares[i], slope_order[i], block_wins.T, axis=1)
-    return shares
+        np.put_along_axis(win_chances[i], slope_order[i], block_wins.T, axis=1)
+    return win_chances
 
 
 def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple[Array, Array]:

@@ -30,16 +30,16 @@ class Fit(NamedTuple):
     def best(cls, table: Table, count: int) -> "Fit":
         """The best with the first ``count`` regressors alone."""
         root, coefficients = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
-        columns = (root * table.regressors[:count]).T
-        coefficients[:count] = least_squares(columns[None], (root * table.target_parts)[None])[0]
+        regressors = (root * table.regressors[:count]).T
+        coefficients[:count] = least_squares(regressors[None], (root * table.target_parts)[None])[0]
         m, special = np.split(coefficients, [len(table.offsets)])
         return cls(table, m, special.reshape(len(table.mu1), -1))
 
     def error(self, table: Table | None = None) -> float:
         """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
-        t = self.table if table is None else table
-        conditional = ridge.conditional_error(t, self.m[None], self.special[None])[1][0]
-        return float(t.weights @ conditional - t.noise)
+        error_table = self.table if table is None else table
+        conditional = ridge.conditional_error(error_table, self.m[None], self.special[None])[1][0]
+        return float(error_table.weights @ conditional - error_table.noise)
 
 
 class BoundFits(NamedTuple):
@@ -67,13 +67,13 @@ class BoundFits(NamedTuple):
 def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
     """Functions that attain the bounds of a model, at the best biases if one is trained."""
     if not model.train_bias:
-        return _at_biases(model, (0.0, 0.0), quadrature_tol)
+        return _fits_at_biases(model, (0.0, 0.0), quadrature_tol)
 
     power = LabelLaw(model.labels.mean).averages(model.inputs).power
 
     @cache
     def errors(bias: float) -> Array:
-        return np.array(_at_biases(model, (bias, bias), quadrature_tol).errors())
+        return np.array(_fits_at_biases(model, (bias, bias), quadrature_tol).errors())
 
     def with_slopes(bias: float) -> Array:
         """The two bounds plus E y^2 (row 0), and their slopes in the bias (row 1)."""
@@ -82,19 +82,19 @@ def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
         h = 1e-4
         return np.array([errors(bias) + power, (errors(bias + h) - errors(bias - h)) / (2 * h)])
 
-    scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
+    bias_scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
 
     def best_bias(i: int) -> float:
-        scanned_bounds = scan[..., i].T
+        scanned_bounds = bias_scan[..., i].T
         return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *scanned_bounds, xtol=1e-8)
 
     best_biases = best_bias(0), best_bias(1)
     if np.isnan(best_biases).any():
-        return _at_biases(model, (0.0, 0.0), quadrature_tol)._replace(status=Status.AT_EDGE)
-    return _at_biases(model, best_biases, quadrature_tol)
+        return _fits_at_biases(model, (0.0, 0.0), quadrature_tol)._replace(status=Status.AT_EDGE)
+    return _fits_at_biases(model, best_biases, quadrature_tol)
 
 
-def _at_biases(
+def _fits_at_biases(
     model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
 ) -> BoundFits:
     """Functions that attain the bounds at given biases, on tables of growing size.
@@ -120,13 +120,13 @@ def _at_biases(
 def linear_error(model: SpikedRandomFeatures) -> float:
     """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, of N(0, I), with the constant kept where none can be
     fitted: an odd student without biases and intercept.  docs/theory.md 8"""
-    target = LabelLaw(model.labels.mean).averages(model.inputs)
+    target_law = LabelLaw(model.labels.mean).averages(model.inputs)
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
-    constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
+    has_constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     # of the coordinates, with the constant first where there is one
-    term_count = len(target.first) + 1
+    term_count = len(target_law.first) + 1
     gram = np.empty((term_count, term_count))
-    gram[0], gram[1:, 0], gram[1:, 1:] = 1.0, target.inputs, target.second
-    gram[0, 1:], C_1 = target.inputs, np.append(target.mean, target.first)
-    terms = slice(None if constant else 1, None)
-    return float(target.power - C_1[terms] @ np.linalg.pinv(gram[terms, terms]) @ C_1[terms])
+    gram[0], gram[1:, 0], gram[1:, 1:] = 1.0, target_law.inputs, target_law.second
+    gram[0, 1:], C_1 = target_law.inputs, np.append(target_law.mean, target_law.first)
+    terms = slice(None if has_constant else 1, None)
+    return float(target_law.power - C_1[terms] @ np.linalg.pinv(gram[terms, terms]) @ C_1[terms])

@@ -87,9 +87,9 @@ class Bounds(Displayed):
 
     def lower_function(self, kappa: ArrayLike) -> Array:
         """C(kappa) that attains the lower bound, at kappa (...) or, with K spikes, (K, ...)."""
-        m, theta = np.split(self.coefficients, [len(self.offsets)])
-        special = np.concatenate([theta.reshape(len(self.psi), -1), self.psi], axis=1)
-        return self._combine(np.append(m, special), self.bias_lower, kappa)
+        lower_m, lower_theta = np.split(self.coefficients, [len(self.offsets)])
+        lower_special = np.concatenate([lower_theta.reshape(len(self.psi), -1), self.psi], axis=1)
+        return self._combine(np.append(lower_m, lower_special), self.bias_lower, kappa)
 
     def upper_function(self, kappa: ArrayLike) -> Array:
         """mu_0.m that attains the upper bound, likewise: the network of a large penalty."""
@@ -97,8 +97,8 @@ class Bounds(Displayed):
 
     def target_function(self, kappa: ArrayLike) -> Array:
         """h(kappa), the conditional mean of the target that both approximate, likewise."""
-        table, averaged = table_at_kappa(self.model, kappa)
-        return averaged(table.h)
+        kappa_table, averaged = table_at_kappa(self.model, kappa)
+        return averaged(kappa_table.h)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -112,20 +112,20 @@ class Bounds(Displayed):
         return plot_functions(self, ax)
 
     def _facts(self) -> dict[str, Any]:
-        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        bound_status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
         return {"lower": self.lower, "upper": self.upper, "linear": _linear_text(self.linear)} | {
-            "status": status
+            "status": bound_status
         }
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
-        return [{name: getattr(self, name) for name in names}]
+        bound_names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
+        return [{name: getattr(self, name) for name in bound_names}]
 
-    def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
-        """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
-        table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
-        mean_regressors = table.regressors[: len(weights), : table.weights.size]
-        return averaged(weights @ mean_regressors)
+    def _combine(self, bound_weights: Array, bias: float, kappa: ArrayLike) -> Array:
+        """The mean regressors at kappa, as many as ``bound_weights`` (n,), weighted."""
+        kappa_table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
+        mean_regressors = kappa_table.regressors[: len(bound_weights), : kappa_table.weights.size]
+        return averaged(bound_weights @ mean_regressors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,14 +148,14 @@ class BoundsOverEta(Displayed):
     def settings(self) -> dict[str, Any]:
         """Settings of the problem that all rates share, in plain values."""
         first_rate, last_rate = self.each[0].settings, self.each[-1].settings
-        return {name: value for name, value in first_rate.items() if last_rate.get(name) == value}
+        return {key: text for key, text in first_rate.items() if last_rate.get(key) == text}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
         return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        bound_facts = {name: getattr(self, name) for name in ("eta", "lower", "upper")}
+        bound_facts = {bound: getattr(self, bound) for bound in ("eta", "lower", "upper")}
         return bound_facts | {"linear": _linear_text(self.linear)}
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -239,16 +239,16 @@ def bounds(
     check_fixed_alpha0(problem)
     problem.refuse_reuse()
     problem.refuse_own_dimension()
-    accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
+    accuracies = tolerance(quadrature_tol), limits(None, time_limit)[1]
     model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:
-        return bounds_of_model(model, *accuracy)
+        return bounds_of_model(model, *accuracies)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
-    rates = axis("eta", eta)
-    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracy) for rate in rates)
+    etas = axis("eta", eta)
+    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracies) for rate in etas)
     lower, upper = np.array([(rate_bound.lower, rate_bound.upper) for rate_bound in each]).T
-    return BoundsOverEta(rates, lower, upper, each[0].linear, each)
+    return BoundsOverEta(etas, lower, upper, each[0].linear, each)
 
 
 def bounds_of_model(
@@ -257,22 +257,22 @@ def bounds_of_model(
     """The bounds of one model, over its trained bias if it has one, in so many seconds."""
     try:
         with deadline(time_limit):
-            fits = best_fits(model, quadrature_tol)
+            bound_fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
-        table = tabulate(model, next(rules(model)), target=False)  # with fits that are NaN
-        fits = BoundFits.on((table, table))._replace(status=given_up.status)
-    (lower, upper), errors = fits.each, fits.errors()
-    theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
+        first_table = tabulate(model, next(rules(model)), target=False)  # with fits that are NaN
+        bound_fits = BoundFits.on((first_table, first_table))._replace(status=given_up.status)
+    (lower_fit, upper_fit), bound_errors = bound_fits.each, bound_fits.errors()
+    lower_theta, psi = np.split(lower_fit.special, [lower_fit.table.loadings.shape[1]], axis=1)
     return Bounds(
         model=model,
-        lower=errors[0],
-        upper=errors[1],
+        lower=bound_errors[0],
+        upper=bound_errors[1],
         linear=linear_error(model),
-        coefficients=np.append(lower.m, theta),
-        offsets=upper.m,
+        coefficients=np.append(lower_fit.m, lower_theta),
+        offsets=upper_fit.m,
         psi=psi,
-        bias_lower=fits.biases[0],
-        bias_upper=fits.biases[1],
-        quadrature_error=fits.change,
-        status=fits.status,
+        bias_lower=bound_fits.biases[0],
+        bias_upper=bound_fits.biases[1],
+        quadrature_error=bound_fits.change,
+        status=bound_fits.status,
     )
