@@ -102,7 +102,7 @@ def learning_curve(
         labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
         at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
         errors.  Where errors of a given layer or of features may be off, ``noted`` is True and
-        ``curve_note`` says why; a warning is logged, with the numbers of samples.
+        ``note`` says why; a warning is logged, with the numbers of samples.
 
     Raises
     ------
