@@ -9,7 +9,7 @@ import xarray
 
 import replica
 from replica import GradientStep, InvalidArgument, learning_curve, solve
-from replica.observables import evaluate
+from replica.observables import evaluate_model
 from solvers.results import ConvergenceError, Status
 from tests.problems import ORDER_OF_SUMS, PUBLISHED, RAGGED, THREE
 
@@ -217,7 +217,7 @@ def test_workers_do_not_change_an_answer(loss):
 def test_a_point_beyond_its_limits_is_flagged(limit, monkeypatch):
     """A spike so long that its first tables do not do."""
     if limit is Status.MEMORY:
-        monkeypatch.setattr(evaluate, "LARGEST_TABLE", 1)
+        monkeypatch.setattr(evaluate_model, "LARGEST_TABLE", 1)
     seconds = 1e-9 if limit is Status.TIME else 20.0
     point = solve(replace(MODEL, r=1e4), alpha=1, lam=0.1, time_limit=seconds)
     assert point.status == limit
