@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT, deadline
@@ -24,6 +23,7 @@ from .option_table import (
 from .options import parse_request
 from .printing import Notes, Output
 
+SECONDS_FOR_NOTE = 5.0  # for the finite-size shift that was not asked for
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
 
@@ -68,8 +68,9 @@ def answer_curve(
     """Errors on the grid that the options describe, at the best of what they search; whether all
     are known.
 
-    The ``figure`` takes a model and the data set.  Where the best is searched a finite-size shift
-    above NOTED_SHIFT is noted without ``notes``, too.
+    The ``figure`` takes a model and the data set.  A finite-size shift above NOTED_SHIFT is noted
+    without ``notes``, too: of all points where the best is searched, else of those at the ends of
+    the axes.
     """
     searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
@@ -78,7 +79,7 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     point_axes = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*printing.NOTED] if notes else ["finite_size_shift"] * bool(searched)
+    noted = [*printing.NOTED] if notes else ["finite_size_shift"]
     with printing.progress("points") as advance:
         if searched:
             search: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
@@ -89,6 +90,10 @@ def answer_curve(
             grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search, **limits)
             grid = grid.with_changes(**limits) if notes else grid
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
+    noted_grid = grid
+    if not (notes or searched):
+        with deadline(SECONDS_FOR_NOTE):
+            noted_grid = grid.ends().with_changes(noted)
 
     def show() -> None:
         columns = printing.errors_first(grid.columns, request.loss)
@@ -96,7 +101,7 @@ def answer_curve(
         printing.note_theory(grid.models[0])
 
     def dataset() -> Any:
-        shifts = grid.columns.get("finite_size_shift", np.zeros(1))
+        shifts = noted_grid.columns["finite_size_shift"]
         shift = shifts[printing.farthest(shifts)]
         attrs = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(attrs if abs(shift) > observables.NOTED_SHIFT else {})
@@ -105,10 +110,10 @@ def answer_curve(
         return figure(grid.models[0], dataset()).figure
 
     output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
-    if noted and any(grid.columns["converged"]):
+    if any(noted_grid.columns["converged"]):
         error, least_change = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
-        least_change = 0.0 if notes else least_change
-        printing.note_farthest(document["points"], shown_axes, error, least_change, searched)
+        least_change, points = 0.0 if notes else least_change, curve_document(noted_grid)["points"]
+        printing.note_farthest(points, shown_axes, error, least_change, searched)
     for sentence in _size_notes(grid) if notes else []:
         printing.say(f"note: {sentence}")
     printing.note_edges(grid.columns.get("at_edge", ()))

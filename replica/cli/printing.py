@@ -284,9 +284,10 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
         advice = "" if problem.intercept else "--intercept or "
         if count:
             say(
-                f"note: at {count} of {len(known)} points the test error is hardly below or above "
-                f"{zero:.4g}, that of predicting 0: {advice}a larger --lam may help, unless the "
-                "student cannot see the target (replica staircase --student)"
+                f"note: at {count} of {len(known)} points the test error, up to {max(known):.4g}, "
+                f"is hardly below {zero:.4g}, that of predicting 0, or above it: {advice}a larger "
+                "--lam may help, unless the student cannot see the target (replica staircase "
+                "--student)"
             )
 
 

@@ -45,74 +45,74 @@ def evaluate_at_dimension(
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
     """
-    result, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
-    scale = np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE)
-    residual_tol, leverage_tol = RESIDUAL_SHARE * scale, LEVERAGE_SHARE * scale
-    result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
-    ratios, network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
-    of_limit = np.array([limit.test_error, limit.train_error, limit.classification_error])
+    net_errors, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
+    dimension_tol = np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE)
+    residual_tol, leverage_tol = RESIDUAL_SHARE * dimension_tol, LEVERAGE_SHARE * dimension_tol
+    net_errors.overlaps, net_errors.conjugates = unknown_overlaps(len(alpha))
+    ratios, limit_network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
+    limit_errors = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
     def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
-        own_table = table_at_dimension(network, model.dimension, level)
-        limit_table = table_at_dimension(network, np.inf, level)
+        own_table = table_at_dimension(limit_network, model.dimension, level)
+        limit_table = table_at_dimension(limit_network, np.inf, level)
         return None if own_table is None or limit_table is None else (own_table, limit_table)
 
     def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
-        size = max(1, CHUNK // tables[0].weights.size)
-        for rows in np.array_split(points, -(-len(points) // size)):
+        chunk_size = max(1, CHUNK // tables[0].weights.size)
+        for chunk in np.array_split(points, -(-len(points) // chunk_size)):
             check_time()
-            coarser, V = (
-                np.stack([solved.overlaps.V1[rows, 0, 0], solved.overlaps.V2[rows, 0]], axis=1)
-                for solved in (result, limit)
+            coarser_V, V_guess = (
+                np.stack([solved.overlaps.V1[chunk, 0, 0], solved.overlaps.V2[chunk, 0]], axis=1)
+                for solved in (net_errors, limit)
             )
-            V = np.where(np.isfinite(coarser), coarser, V)
-            fits = solve_readouts(tables[0], alpha[rows], lam[rows], V, leverage_tol)
-            errors, residual = _limit(tables[1], alpha[rows], lam[rows])
-            ratio = np.array([*fits.errors, fits.wrong]) / errors
-            change = np.abs(ratio / ratios[:, rows] - 1)[: 2 + model.labels.binary].max(axis=0)
+            V_guess = np.where(np.isfinite(coarser_V), coarser_V, V_guess)
+            readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess, leverage_tol)
+            chunk_limit, fit_residual = _limit(tables[1], alpha[chunk], lam[chunk])
+            ratio = np.array([*readouts.errors, readouts.wrong]) / chunk_limit
+            change = np.abs(ratio / ratios[:, chunk] - 1)[: 2 + model.labels.binary].max(axis=0)
             change = np.nan_to_num(change, nan=np.inf)
-            residual = np.maximum(fits.residual, residual)
-            ratios[:, rows] = ratio
-            test, train, class_errors = of_limit[:, rows] * ratio
-            result.store(
-                rows,
-                test_error=test,
-                train_error=train,
-                loss_error=(test + tables[0].noise) / 2,
-                train_loss=train / 2,
+            fit_residual = np.maximum(readouts.residual, fit_residual)
+            ratios[:, chunk] = ratio
+            test_d, train_d, class_errors = limit_errors[:, chunk] * ratio
+            net_errors.store(
+                chunk,
+                test_error=test_d,
+                train_error=train_d,
+                loss_error=(test_d + tables[0].noise) / 2,
+                train_loss=train_d / 2,
                 classification_error=class_errors,
-                residual=residual,
-                quadrature_error=np.maximum(change, limit.quadrature_error[rows]),
-                iterations=fits.passes,
-                nodes=np.full(len(rows), tables[0].weights.size),
-                converged=residual <= residual_tol,
+                residual=fit_residual,
+                quadrature_error=np.maximum(change, limit.quadrature_error[chunk]),
+                iterations=readouts.passes,
+                nodes=np.full(len(chunk), tables[0].weights.size),
+                converged=fit_residual <= residual_tol,
                 open=~(change <= tol),
             )
-            result.overlaps.V1[rows, 0, 0], result.overlaps.V2[rows, 0] = fits.V.T
-            result.overlaps.m[rows] = fits.m[:, :1]
-        return points[result.open[points] & result.converged[points]]
+            net_errors.overlaps.V1[chunk, 0, 0], net_errors.overlaps.V2[chunk, 0] = readouts.V.T
+            net_errors.overlaps.m[chunk] = readouts.m[:, :1]
+        return points[net_errors.open[points] & net_errors.converged[points]]
 
-    result.flag(~limit.converged, limit.status[~limit.converged])
+    net_errors.flag(~limit.converged, limit.status[~limit.converged])
     noise_ratio = 0.0
     with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
         try:
-            rows = loaded_rows(network)
+            loaded = loaded_rows(limit_network)
             has_few = products_per_fit(model, alpha, model.dimension) < ENOUGH_PRODUCTS
-            noise = rows.loading_covariance[-1, -1] / model.dimension
-            is_noisy = noise > LARGEST_SHARE * float(model.geometry.c[0])
-            noise_ratio = rows.noise_ratio
-            result.flag(result.open & has_few, Status.FEW_DIRECTIONS)
-            result.flag(result.open & is_noisy, Status.NOISY_ROWS)
+            noise_variance = loaded.loading_covariance[-1, -1] / model.dimension
+            is_noisy = noise_variance > LARGEST_SHARE * float(model.geometry.c[0])
+            noise_ratio = loaded.noise_ratio
+            net_errors.flag(net_errors.open & has_few, Status.FEW_DIRECTIONS)
+            net_errors.flag(net_errors.open & is_noisy, Status.NOISY_ROWS)
         except (GivenUp, np.linalg.LinAlgError) as error:
-            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-            result.flag(result.open.copy(), status)
-        solve_on_growing_tables(result, np.flatnonzero(result.open), tables_for, solve_on)
-    result.close(residual_tol)
+            failure_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+            net_errors.flag(net_errors.open.copy(), failure_status)
+        solve_on_growing_tables(net_errors, np.flatnonzero(net_errors.open), tables_for, solve_on)
+    net_errors.close(residual_tol)
     if noise_ratio > LARGEST_NOISE:
-        test, train = np.abs(ratios[:2] - 1)
-        is_far = train > np.maximum(FARTHEST * test, LEAST_SHIFT)
-        result.flag(result.converged & is_far, Status.NOISY_ROWS)
-    return result
+        test_d, train_d = np.abs(ratios[:2] - 1)
+        is_far = train_d > np.maximum(FARTHEST * test_d, LEAST_SHIFT)
+        net_errors.flag(net_errors.converged & is_far, Status.NOISY_ROWS)
+    return net_errors
 
 
 def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
@@ -131,7 +131,7 @@ def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
 def _limit(table: Table, alpha: Array, lam: Array) -> tuple[Array, Array]:
     """Test, training and classification errors in the limit on a ``table``, (3, P), and their
     residuals (P,)."""
-    points = ridge.solve_points(table, alpha, lam)
-    field = field_at_nodes(ridge.responses_of(table), points.overlaps)
-    errors = [*points.errors, class_error(table, field.centre, field.variance)]
-    return np.array(errors), points.residual
+    limit_points = ridge.solve_points(table, alpha, lam)
+    limit_field = field_at_nodes(ridge.responses_of(table), limit_points.overlaps)
+    errors = [*limit_points.errors, class_error(table, limit_field.centre, limit_field.variance)]
+    return np.array(errors), limit_points.residual

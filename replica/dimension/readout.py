@@ -81,9 +81,9 @@ class LeveragedGroup(CorrelatedGroup):
     def prices(self, V: Array, V_hat: Array) -> Array:
         """Penalties on the offsets over the penalty on m of independent rows, (P, n_0).
         Eq. (23.8)"""
-        prices = np.ones((len(V), len(self.table.offsets)))
-        prices[:, 0] -= self.shortened * V_hat[:, 0] * V[:, 0]
-        return prices
+        offset_prices = np.ones((len(V), len(self.table.offsets)))
+        offset_prices[:, 0] -= self.shortened * V_hat[:, 0] * V[:, 0]
+        return offset_prices
 
     def share_of_products(self, R: Array, V: Array, alpha: Array) -> Array:
         """The number g (P,) of what samples take of the products of two directions of the bulk.
@@ -95,9 +95,9 @@ class LeveragedGroup(CorrelatedGroup):
     def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
         """The two sides of (i), (ii), with 1 + mu_2^2 V2 + V_s in the place of 1 + mu_2^2 V2."""
         left, right, d_left, d_right = super()._sides(V, alpha, lam)
-        R, w = self.shrinkage(V), self.table.weights
-        right[:, 1] += alpha * ((R * self.leverage) @ w)
-        by_V1 = (R**2 * self.leverage) @ (w * self.table.response_coefficients[0])
+        shrink_R, w = self.shrinkage(V), self.table.weights
+        right[:, 1] += alpha * ((shrink_R * self.leverage) @ w)
+        by_V1 = (shrink_R**2 * self.leverage) @ (w * self.table.response_coefficients[0])
         d_right[:, 1, 0] -= alpha * V[:, 0] * by_V1
         return left, right, d_left, d_right
 
@@ -110,48 +110,48 @@ def solve_readouts(
 
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
-    phi, w, y, count = table.regressors, table.weights, table.h, len(table.offsets)
+    phi, w, label_means, count = table.regressors, table.weights, table.h, len(table.offsets)
     V, leverage, residual, passes = _solve_responses(table, alpha, lam, V, tol)
-    fit = _fit(table, alpha, V, leverage)
-    coefficients = (fit.H_inverse @ ((w * fit.R * y) @ phi.T)[..., None])[..., 0]
-    gap = y - coefficients @ phi
-    special_hat = ((w * fit.R * gap) @ phi.T)[:, None, count:]
-    prices = fit.group.prices(V, fit.conjugates)
-    m_hat = fit.susceptibility.penalty * np.sqrt(prices) * coefficients[:, :count]
-    of_signal = fit.group.signal_sources(V, fit.susceptibility, alpha, m_hat, special_hat)
+    V_fit = _fit(table, alpha, V, leverage)
+    coefficients = (V_fit.H_inverse @ ((w * V_fit.R * label_means) @ phi.T)[..., None])[..., 0]
+    label_gap = label_means - coefficients @ phi
+    special_hat = ((w * V_fit.R * label_gap) @ phi.T)[:, None, count:]
+    offset_prices = V_fit.group.prices(V, V_fit.conjugates)
+    m_hat = V_fit.susceptibility.penalty * np.sqrt(offset_prices) * coefficients[:, :count]
+    signal_sources = V_fit.group.signal_sources(V, V_fit.susceptibility, alpha, m_hat, special_hat)
     # -d(price of m) / d(V1_hat V1)
-    spared = fit.group.shortened * coefficients[:, 0] ** 2
-    spared /= table.beta * table.dimension * V[:, 1]
-    Q1_of_signal = of_signal.Q[:, :1] - (spared * V[:, 0])[:, None]
-    known = gap**2 + table.spread + table.noise
-    of_lengths = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
-    error0 = known + of_lengths + Q1_of_signal * table.mu1**2  # Eq. (4.7)
-    g = fit.group.share_of_products(fit.R, V, alpha)
-    size = error0 @ w  # of -dV_s/ds, which adds to the variance of the output
-    error = np.empty_like(gap)
+    spared_price = V_fit.group.shortened * coefficients[:, 0] ** 2
+    spared_price /= table.beta * table.dimension * V[:, 1]
+    Q1_of_signal = signal_sources.Q[:, :1] - (spared_price * V[:, 0])[:, None]
+    known_error = label_gap**2 + table.spread + table.noise
+    length_error = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
+    signal_error = known_error + length_error + Q1_of_signal * table.mu1**2  # Eq. (4.7)
+    g = V_fit.group.share_of_products(V_fit.R, V, alpha)
+    error_size = signal_error @ w  # of -dV_s/ds, which adds to the variance of the output
+    error_s = np.empty_like(label_gap)
 
     def of_leverage(x: Array, rows: Indices) -> Array:
-        at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
-        added = size[rows, None] * x
-        before = error0[rows] + added
-        X = group.conjugates_from(R * R * before, alpha[rows]) + of_signal.X[rows]  # Eq. (4.8)
-        X[:, 0] += (spared * fit.conjugates[:, 0])[rows]
-        through_leverage = (R * (R * before * leverage[rows] - added)) @ w
-        X[:, 1] += alpha[rows] / table.beta * through_leverage / at[:, 1]
-        Q = group.second_moments(at, alpha[rows], lam[rows], X)  # Eq. (4.10)
-        error[rows] = before + group.at_nodes(Q)
-        H_inverse = fit.H_inverse[rows]
-        change = H_inverse @ _averages(table, w * R * R * error[rows]) @ H_inverse
-        change += (Q[:, 1] / at[:, 1])[:, None, None] * fit.of_prior[rows]
-        by_samples = at[:, 1] * group.share_of_products(R**2 * error[rows], at, alpha[rows])
-        of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
-        of_products /= (1 + g[rows]) ** 2
-        new = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
-        return new / size[rows, None]
+        V_at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), V_fit.R[rows]
+        leverage_error = error_size[rows, None] * x
+        before = signal_error[rows] + leverage_error
+        X = group.conjugates_from(R * R * before, alpha[rows]) + signal_sources.X[rows]  # Eq. (4.8)
+        X[:, 0] += (spared_price * V_fit.conjugates[:, 0])[rows]
+        through_leverage = (R * (R * before * leverage[rows] - leverage_error)) @ w
+        X[:, 1] += alpha[rows] / table.beta * through_leverage / V_at[:, 1]
+        Q = group.second_moments(V_at, alpha[rows], lam[rows], X)  # Eq. (4.10)
+        error_s[rows] = before + group.at_nodes(Q)
+        H_inverse = V_fit.H_inverse[rows]
+        change = H_inverse @ _averages(table, w * R * R * error_s[rows]) @ H_inverse
+        change += (Q[:, 1] / V_at[:, 1])[:, None, None] * V_fit.of_prior[rows]
+        by_samples = V_at[:, 1] * group.share_of_products(R**2 * error_s[rows], V_at, alpha[rows])
+        products_s = (g * (2 + g))[rows] * Q[:, 1] - by_samples
+        products_s /= (1 + g[rows]) ** 2
+        new_V_s = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], products_s)
+        return new_V_s / error_size[rows, None]
 
-    drift = _iterate_leverage(of_leverage, np.zeros_like(gap), w, tol).residual
-    wrong = class_error(table, y - gap, error - known)
-    errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
+    drift = _iterate_leverage(of_leverage, np.zeros_like(label_gap), w, tol).residual
+    wrong = class_error(table, label_means - label_gap, error_s - known_error)
+    errors = MeanSquaredErrors(error_s @ w - table.noise, (V_fit.R**2 * error_s) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
 
 
@@ -167,31 +167,31 @@ def _solve_responses(
             return LeveragedGroup(table, leverage[which]).log_residual(U, alpha[at], lam[at])
 
         V[rows] = newton(system, V[rows], tol=1e-12).value
-        fit = _fit(table, alpha[rows], V[rows], leverage)
-        violation = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
+        V_fit = _fit(table, alpha[rows], V[rows], leverage)
+        response_violation = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
         # solutions of other branches have a negative 1 + V + V_s somewhere
-        of_responses[rows] = np.where((fit.R > 0).all(axis=1), violation, np.inf)
-        g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
-        return _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
+        response_residual[rows] = np.where((V_fit.R > 0).all(axis=1), response_violation, np.inf)
+        g = V_fit.group.share_of_products(V_fit.R, V[rows], alpha[rows])
+        return _leverage(table, alpha[rows], V_fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
 
-    of_responses = np.empty(len(V))
-    start = np.zeros((len(V), len(table.weights)))
-    found = _iterate_leverage(new_leverage, start, table.weights, tol)
-    return V, found.value, np.maximum(found.residual, of_responses), found.iterations
+    response_residual = np.empty(len(V))
+    leverage_start = np.zeros((len(V), len(table.weights)))
+    found = _iterate_leverage(new_leverage, leverage_start, table.weights, tol)
+    return V, found.value, np.maximum(found.residual, response_residual), found.iterations
 
 
 def _iterate_leverage(
-    step: Callable[[Array, Indices], Array], start: Array, weights: Array, tol: float
+    step: Callable[[Array, Indices], Array], leverage_start: Array, node_weights: Array, tol: float
 ) -> Result:
-    """Fixed point of a leverage, or of its change, at nodes with ``weights`` (N,) from a ``start``
-    (P, N)."""
+    """Fixed point of a leverage, or of its change, at nodes with ``node_weights`` (N,), from
+    ``leverage_start`` (P, N)."""
     return fixed_point(
         step,
-        start,
+        leverage_start,
         tol=tol,
         size=lambda x: 1 + np.abs(x),
-        history=np.zeros((len(start), COMBINED_PASSES, 2, start.shape[1])),
-        weights=weights,
+        history=np.zeros((len(leverage_start), COMBINED_PASSES, 2, leverage_start.shape[1])),
+        weights=node_weights,
         linear_below=1.0,
         max_iterations=MOST_PASSES,
     )
@@ -202,11 +202,11 @@ def _leverage(
 ) -> Array:
     """Leverage V_s (P, N) from H^-1 (P, n, n), V1 (P, 1) and V2 g / (1 + g), (P,), or their
     changes.  Eqs. (23.6), (23.9)"""
-    phi, directions = table.regressors, len(table.kappa)
-    total = np.stack([np.einsum("in,in->n", one @ phi, phi) for one in H_inverse])
-    total += H_inverse[:, 0, :1] * table.by_length**2
-    total = total / alpha[:, None] - directions * V1 * table.mu1**2
-    return np.asarray(total / table.dimension - of_products[:, None] * table.square)
+    phi, loading_count = table.regressors, len(table.kappa)
+    leverage_sum = np.stack([np.einsum("in,in->n", H_row @ phi, phi) for H_row in H_inverse])
+    leverage_sum += H_inverse[:, 0, :1] * table.by_length**2
+    leverage_sum = leverage_sum / alpha[:, None] - loading_count * V1 * table.mu1**2
+    return np.asarray(leverage_sum / table.dimension - of_products[:, None] * table.square)
 
 
 class _Fit(NamedTuple):
@@ -238,11 +238,11 @@ def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
     R = group.shrinkage(V)
     conjugates = group.conjugates(V, alpha)
     susceptibility = group.susceptibility(V, conjugates, alpha)
-    penalty = susceptibility.penalty * group.prices(V, conjugates)
-    root = _prior_roots(penalty, susceptibility)
+    prior_penalty = susceptibility.penalty * group.prices(V, conjugates)
+    root = _prior_roots(prior_penalty, susceptibility)
     transposed = root.swapaxes(1, 2)
-    within = transposed @ _averages(table, table.weights * R) @ root
-    inner = np.linalg.inv(np.eye(len(phi)) + within)
+    prior_average = transposed @ _averages(table, table.weights * R) @ root
+    inner = np.linalg.inv(np.eye(len(phi)) + prior_average)
     H_inverse = root @ inner @ transposed
     return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed, conjugates)
 
@@ -250,21 +250,21 @@ def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
 def class_error(table: Table, centre: Array, variance: Array) -> Array:
     """Classification errors (P,) of labels +-1 that are functions of the nodes, for an output of
     mean ``centre`` and ``variance`` (P, N) there."""
-    below = ndtr(-table.h * centre / np.sqrt(np.maximum(variance, 1e-300)))
-    return np.asarray(below @ table.weights)
+    error_chance = ndtr(-table.h * centre / np.sqrt(np.maximum(variance, 1e-300)))
+    return np.asarray(error_chance @ table.weights)
 
 
 def _prior_roots(penalty: Array, susceptibility: Susceptibility) -> Array:
     """Roots (P, n, n) of the prior covariances: offsets by their ``penalty`` (P, n_0), special
     directions by (17.4)."""
-    special = susceptibility.roots()[0]
-    priced = np.isfinite(1 / np.where(penalty > 0, penalty, np.nan))
-    variances = np.where(priced, 1 / np.where(priced, penalty, 1.0), 0.0)
-    largest = np.maximum(variances.max(axis=1), (special**2).max(axis=(1, 2)))[:, None]
+    special_roots = susceptibility.roots()[0]
+    is_priced = np.isfinite(1 / np.where(penalty > 0, penalty, np.nan))
+    prior_vars = np.where(is_priced, 1 / np.where(is_priced, penalty, 1.0), 0.0)
+    largest = np.maximum(prior_vars.max(axis=1), (special_roots**2).max(axis=(1, 2)))[:, None]
     count = penalty.shape[1]
-    root = np.zeros((len(penalty), count + special.shape[1], count + special.shape[2]))
-    root[:, range(count), range(count)] = np.sqrt(np.where(priced, variances, FREE * largest))
-    root[:, count:, count:] = special
+    root = np.zeros((len(penalty), count + special_roots.shape[1], count + special_roots.shape[2]))
+    root[:, range(count), range(count)] = np.sqrt(np.where(is_priced, prior_vars, FREE * largest))
+    root[:, count:, count:] = special_roots
     return root
 
 
@@ -272,8 +272,8 @@ def _averages(table: LoadedTable, weights: Array) -> Array:
     """Averages of phi phi^T, (P, n, n), with ``weights`` (P, N) of the nodes, also over the lengths
     of inputs in the bulk, on which the first depends.  Eq. (23.10)"""
     phi = table.regressors
-    averages = np.empty((len(weights), len(phi), len(phi)))
-    for i, row in enumerate(phi):  # the upper half of a symmetric matrix
-        averages[:, i, i:] = averages[:, i:, i] = (weights * row) @ phi[i:].T
-    averages[:, 0, 0] += weights @ table.by_length**2
-    return averages
+    phi_averages = np.empty((len(weights), len(phi), len(phi)))
+    for i, phi_row in enumerate(phi):  # the upper half of a symmetric matrix
+        phi_averages[:, i, i:] = phi_averages[:, i:, i] = (weights * phi_row) @ phi[i:].T
+    phi_averages[:, 0, 0] += weights @ table.by_length**2
+    return phi_averages

@@ -58,22 +58,22 @@ class LoadedRows(TabulatedRows):
     def _on_coordinates(self, q: Array) -> tuple[Array, Array]:
         """Tabulated C(q) on kappa and delta, (P, n + 1, n + 1), and its derivative."""
         n = len(self.coordinates)
-        turn, others = np.zeros((n + 1, n + 1)), np.delete(np.arange(n + 1), DELTA)
-        turn[np.ix_(others, others)], turn[DELTA, DELTA] = self.coordinates, 1.0
-        C, slope = super().special_covariance(q)
-        return turn @ C @ turn.T, turn @ slope @ turn.T
+        turned_axes, others = np.zeros((n + 1, n + 1)), np.delete(np.arange(n + 1), DELTA)
+        turned_axes[np.ix_(others, others)], turned_axes[DELTA, DELTA] = self.coordinates, 1.0
+        C, C_slope = super().special_covariance(q)
+        return turned_axes @ C @ turned_axes.T, turned_axes @ C_slope @ turned_axes.T
 
     @cached_property
     def _at_zero(self) -> tuple[Array, Array, Array]:
         """C_FF, C_F_ C_F_^T and C_F_ C__ C_F_^T, with _ for the directions of the bulk.
         Eq. (23.1)"""
-        largest = np.linalg.eigvalsh(self._on_coordinates(np.zeros(1))[0][0])[-1]
-        q = FIT_STEP / largest * np.arange(FIT_POINTS)
+        largest_variance = np.linalg.eigvalsh(self._on_coordinates(np.zeros(1))[0][0])[-1]
+        q = FIT_STEP / largest_variance * np.arange(FIT_POINTS)
         C = self._on_coordinates(q)[0]
-        powers = np.vander(q / q[-1], FIT_DEGREE + 1, increasing=True)
-        fit = np.linalg.lstsq(powers, C.reshape(len(q), -1), rcond=None)[0]
-        value, slope, half_curvature = fit[:3].reshape(3, *C.shape[1:])
-        return value, -slope / q[-1], half_curvature / q[-1] ** 2
+        q_powers = np.vander(q / q[-1], FIT_DEGREE + 1, increasing=True)
+        C_fit = np.linalg.lstsq(q_powers, C.reshape(len(q), -1), rcond=None)[0]
+        C_value, slope, half_curvature = C_fit[:3].reshape(3, *C.shape[1:])
+        return C_value, -slope / q[-1], half_curvature / q[-1] ** 2
 
     @cached_property
     def _noise_direction(self) -> tuple[Array, float]:
@@ -84,22 +84,22 @@ class LoadedRows(TabulatedRows):
         coordinates, b is any direction of the bulk.
         """
         C, through_bulk, twice = self._at_zero
-        others = np.delete(np.arange(len(C)), DELTA)
-        within = C[np.ix_(others, others)]
+        other_axes = np.delete(np.arange(len(C)), DELTA)
+        C_within = C[np.ix_(other_axes, other_axes)]
         # a left eigenvector of C E[kappa kappa^T]: t.v is a row's coordinate of largest effect
-        values, vectors = np.linalg.eig(self.second @ within)
+        values, vectors = np.linalg.eig(self.second @ C_within)
         t = np.zeros(len(C))
-        t[others] = vectors[:, np.argmax(values.real)].real
+        t[other_axes] = vectors[:, np.argmax(values.real)].real
         squared_norm = t @ through_bulk @ t
-        if squared_norm < 1e-8 * np.linalg.norm(within) ** 2:
+        if squared_norm < 1e-8 * np.linalg.norm(C_within) ** 2:
             return np.zeros(len(C)), self.c
         return through_bulk @ t / np.sqrt(squared_norm), float(t @ twice @ t / squared_norm)
 
     @cached_property
     def loading_covariance(self) -> Array:
         """d times the covariance of a row's loadings on (kappa, b), (n + 1, n + 1)."""
-        across, own = self._noise_direction
-        C = np.block([[self._at_zero[0], across[:, None]], [across, np.full((1, 1), own)]])
+        C_across, C_own = self._noise_direction
+        C = np.block([[self._at_zero[0], C_across[:, None]], [C_across, np.full((1, 1), C_own)]])
         return np.delete(np.delete(C, DELTA, 0), DELTA, 1)
 
     @cached_property
@@ -113,8 +113,8 @@ class LoadedRows(TabulatedRows):
     def share_of_directions(self) -> float:
         """D / d, where D = 1 / E rho^2 is the number of directions that the bulk of the rows makes
         use of.  docs/network.md, "How large d must be" """
-        slope = self.c_e(np.array([SMALL_PRODUCT / self.c]))[1][0]
-        return float(self.c**2 / (self.c**2 - slope))
+        c_e_slope = self.c_e(np.array([SMALL_PRODUCT / self.c]))[1][0]
+        return float(self.c**2 / (self.c**2 - c_e_slope))
 
     @cached_property
     def mean_row(self) -> float:
@@ -124,27 +124,27 @@ class LoadedRows(TabulatedRows):
     def special_covariance(self, q: Array) -> tuple[Array, Array]:
         """Covariance C on the n + 2 directions, (P, n + 2, n + 2), at q, and its derivative: b is
         no longer among the directions that C(q) integrates out.  Eq. (23.3)"""
-        (across, own), n = self._noise_direction, len(self.coordinates)
-        outer, resolved = np.outer(across, across), (1 / (1 + q * own))[:, None, None]
-        C, slope = np.zeros((2, len(q), n + 2, n + 2))
-        inner = self._on_coordinates(q)
-        C[:, :-1, :-1] = inner[0] + q[:, None, None] * resolved * outer
-        slope[:, :-1, :-1] = inner[1] + resolved**2 * outer
-        C[:, :-1, -1] = C[:, -1, :-1] = across
-        C[:, -1, -1] = own
-        return C, slope
+        (C_across, C_own), coordinate_count = self._noise_direction, len(self.coordinates)
+        outer_C, resolved_C = np.outer(C_across, C_across), (1 / (1 + q * C_own))[:, None, None]
+        C, C_slope = np.zeros((2, len(q), coordinate_count + 2, coordinate_count + 2))
+        inner_C = self._on_coordinates(q)
+        C[:, :-1, :-1] = inner_C[0] + q[:, None, None] * resolved_C * outer_C
+        C_slope[:, :-1, :-1] = inner_C[1] + resolved_C**2 * outer_C
+        C[:, :-1, -1] = C[:, -1, :-1] = C_across
+        C[:, -1, -1] = C_own
+        return C, C_slope
 
 
 @lru_cache(maxsize=16)
 def loaded_rows(model: Model) -> LoadedRows:
     """Loaded rows of a network of one kind of neurons, at any dimension."""
     rows: Any = model.rows
-    basis, averages = model.components.basis, model.components
-    coordinates = np.vstack([basis, null_space(basis).T])
-    roots = np.concatenate([averages.slope, averages.root], axis=2)  # of (u, zeta)
-    moments = roots @ roots.swapaxes(1, 2) + averages.mean[:, :, None] * averages.mean[:, None]
-    second = np.tensordot(averages.shares, moments, axes=1)
-    return LoadedRows(rows.tabulated.rows, coordinates, coordinates @ second @ coordinates.T)
+    row_basis, inputs = model.components.basis, model.components
+    coordinates = np.vstack([row_basis, null_space(row_basis).T])
+    roots = np.concatenate([inputs.slope, inputs.root], axis=2)  # of (u, zeta)
+    input_moments = roots @ roots.swapaxes(1, 2) + inputs.mean[:, :, None] * inputs.mean[:, None]
+    second_moment = np.tensordot(inputs.shares, input_moments, axes=1)
+    return LoadedRows(rows.tabulated.rows, coordinates, coordinates @ second_moment @ coordinates.T)
 
 
 class Sizes(NamedTuple):
@@ -208,59 +208,59 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     The offsets are the mean feature and, at a finite dimension, the functions of degree two or more
     in a row's loadings, each of which has the price of m.
     """
-    rows = loaded_rows(model)
-    n, D = len(rows.coordinates), len(model.components.basis)
-    cosines = np.eye(D, n + 1)
-    components = Components.from_law(model.inputs, cosines, model.labels.combinations)
-    places, weights = components.places_and_weights(_input_rule(D, n - D, sizes))
-    kappa = components.projection_means(places)[: n + 1]
-    labels = components.moments(model.labels.combined_mean, places)
+    net_rows = loaded_rows(model)
+    n, D = len(net_rows.coordinates), len(model.components.basis)
+    label_axes = np.eye(D, n + 1)
+    input_components = Components.from_law(model.inputs, label_axes, model.labels.combinations)
+    input_places, x_weights = input_components.places_and_weights(_input_rule(D, n - D, sizes))
+    kappa = input_components.projection_means(input_places)[: n + 1]
+    label_moments = input_components.moments(model.labels.combined_mean, input_places)
     geometry: Any = model.geometry
     # the bulk is without the directions of the loadings, of which the noise's has its own variance
-    c = float(geometry.c[0]) * (1 - n / dimension) - rows.loading_covariance[-1, -1] / dimension
-    along_u = geometry.r[0, 0] * rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
+    c = float(geometry.c[0]) * (1 - n / dimension) - net_rows.loading_covariance[-1, -1] / dimension
+    shift_along_u = geometry.r[0, 0] * net_rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
     # x^T C x / d of inputs there, from tr C^2 / d^2 without the noise's direction.  Eq. (23.10)
-    square_of_bulk = float(geometry.c[0]) ** 2 / rows.share_of_directions
-    square_of_bulk -= rows.loading_covariance[-1, -1] ** 2 / dimension
+    square_of_bulk = float(geometry.c[0]) ** 2 / net_rows.share_of_directions
+    square_of_bulk -= net_rows.loading_covariance[-1, -1] ** 2 / dimension
     sd_of_length = np.sqrt(2 * max(square_of_bulk, c**2) / dimension)
-    axes = _loading_axes(rows, dimension) @ kappa
-    variance = c + (axes**2).sum(axis=0)
-    features = model.student.moments(along_u, variance)
-    mu1 = features.first / np.sqrt(variance)
-    by_norm = model.student.second_hermite(along_u, variance) / (2 * variance)
-    hermite, of_rows = _loading_functions(model, along_u, axes, weights, c)
+    loading_axes = _loading_axes(net_rows, dimension) @ kappa
+    bulk_variance = c + (loading_axes**2).sum(axis=0)
+    features = model.student.moments(shift_along_u, bulk_variance)
+    mu1 = features.first / np.sqrt(bulk_variance)
+    by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
+    hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, x_weights, c)
     square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
     mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
-    offsets = np.vstack([features.mean, _leading(hermite, weights, dimension, weights @ mu2sq)])
-    special = mu1 * kappa
+    offsets = np.vstack([features.mean, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
+    special_loadings = mu1 * kappa
     if model.rows.v > 0:
-        special = np.insert(special, DELTA, by_norm, axis=0)
-    count, N, one = len(offsets), len(weights), np.ones(1)
-    constant = np.ones((int(model.intercept), N))
+        special_loadings = np.insert(special_loadings, DELTA, by_norm, axis=0)
+    offset_count, N, one_share = len(offsets), len(x_weights), np.ones(1)
+    constant_offset = np.ones((int(model.intercept), N))
     return LoadedTable(
-        weights=weights,
-        places=places,
+        weights=x_weights,
+        places=input_places,
         kappa=kappa,
         mean=np.zeros((0, N)),
         root=np.zeros((0, 0, N)),
-        offsets=np.vstack([offsets, constant]),
+        offsets=np.vstack([offsets, constant_offset]),
         mu1=mu1[None],
         mu2sq=mu2sq[None],
-        loadings=special[None],
-        h=labels.h,
+        loadings=special_loadings[None],
+        h=label_moments.h,
         g=np.zeros((0, N)),
-        spread=labels.spread,
-        fractions=one,
+        spread=label_moments.spread,
+        fractions=one_share,
         c=np.array([c]),
         beta=model.beta,
         noise=model.labels.variance,
         dimension=dimension,
-        kinds=np.zeros(count, np.int64),
-        shares=np.ones(count),
-        signs=np.ones((count, len(special))),
-        covariance=rows,
+        kinds=np.zeros(offset_count, np.int64),
+        shares=np.ones(offset_count),
+        signs=np.ones((offset_count, len(special_loadings))),
+        covariance=net_rows,
         square=2 * (c * by_norm) ** 2,
-        products=rows.share_of_directions**2 * dimension / 2,
+        products=net_rows.share_of_directions**2 * dimension / 2,
         by_length=sd_of_length * by_norm,
     )
 
@@ -270,8 +270,8 @@ def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
     if coordinates > MOST_ON_GRID:
         from scipy.stats.qmc import Sobol
 
-        points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
-        return Rule(ndtri(points), np.full(sizes.points, 1 / sizes.points))
+        sobol_points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
+        return Rule(ndtri(sobol_points), np.full(sizes.points, 1 / sizes.points))
     finer = ON_A_LINE if coordinates == 1 else 1
     counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
     return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)), DROPPED)
@@ -281,12 +281,12 @@ def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
     """Vectors (k, n + 1) whose products a_k with an input are the coefficients in s.x of
     independent standard normal coordinates of the loadings, those of largest E a_k^2 first."""
     C = rows.loading_covariance
-    second = np.eye(len(C))
-    second[:-1, :-1] = rows.second
-    values, vectors = np.linalg.eigh(C)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1]
-    return np.asarray((root @ leading).T / np.sqrt(dimension))
+    second_moment = np.eye(len(C))
+    second_moment[:-1, :-1] = rows.second
+    loading_values, loading_vectors = np.linalg.eigh(C)
+    loading_root = (loading_vectors * np.sqrt(np.maximum(loading_values, 0.0))) @ loading_vectors.T
+    leading_axes = np.linalg.eigh(loading_root @ second_moment @ loading_root)[1][:, ::-1]
+    return np.asarray((loading_root @ leading_axes).T / np.sqrt(dimension))
 
 
 def _loading_functions(
@@ -296,36 +296,36 @@ def _loading_functions(
     the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
     if not axes.any():  # the limit
         return np.zeros((0, len(weights))), model.student.moments(along_u, c).mean ** 2
-    sd, rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
-    at = along_u + np.multiply.outer(rule.nodes, sd)
-    ends = float(at.min()), float(at.max())
-    (mu0,) = interpolant(lambda x: model.student.moments(x, c).mean[None], *ends, at.size)(at)
+    loading_sd, a_rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
+    at = along_u + np.multiply.outer(a_rule.nodes, loading_sd)
+    shift_ends = float(at.min()), float(at.max())
+    (mu0,) = interpolant(lambda x: model.student.moments(x, c).mean[None], *shift_ends, at.size)(at)
     degrees = list(_degrees((axes**2) @ weights / c))
-    highest = max(map(len, degrees), default=0)
-    # E He_n(z) mu_0 = sd^n F_n
-    coefficients = (hermevander(rule.nodes, highest) * rule.weights[:, None]).T @ mu0
-    unit = axes / np.where(sd > 0, sd, 1.0)
+    highest_degree = max(map(len, degrees), default=0)
+    # E He_n(z) mu_0 = loading_sd^n F_n
+    hermite_F = (hermevander(a_rule.nodes, highest_degree) * a_rule.weights[:, None]).T @ mu0
+    unit = axes / np.where(loading_sd > 0, loading_sd, 1.0)
     functions = [
-        coefficients[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
+        hermite_F[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
     ]
-    return np.array(functions).reshape(len(functions), len(weights)), rule.weights @ mu0**2
+    return np.array(functions).reshape(len(functions), len(weights)), a_rule.weights @ mu0**2
 
 
-def _degrees(sizes: Array) -> Iterator[tuple[int, ...]]:
+def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
     """Sorted indices of the coordinates in products of two or more, (0, 0, 2) for z_0^2 z_2, that
-    are not too small at ``sizes`` (k,) of E a_k^2 / c."""
-    shares = sizes / (1 + sizes.sum())
-    least = SMALLEST_TERM * shares.max() ** 2
+    are not too small at ``loading_sizes`` (k,) of E a_k^2 / c."""
+    term_shares = loading_sizes / (1 + loading_sizes.sum())
+    least_term = SMALLEST_TERM * term_shares.max() ** 2
     for degree in range(2, HIGHEST_DEGREE + 1):
-        for n in combinations_with_replacement(range(len(sizes)), degree):
-            multinomial = factorial(degree) / _root_of_factorials(n) ** 2
-            if multinomial * shares[list(n)].prod() > least:
-                yield n
+        for term_axes in combinations_with_replacement(range(len(loading_sizes)), degree):
+            multinomial = factorial(degree) / _root_of_factorials(term_axes) ** 2
+            if multinomial * term_shares[list(term_axes)].prod() > least_term:
+                yield term_axes
 
 
-def _root_of_factorials(n: tuple[int, ...]) -> float:
+def _root_of_factorials(term_axes: tuple[int, ...]) -> float:
     """Root of the product of n_k!."""
-    return float(np.sqrt(prod(factorial(n.count(k)) for k in set(n))))
+    return float(np.sqrt(prod(factorial(term_axes.count(k)) for k in set(term_axes))))
 
 
 def _leading(functions: Array, weights: Array, dimension: float, noise: float) -> Array:
@@ -336,7 +336,7 @@ def _leading(functions: Array, weights: Array, dimension: float, noise: float) -
     """
     if not len(functions):
         return functions
-    values, vectors = np.linalg.eigh((functions * weights) @ functions.T)
-    least = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * values[-1])
-    kept = values > max(least, 1e-13 * values[-1])
-    return vectors[:, kept][:, ::-1].T @ functions
+    function_gains, gain_vectors = np.linalg.eigh((functions * weights) @ functions.T)
+    least_gain = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * function_gains[-1])
+    gain_kept = function_gains > max(least_gain, 1e-13 * function_gains[-1])
+    return gain_vectors[:, gain_kept][:, ::-1].T @ functions

@@ -50,24 +50,24 @@ def rules(model: Model) -> Iterator[Rule]:
     QuadratureError
         If there are too many spikes for a tensor product.
     """
-    spikes = model.geometry.r.shape[1]
-    if spikes > 1:
+    spike_count = model.geometry.r.shape[1]
+    if spike_count > 1:
         yield from _tensor_rules(model)
         return
     # Panels shrink towards layers, down to a width of 1e-6 or the width of the thinnest.  A layer
     # thinner than 1e-15, the rounding of z, is a jump.
-    layers = known_layers(model)
-    width = min([1e-6, *(width for _, width in layers if width > 1e-15)])
-    places = sorted({0.0, *(place for place, _ in layers)})
-    panels, smooth = graded_breaks(places, PANELS_END, width), not target_jumps(model)
-    for n in (64, 128, 256, 512, 1024) if smooth else ():
-        yield trapezoid(n, half_range(n))
-    for n in (8, 12, 18, 27, 40):
-        yield gauss_legendre(n, panels, PANELS_END)
-    for n in (2048, 4096, 8192, 16384) if smooth else ():
-        yield trapezoid(n, half_range(n))
-    for length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, panels, PANELS_END, length)
+    thin_layers = known_layers(model)
+    width = min([1e-6, *(width for _, width in thin_layers if width > 1e-15)])
+    layer_places = sorted({0.0, *(place for place, _ in thin_layers)})
+    layer_panels, smooth = graded_breaks(layer_places, PANELS_END, width), not target_jumps(model)
+    for node_count in (64, 128, 256, 512, 1024) if smooth else ():
+        yield trapezoid(node_count, half_range(node_count))
+    for node_count in (8, 12, 18, 27, 40):
+        yield gauss_legendre(node_count, layer_panels, PANELS_END)
+    for node_count in (2048, 4096, 8192, 16384) if smooth else ():
+        yield trapezoid(node_count, half_range(node_count))
+    for panel_length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
+        yield gauss_legendre(20, layer_panels, PANELS_END, panel_length)
 
 
 def _tensor_rules(model: Model) -> Iterator[Rule]:
@@ -77,33 +77,33 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     their argument blurs.  It consists of panels where the spike crosses a kink of the target that
     nothing blurs, and is trapezoidal otherwise.
     """
-    groups, inputs, planes = model.geometry, model.components, model.labels.combined_mean.planes
-    K, sharp = groups.r.shape[1], ~inputs.tau_slopes.any()
-    steep = np.abs(groups.r @ inputs.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
-    width = np.maximum(np.linalg.norm(inputs.tau_slopes, axis=2), 1e-9)[..., None]
-    steep = np.maximum(steep, (np.abs(inputs.z_slopes) / width).max(axis=(0, 1), initial=0.0))
-    kinks: list[list[float]] = [[] for _ in range(K)]
-    arguments = inputs.argument_offsets, inputs.z_slopes
-    for (v, t), offset, gamma in product(planes if sharp else (), *arguments):
+    groups, law, planes = model.geometry, model.components, model.labels.combined_mean.planes
+    K, is_sharp = groups.r.shape[1], ~law.tau_slopes.any()
+    steep = np.abs(groups.r @ law.slope[:, :K] / np.sqrt(groups.c)[:, None]).max(axis=(0, 1))
+    target_width = np.maximum(np.linalg.norm(law.tau_slopes, axis=2), 1e-9)[..., None]
+    steep = np.maximum(steep, (np.abs(law.z_slopes) / target_width).max(axis=(0, 1), initial=0.0))
+    spike_kinks: list[list[float]] = [[] for _ in range(K)]
+    target_arguments = law.argument_offsets, law.z_slopes
+    for (v, t), argument_offset, gamma in product(planes if is_sharp else (), *target_arguments):
         kink_normal = v @ gamma
-        axis = int(np.abs(kink_normal).argmax())
-        if np.abs(kink_normal).sum() <= (1 + 1e-9) * abs(kink_normal[axis]):
-            kinks[axis].append(float((t - v @ offset) / kink_normal[axis]))
+        kink_axis = int(np.abs(kink_normal).argmax())
+        if np.abs(kink_normal).sum() <= (1 + 1e-9) * abs(kink_normal[kink_axis]):
+            spike_kinks[kink_axis].append(float((t - v @ argument_offset) / kink_normal[kink_axis]))
     next(trapezoid_tensors(K))  # raises an error if there are too many directions
-    is_slow, sizes = steep < SLOW, NODES_PER_AXIS[K]
+    is_slow, axis_sizes = steep < SLOW, NODES_PER_AXIS[K]
     # a single fast spike may take many nodes
-    if sum(not (is_slow[k] or kinks[k]) for k in range(K)) == 1:
-        sizes = *sizes, *(n for n in LONG_SIZES if n > sizes[-1])
-    for level, n in enumerate(sizes):
-        slow, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, KINK_SIZES))
-        trapezoids = trapezoid_tensor(n, 1)
-        axes = [Rule(trapezoids.nodes[:, 0], trapezoids.weights)] * K
+    if sum(not (is_slow[k] or spike_kinks[k]) for k in range(K)) == 1:
+        axis_sizes = *axis_sizes, *(nodes for nodes in LONG_SIZES if nodes > axis_sizes[-1])
+    for level, nodes in enumerate(axis_sizes):
+        slow_nodes, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, KINK_SIZES))
+        trapezoid_rule = trapezoid_tensor(nodes, 1)
+        axes = [Rule(trapezoid_rule.nodes[:, 0], trapezoid_rule.weights)] * K
         for k in range(K):
-            if kinks[k]:
-                panels = gauss_legendre(panel, sorted({*kinks[k]}), KINKS_END, KINKS_END)
+            if spike_kinks[k]:
+                panels = gauss_legendre(panel, sorted({*spike_kinks[k]}), KINKS_END, KINKS_END)
                 axes[k] = Rule(panels.nodes[panels.weights > 0], panels.weights[panels.weights > 0])
             elif is_slow[k]:
-                axes[k] = gauss_hermite(slow)
+                axes[k] = gauss_hermite(slow_nodes)
         yield tensor_rule(*axes)
 
 
@@ -118,33 +118,33 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
     A layer is where a neuron has a kink or its middle, or the target a kink.  The rest of the
     argument blurs it over the width.
     """
-    groups, inputs = model.geometry, model.components
-    layers = []
+    groups, model_inputs = model.geometry, model.components
+    model_layers = []
     with np.errstate(over="ignore"):  # a tiny loading overflows the width
-        for mean, slope in zip(inputs.mean[:, 0], inputs.slope[:, 0, 0], strict=True):
-            for r, bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
-                gaps = [kink - bias - r * mean for kink in (0.0, *model.student.kinks)]
-                rate = r * slope
-                layers += [(gap / rate, np.sqrt(c) / abs(rate)) for gap in gaps if rate]
-        layers += target_layers(model)
-    return layers
+        for z_mean, slope in zip(model_inputs.mean[:, 0], model_inputs.slope[:, 0, 0], strict=True):
+            for r, group_bias, c in zip(groups.r[:, 0], groups.bias, groups.c, strict=True):
+                gaps = [kink - group_bias - r * z_mean for kink in (0.0, *model.student.kinks)]
+                z_rate = r * slope
+                model_layers += [(gap / z_rate, np.sqrt(c) / abs(z_rate)) for gap in gaps if z_rate]
+        model_layers += target_layers(model)
+    return model_layers
 
 
 def target_layers(model: Model) -> list[tuple[float, float]]:
     """Layers (z, width) of the target, for one spike: its kinks, and points where two kinks cross.
     The rest of the argument blurs them over the width."""
-    inputs, planes, layers = model.components, model.labels.combined_mean.planes, []
+    inputs, target_planes, layers = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(
         inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
     ):
         # a kink is where slope_in_z * z, blurred by the rest of the argument, is its distance
-        kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in planes]
+        z_kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in target_planes]
         layers += [
             (distance / slope_in_z, _width_or_zero(float(np.linalg.norm(blur)) / abs(slope_in_z)))
-            for distance, slope_in_z, blur in kinks
+            for distance, slope_in_z, blur in z_kinks
             if slope_in_z
         ]
-        for (v, t), (w, s) in combinations(planes if gamma.size == 2 else (), 2):
+        for (v, t), (w, s) in combinations(target_planes if gamma.size == 2 else (), 2):
             if abs(np.linalg.det([v, w])) > 1e-9:
                 # mean of z given the arguments at the crossing
                 slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
@@ -153,7 +153,7 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
     return layers
 
 
-def _width_or_zero(width: float) -> float:
-    """The ``width``, or 0 where it is only rounding: the root of a difference of numbers up to 1
-    has an error of 3e-7."""
-    return float(width) if width > 3e-7 else 0.0
+def _width_or_zero(layer_width: float) -> float:
+    """The ``layer_width``, or 0 where it is only rounding: the root of a difference of numbers up
+    to 1 has an error of 3e-7."""
+    return float(layer_width) if layer_width > 3e-7 else 0.0

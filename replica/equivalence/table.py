@@ -103,13 +103,13 @@ class Table:
         """Derivatives of the output in m and in the overlaps of each kind with the special
         directions, theta, then psi: (G + A (K + K'), (1 + K') N).  Eqs. (4.5), (4.6)"""
         A, K, N = self.loadings.shape
-        rest = len(self.g)
-        slopes = np.zeros((A, K + rest, 1 + rest, N), self.loadings.dtype)
-        slopes[:, :K, 0] = self.loadings
-        slopes[:, K:, 0] = self.mu1[:, None] * self.mean
-        slopes[:, K:, 1:] = self.mu1[:, None, None] * self.root
-        offsets = np.pad(self.offsets, [(0, 0), (0, rest * N)])
-        return np.concatenate([offsets, slopes.reshape(A * (K + rest), -1)])
+        tau_count = len(self.g)
+        regressor_slopes = np.zeros((A, K + tau_count, 1 + tau_count, N), self.loadings.dtype)
+        regressor_slopes[:, :K, 0] = self.loadings
+        regressor_slopes[:, K:, 0] = self.mu1[:, None] * self.mean
+        regressor_slopes[:, K:, 1:] = self.mu1[:, None, None] * self.root
+        offset_parts = np.pad(self.offsets, [(0, 0), (0, tau_count * N)])
+        return np.concatenate([offset_parts, regressor_slopes.reshape(A * (K + tau_count), -1)])
 
     @cached_property
     def target_parts(self) -> Array:
@@ -120,17 +120,17 @@ class Table:
     def weighted_products(self) -> Array:
         """Products of any two of the regressors and the target, summed over the parts of a node,
         times the weights of the nodes, ((n + 1)^2, N) for n regressors."""
-        parts = np.vstack([self.regressors, self.target_parts])
-        parts = parts.reshape(len(parts), -1, self.weights.size)
-        products = np.einsum("iln,jln->ijn", parts, parts) * self.weights
-        return products.reshape(-1, self.weights.size)
+        tau_parts = np.vstack([self.regressors, self.target_parts])
+        tau_parts = tau_parts.reshape(len(tau_parts), -1, self.weights.size)
+        part_products = np.einsum("iln,jln->ijn", tau_parts, tau_parts) * self.weights
+        return part_products.reshape(-1, self.weights.size)
 
     @cached_property
     def weighted_powers(self) -> Array:
         """Squares of the regressors, summed over the parts of a node, and the second moment of the
         target, times the weights of the nodes, (n + 1, N)."""
-        parts = self.regressors.reshape(len(self.regressors), -1, self.weights.size)
-        return np.vstack([(parts**2).sum(axis=1), self.power]) * self.weights
+        regressor_parts = self.regressors.reshape(len(self.regressors), -1, self.weights.size)
+        return np.vstack([(regressor_parts**2).sum(axis=1), self.power]) * self.weights
 
     @cached_property
     def unexplained(self) -> Array:
@@ -142,29 +142,29 @@ class Table:
         """Second moment of the labels at the nodes, times their weights, (N,)."""
         return self.weights * (self.power + self.noise)
 
-    def per_part(self, weighted: Array) -> Array:
+    def per_part(self, node_weights: Array) -> Array:
         """Weights at the nodes (P, N), repeated for each of their parts, (P, (1 + K') N)."""
-        return np.tile(weighted, 1 + len(self.g))
+        return np.tile(node_weights, 1 + len(self.g))
 
     @cached_property
     def isotropic(self) -> bool:
         """True if the other special directions are N(0, 1) at every node."""
-        identity = np.eye(len(self.g))[..., None]
-        return not self.mean.any() and bool((self.root == identity).all())
+        tau_identity = np.eye(len(self.g))[..., None]
+        return not self.mean.any() and bool((self.root == tau_identity).all())
 
     @cached_property
     def response_products(self) -> Array:
         """Functions that (4.2) averages: mu_1^a mu_1^b (a <= b), then mu_2^2, (D, N)."""
-        a, b = np.triu_indices(len(self.mu1))
-        return np.concatenate([self.mu1[a] * self.mu1[b], self.mu2sq])
+        kind_a, kind_b = np.triu_indices(len(self.mu1))
+        return np.concatenate([self.mu1[kind_a] * self.mu1[kind_b], self.mu2sq])
 
     @cached_property
     def response_coefficients(self) -> Array:
         """Coefficients B (D, N) in V(kappa) = V . B(kappa), for packed V.  They are the
         ``response_products``, doubled for two different groups, which V contains once.  Eq.
         (4.1)"""
-        a, b = np.triu_indices(len(self.mu1))
-        multiplicity = np.concatenate([np.where(a == b, 1.0, 2.0), np.ones(len(self.mu1))])
+        kind_a, b = np.triu_indices(len(self.mu1))
+        multiplicity = np.concatenate([np.where(kind_a == b, 1.0, 2.0), np.ones(len(self.mu1))])
         return multiplicity[:, None] * self.response_products
 
     @cached_property
@@ -177,11 +177,11 @@ class Table:
         """Second moment of the target, k = E_tau sigma_*^2, (N,).  Eq. (3.3)"""
         return self.h**2 + self.spread
 
-    def select_nodes(self, nodes: Array | slice, weights: Array) -> "Table":
+    def select_nodes(self, node_index: Array | slice, weights: Array) -> "Table":
         """Table restricted to some of the nodes, with other ``weights`` there."""
         names = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
-        moments = {name: getattr(self, name)[..., nodes] for name in names}
-        return replace(self, weights=weights, places=self.places.subset(nodes), **moments)
+        node_moments = {name: getattr(self, name)[..., node_index] for name in names}
+        return replace(self, weights=weights, places=self.places.subset(node_index), **node_moments)
 
 
 class Batch(NamedTuple):
@@ -228,8 +228,8 @@ class Batch(NamedTuple):
 
     def select(self, groups: NDArray[np.int64]) -> "Batch":
         """Batch restricted to some of the groups."""
-        fields = ("t11", "t12", "F", "lam", "L", "g", "v")
-        return self._replace(**{name: getattr(self, name)[groups] for name in fields})
+        weight_fields = ("t11", "t12", "F", "lam", "L", "g", "v")
+        return self._replace(**{name: getattr(self, name)[groups] for name in weight_fields})
 
 
 # mu_1 and d mu_0 / d c act by their squares: values of less than this relative size are taken for 0
@@ -245,7 +245,7 @@ def tabulate(model: Model, rule: Rule, *, target: bool = True) -> Table:
 
 
 def tabulate_at(
-    model: Model, places: Places, weights: Array, *, target: bool = True, merged: bool = True
+    model: Model, places: Places, node_weights: Array, *, target: bool = True, merged: bool = True
 ) -> Table:
     """Table of a model at N places.  Eqs. (3.2)-(3.3)
 
@@ -261,50 +261,50 @@ def tabulate_at(
     merged : bool
         Whether to merge groups that respond alike into one kind.
     """
-    groups, rows, inputs = model.geometry, model.rows, model.components
-    N, spikes = len(places.component), len(places.z)
+    table_groups, rows, table_inputs = model.geometry, model.rows, model.components
+    N, spike_count = len(places.component), len(places.z)
     if not N:  # rounding is measured by the largest moment, which needs a node
-        origin = Places(np.zeros((spikes, 1)), np.zeros(1, np.int64))
-        return tabulate_at(model, origin, np.ones(1)).select_nodes(slice(0), weights)
-    kappa, mean = np.split(inputs.projection_means(places), [spikes])
-    root = np.moveaxis(inputs.root[:, spikes:][places.component], 0, -1)
-    features, size = _feature_moments(model, kappa)
-    mu1 = features.first / np.sqrt(groups.c[:, None])
-    loadings = mu1[:, None] * kappa[model.resolved :]
+        origin_places = Places(np.zeros((spike_count, 1)), np.zeros(1, np.int64))
+        return tabulate_at(model, origin_places, np.ones(1)).select_nodes(slice(0), node_weights)
+    kappa, zeta_mean = np.split(table_inputs.projection_means(places), [spike_count])
+    zeta_root = np.moveaxis(table_inputs.root[:, spike_count:][places.component], 0, -1)
+    feature_moments, feature_size = _feature_moments(model, kappa)
+    mu1 = feature_moments.first / np.sqrt(table_groups.c[:, None])
+    group_loadings = mu1[:, None] * kappa[model.resolved :]
     if rows is not None and rows.v > 0:
-        slopes = _slope_in_norm(model, kappa, size)
-        loadings = np.concatenate([loadings, slopes[:, None]], axis=1)
-    constant = np.ones((1 if model.intercept else 0, N))
+        norm_slopes = _slope_in_norm(model, kappa, feature_size)
+        group_loadings = np.concatenate([group_loadings, norm_slopes[:, None]], axis=1)
+    constant_offset = np.ones((1 if model.intercept else 0, N))
     if target:
-        labels = inputs.moments(model.labels.combined_mean, places)
+        label_moments = table_inputs.moments(model.labels.combined_mean, places)
     else:
-        unknown = np.full(N, np.nan)
-        labels = ConditionalMoments(unknown, np.full(mean.shape, np.nan), unknown)
-    firsts, kinds = group_kinds(model) if merged else (np.arange(len(groups.c)),) * 2
-    fractions = np.bincount(kinds, weights=groups.fractions)
-    signs = np.where(np.vecdot(loadings, loadings[firsts][kinds]) < 0, -1.0, 1.0)
+        no_target = np.full(N, np.nan)
+        label_moments = ConditionalMoments(no_target, np.full(zeta_mean.shape, np.nan), no_target)
+    first_groups, kinds = group_kinds(model) if merged else (np.arange(len(table_groups.c)),) * 2
+    kind_fractions = np.bincount(kinds, weights=table_groups.fractions)
+    signs = np.where(np.vecdot(group_loadings, group_loadings[first_groups][kinds]) < 0, -1.0, 1.0)
     return Table(
-        weights=weights,
+        weights=node_weights,
         places=places,
         kappa=kappa,
-        mean=mean,
-        root=root,
-        offsets=np.concatenate([features.mean, constant]),
-        mu1=mu1[firsts],
-        mu2sq=features.variance[firsts],
-        loadings=loadings[firsts],
-        h=labels.h,
-        g=labels.g,
-        spread=labels.spread,
-        fractions=fractions,
-        c=groups.c[firsts],
+        mean=zeta_mean,
+        root=zeta_root,
+        offsets=np.concatenate([feature_moments.mean, constant_offset]),
+        mu1=mu1[first_groups],
+        mu2sq=feature_moments.variance[first_groups],
+        loadings=group_loadings[first_groups],
+        h=label_moments.h,
+        g=label_moments.g,
+        spread=label_moments.spread,
+        fractions=kind_fractions,
+        c=table_groups.c[first_groups],
         beta=model.beta,
         noise=model.labels.variance,
         dimension=model.dimension,
         kinds=kinds,
-        shares=groups.fractions / fractions[kinds],
-        signs=np.pad(signs, [(0, 0), (0, len(labels.g))], constant_values=1.0),
-        covariance=None if rows is None else rows.covariance_of(groups.first[firsts]),
+        shares=table_groups.fractions / kind_fractions[kinds],
+        signs=np.pad(signs, [(0, 0), (0, len(label_moments.g))], constant_values=1.0),
+        covariance=None if rows is None else rows.covariance_of(table_groups.first[first_groups]),
     )
 
 
@@ -314,30 +314,30 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     A mu_0 that is only rounding of this root is set to 0.  So is a mu_1 whose square is only
     rounding of the largest conditional variance.
     """
-    groups = model.geometry
-    shift = groups.r @ kappa + groups.bias[:, None]
-    mean, first, variance = model.student.moments(shift, groups.c[:, None])
-    variance = variance + model.feature_noise
-    size = float(np.sqrt((mean**2 + first**2 + variance).max()))
-    spread = float(np.sqrt((first**2 + variance).max()))
-    return Moments(_zero_small(mean, size), _zero_small(first, spread, SMALLEST), variance), size
+    model_groups = model.geometry
+    feature_shift = model_groups.r @ kappa + model_groups.bias[:, None]
+    mu_0, mu_1, mu_2 = model.student.moments(feature_shift, model_groups.c[:, None])
+    mu_2 = mu_2 + model.feature_noise
+    mu_size = float(np.sqrt((mu_0**2 + mu_1**2 + mu_2).max()))
+    spread = float(np.sqrt((mu_1**2 + mu_2).max()))
+    return Moments(_zero_small(mu_0, mu_size), _zero_small(mu_1, spread, SMALLEST), mu_2), mu_size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     """Derivatives d mu_0 / d c of all groups, (G, N), at kappa (K, N);
     ``size`` is the root of E sigma^2."""
-    groups = model.geometry
-    shift, c = groups.r @ kappa + groups.bias[:, None], groups.c[:, None]
-    return _zero_small(model.student.second_hermite(shift, c) / (2 * c), size, SMALLEST)
+    model_groups = model.geometry
+    feature_shift, c = model_groups.r @ kappa + model_groups.bias[:, None], model_groups.c[:, None]
+    return _zero_small(model.student.second_hermite(feature_shift, c) / (2 * c), size, SMALLEST)
 
 
-def flat_kappa(kappa: ArrayLike, count: int) -> tuple[Array, tuple[int, ...]]:
-    """Array (count, N) of the values of kappa (...), or (count, ...) for several directions, and
-    the shape (...).  Raises InvalidArgument if the first axis has not ``count`` directions."""
-    points = plain_array("kappa", kappa)
-    if count > 1 and not (points.ndim and len(points) == count):
-        raise InvalidArgument("kappa", f"shape {points.shape}", f"of shape ({count}, ...)")
-    return points.reshape(count, -1), points.shape[1:] if count > 1 else points.shape
+def flat_kappa(kappa: ArrayLike, spike_count: int) -> tuple[Array, tuple[int, ...]]:
+    """Array (spike_count, N) of the values of kappa (...), or (spike_count, ...) for several, and
+    the shape (...).  Raises InvalidArgument if the first axis has not length ``spike_count``."""
+    kappas = plain_array("kappa", kappa)
+    if spike_count > 1 and not (kappas.ndim and len(kappas) == spike_count):
+        raise InvalidArgument("kappa", f"shape {kappas.shape}", f"of shape ({spike_count}, ...)")
+    return kappas.reshape(spike_count, -1), kappas.shape[1:] if spike_count > 1 else kappas.shape
 
 
 def average_components(weights: Array, shape: tuple[int, ...], values: Array) -> Array:
@@ -353,9 +353,9 @@ def table_at_kappa(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Arr
     weighs components by their probability given kappa.  Raises InvalidArgument if kappa is out of
     range.
     """
-    nodes, shape = flat_kappa(kappa, model.geometry.r.shape[1])
-    places, chance = model.components.places_of_kappa(nodes)
-    return tabulate_at(model, places, chance.ravel()), partial(average_components, chance, shape)
+    kappa_nodes, shape = flat_kappa(kappa, model.geometry.r.shape[1])
+    places, chances = model.components.places_of_kappa(kappa_nodes)
+    return tabulate_at(model, places, chances.ravel()), partial(average_components, chances, shape)
 
 
 @lru_cache(maxsize=256)
@@ -366,34 +366,34 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     to its sign; in a network, the effect of the step on their rows.  Functions are compared at 24
     random points, to 13 digits of their largest value.
     """
-    groups = model.geometry
-    if len(groups.c) == 1:
+    all_groups = model.geometry
+    if len(all_groups.c) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
-    K = groups.r.shape[1]
+    K = all_groups.r.shape[1]
     kappa = np.random.default_rng(0).standard_normal((K, 24))
-    features, size = _feature_moments(model, kappa)
-    criteria = np.column_stack([features.first, features.variance, groups.c])
+    feature_moments, feature_size = _feature_moments(model, kappa)
+    criteria = np.column_stack([feature_moments.first, feature_moments.variance, all_groups.c])
     if np.isfinite(model.dimension):  # then m_hat, an average of mu_0, acts on the responses
-        sign = np.sign(features.mean[:, :1])
-        criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * features.mean])
+        sign = np.sign(feature_moments.mean[:, :1])
+        criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * feature_moments.mean])
     if model.rows is not None:
-        slopes = _slope_in_norm(model, kappa, size)
-        criteria = np.column_stack([criteria, model.rows.kind_invariants(groups.first, slopes)])
-    size = np.abs(criteria).max(axis=0)
-    criteria = criteria / np.where(size > 0, size, 1.0)
-    representative = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)
-    firsts, kinds = np.unique(representative, return_inverse=True)
-    return firsts, kinds
+        slopes = _slope_in_norm(model, kappa, feature_size)
+        criteria = np.column_stack([criteria, model.rows.kind_invariants(all_groups.first, slopes)])
+    criteria_size = np.abs(criteria).max(axis=0)
+    criteria = criteria / np.where(criteria_size > 0, criteria_size, 1.0)
+    group_of_kind = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)
+    first_groups, kind_of_group = np.unique(group_of_kind, return_inverse=True)
+    return first_groups, kind_of_group
 
 
-def _zero_small(values: Array, size: float, least: float = 1e-14) -> Array:
-    """Functions ``values`` (G, N), replaced by 0 if they are smaller than ``least`` times ``size``.
+def _zero_small(function_values: Array, size: float, least: float = 1e-14) -> Array:
+    """The ``function_values`` (G, N), replaced by 0 if smaller than ``least`` times ``size``.
 
     An odd activation's mu_0 at r = 0 is then exactly 0.  The default removes rounding alone, as a
     readout of any size may multiply mu_0.
     """
-    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
-    return np.where(largest < least * size, 0.0, values)
+    largest_value = np.abs(function_values).max(axis=1, keepdims=True, initial=0.0)
+    return np.where(largest_value < least * size, 0.0, function_values)
 
 
 def table_of_size(model: Model, nodes: int) -> Table:
@@ -404,8 +404,8 @@ def table_of_size(model: Model, nodes: int) -> Table:
 @lru_cache(maxsize=64)  # a table of many groups takes some MB
 def table_at(model: Model, level: int) -> Table | None:
     """Table of the rule ``level`` of :func:`rules`, or None past the last."""
-    rule = next(islice(rules(model), level, None), None)
-    return None if rule is None else tabulate(model, rule)
+    table_rule = next(islice(rules(model), level, None), None)
+    return None if table_rule is None else tabulate(model, table_rule)
 
 
 def tables(model: Model, first: int = 0) -> Iterator[Table]:

@@ -5,7 +5,7 @@ is called after each.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import xarray
 
 logger = logging.getLogger(__name__)
+POINT_AXES = "loss", "alpha", "lam"  # which models do not depend on
 
 
 @dataclass(frozen=True)
@@ -96,14 +97,31 @@ class Grid:
         """Put the field ``name`` of all models among the variables, if it is one number."""
         values = [np.asarray(getattr(model, name)) for model in grid_models]
         if name not in self.axes and all(value.size == 1 for value in values):
-            readout_axes = ("loss", "alpha", "lam")  # axes that models do not depend on
-            axes = [axis for axis in self.axes if axis not in readout_axes]
+            axes = [axis for axis in self.axes if axis not in POINT_AXES]
             grid_variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
-    def with_changes(self, **settings: Any) -> "Grid":
+    def ends(self) -> "Grid":
+        """The points at the first and the last value of every axis."""
+        sizes = {name: values.size for name, values in self.axes.items()}
+        ends = {name: [*dict.fromkeys((0, size - 1))] for name, size in sizes.items()}
+        model_ends, end_points = (
+            np.arange(np.prod([sizes[name] for name in names], dtype=int))
+            .reshape([sizes[name] for name in names])[np.ix_(*[ends[name] for name in names])]
+            .ravel()
+            for names in ([name for name in sizes if name not in POINT_AXES], sizes)
+        )
+        return replace(
+            self,
+            axes={name: values[ends[name]] for name, values in self.axes.items()},
+            models=[self.models[index] for index in model_ends],
+            losses=[self.losses[index] for index in ends.get("loss", [0])],
+            columns={name: values[end_points] for name, values in self.columns.items()},
+        )
+
+    def with_changes(self, names: Iterable[str] = CHANGES, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
-        :class:`Solution`; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._grid_changes(change, **settings) for name, change in CHANGES.items()}
+        :class:`Solution`, or one of them by name; ``settings`` as of :func:`solve_grid`."""
+        changes = {name: self._grid_changes(CHANGES[name], **settings) for name in names}
         return replace(self, columns=self.columns | changes)
 
     def _grid_changes(self, change: Change, **settings: Any) -> Array:

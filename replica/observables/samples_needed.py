@@ -108,7 +108,9 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             k, name = values[is_solved].argmin(), self.error.replace("_", " ")
             least = f"{values[is_solved][k]:.4g}" + f" at {n[k]:g}" * bool(n[k] < n[-1])
-            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least})"
+            # of the best penalty, whose search goes down from the largest, it may be the only one
+            which = f"smallest {name}" if n.size > 1 else f"{name} there"
+            many = f"more than {n[-1]:g}, the largest {status_word} ({which}: {least})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends} within a standard error of the sample's rows"

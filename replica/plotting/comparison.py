@@ -83,15 +83,18 @@ def plot_comparison(
     abscissa = abscissa_of(points, name)
     lines = lines_of(points, name, abscissa)
     difference_panels = figure_elements.panels_below(ax, 0.25) if compared else []
-    # other theories than the first: thin, and of another colour where colours tell nothing else;
-    # theories of infinite dimension: pale, and below
-    thin_line: dict[str, Any] = {"linewidth": 1.0} | ({"color": hue(1)} if len(lines) == 1 else {})
+    # other theories than the first: thin, and of another colour where colours tell nothing else, or
+    # broken; theories of infinite dimension: pale, and below
+    thin_line: dict[str, Any] = {"linewidth": 1.0}
+    thin_line |= {"color": hue(1)} if len(lines) == 1 else {"linestyle": "-."}
     pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
     styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
     for line in lines:
         for error_name in errors:
             for label, theory in theories.items():
                 style = styles.get(label, {})
+                if "linestyle" in style and error_name != name:
+                    style = style | {"linestyle": ":"}
                 legend_label = line.label if error_name == name and not style else ""
                 few_points = theory.sizes[abscissa] < 3  # errors that a line does not show
                 mark = {"marker": "_", "markersize": 14} if few_points else {}

@@ -26,9 +26,8 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
-from .closed_forms import hermite_coefficients
 from .kinks import central_difference
-from .moments import ConditionalMoments, Moments
+from .moments import ConditionalMoments, Moments, hermite_coefficients
 
 Integrand = Callable[[Rule, Array], Scaled]  # (rule for z, x at its nodes) -> values, scales
 MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits above rounding
@@ -95,9 +94,9 @@ class Activation:
         return tuple(((1.0,), kink) for kink in self.kinks)
 
     def __post_init__(self) -> None:
-        ends = -MAX_COMPUTED, MAX_COMPUTED, "a finite number, or several"
-        kinks = (number("kinks", kink, *ends) for kink in np.ma.ravel(self.kinks))
-        assign(self, kinks=tuple(kinks))
+        kink_range = -MAX_COMPUTED, MAX_COMPUTED, "a finite number, or several"
+        activation_kinks = (number("kinks", kink, *kink_range) for kink in np.ma.ravel(self.kinks))
+        assign(self, kinks=tuple(activation_kinks))
         if not (self.closed_form is None or callable(self.closed_form)):
             raise InvalidArgument("closed_form", self.closed_form, "a function, or left out")
         check_elementwise("function", self.name, self.function)
@@ -138,36 +137,36 @@ class Activation:
         """
         s, c = np.asarray(s, dtype=float), np.asarray(c, dtype=float)
         if self.closed_form is not None:
-            moments = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
-            return Moments(*(real(self.name, moment) for moment in moments))
+            closed_moments = self.closed_form(*map(np.array, np.broadcast_arrays(s, c)))
+            return Moments(*(real(self.name, closed_moment) for closed_moment in closed_moments))
         smallest_power = 1e-8 * _activation_scale(self, s) ** 2 + 1e-300
 
-        def compute(rule: Rule, x: Array) -> Scaled:
-            z, w = rule
-            f = self(x)
-            if not np.isfinite(f).all():
+        def moments_of_sigma(rule: Rule, x: Array) -> Scaled:
+            z, w_z = rule
+            sigma_x = self(x)
+            if not np.isfinite(sigma_x).all():
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-            mean, first = np.vecdot(f, w), np.vecdot(f, z * w)
-            power = np.maximum(np.vecdot(f**2, w), smallest_power)
-            f -= mean[:, None] + first[:, None] * z  # the remainder
-            f *= f
+            mu_0, first = np.vecdot(sigma_x, w_z), np.vecdot(sigma_x, z * w_z)
+            power = np.maximum(np.vecdot(sigma_x**2, w_z), smallest_power)
+            sigma_x -= mu_0[:, None] + first[:, None] * z  # the remainder
+            sigma_x *= sigma_x
             size = np.sqrt(power)
-            return np.stack([mean, first, np.vecdot(f, w)]), np.stack([size, size, power])
+            return np.stack([mu_0, first, np.vecdot(sigma_x, w_z)]), np.stack([size, size, power])
 
-        return Moments(*self._average(compute, s, c, MOMENT_TOLERANCE))
+        return Moments(*self._average(moments_of_sigma, s, c, MOMENT_TOLERANCE))
 
     @property
     def odd(self) -> bool:
         """True if sigma(-x) = -sigma(x), up to rounding."""
-        values = self(np.arange(-100, 101) * 0.08)
+        sigma_x = self(np.arange(-100, 101) * 0.08)
         # far above rounding, and too small to change an error of the theory
-        return bool(np.abs(values + values[::-1]).max() <= 1e-9 * np.abs(values).max() + 1e-300)
+        return bool(np.abs(sigma_x + sigma_x[::-1]).max() <= 1e-9 * np.abs(sigma_x).max() + 1e-300)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry
         of L (1, q) may differ from 0.  Eq. (3.3)"""
-        mean, first, variance = self.moments(centre[0], float(L[0] @ L[0]))
-        return ConditionalMoments(mean, first[None], first**2 + variance)
+        sigma_mean, sigma_first, sigma_variance = self.moments(centre[0], float(L[0] @ L[0]))
+        return ConditionalMoments(sigma_mean, sigma_first[None], sigma_first**2 + sigma_variance)
 
     def _average(self, compute: Integrand, s: Any, c: Any, tol: float) -> Array:
         """Averages over z at x = s + sqrt(c) z, (k, *shape of s and c).
@@ -178,14 +177,14 @@ class Activation:
         s, c = np.broadcast_arrays(s, c)
         pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
         # panels in x end at the kinks, and are about |x| wide
-        points = np.concatenate([PANEL_ENDS, self.kinks])
+        panel_ends_x = np.concatenate([PANEL_ENDS, self.kinks])
         family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
 
         def block(s: Array, scale: Array) -> Array:
             check_time()
-            breaks = (points - s) / np.where(scale > 0, scale, 1.0)
+            z_breaks = (panel_ends_x - s) / np.where(scale > 0, scale, 1.0)
             return expectation(
-                lambda rule: compute(rule, s + scale * rule.nodes), breaks, rule=family, tol=tol
+                lambda rule: compute(rule, s + scale * rule.nodes), z_breaks, rule=family, tol=tol
             ).value
 
         try:  # blocks of 512 fit in the cache
@@ -208,12 +207,12 @@ class Activation:
         h1 = float(self.moments(shift, 1.0).first)
 
         def compute(rule: Rule, x: Array) -> Scaled:
-            slope = self.slope(x)
-            values = np.stack([slope, (slope - h1) ** 2]) * rule.weights
-            return values.sum(axis=-1), np.maximum(1.0, np.abs(values).sum(axis=-1))
+            sigma_slope = self.slope(x)
+            slope_powers = np.stack([sigma_slope, (sigma_slope - h1) ** 2]) * rule.weights
+            return slope_powers.sum(axis=-1), np.maximum(1.0, np.abs(slope_powers).sum(axis=-1))
 
-        mean, h_check = map(float, self._average(compute, shift, 1.0, self.slope_tolerance))
-        if abs(mean - h1) > 1e-7 * max(1.0, abs(h1)):
+        slope_mean, h_check = map(float, self._average(compute, shift, 1.0, self.slope_tolerance))
+        if abs(slope_mean - h1) > 1e-7 * max(1.0, abs(h1)):
             allowed = (
                 "continuous, as there is no gradient at a jump, and its derivative, if given, "
                 "that of the function"
@@ -246,22 +245,22 @@ class Activation:
         >>> cubic.hermite_coefficients(3, 0.0, 1.0).round(9) + 0.0
         array([0.        , 2.44948974])
         """
-        degrees = np.arange(2, k_max + 1)
+        hermite_degrees = np.arange(2, k_max + 1)
         if self.closed_form is not None and self.kinks:  # for which integrals need many panels
-            return hermite_coefficients(lambda *at: self.moments(*at).first, degrees, s, c)
-        least = _activation_scale(self, s)
+            return hermite_coefficients(lambda *at: self.moments(*at).first, hermite_degrees, s, c)
+        sigma_scale = _activation_scale(self, s)
 
-        def compute(rule: Rule, x: Array) -> Scaled:
-            z, w = rule
-            f = self(x)
-            size = np.sqrt(np.vecdot(f**2, w).max())
-            previous, polynomial, values = w, z * w, []
-            for k, root in zip(degrees, np.sqrt(factorial(degrees)), strict=True):
-                previous, polynomial = polynomial, z * polynomial - (k - 1) * previous
-                values.append(np.vecdot(f, polynomial) / root)
-            return np.stack(values), max(size, least, 1e-300)
+        def hermite_averages(rule: Rule, x: Array) -> Scaled:
+            z, z_weights = rule
+            sigma_x = self(x)
+            sigma_size = np.sqrt(np.vecdot(sigma_x**2, z_weights).max())
+            hermite_w0, hermite_w, hermite_values = z_weights, z * z_weights, []
+            for k, root_k in zip(hermite_degrees, np.sqrt(factorial(hermite_degrees)), strict=True):
+                hermite_w0, hermite_w = hermite_w, z * hermite_w - (k - 1) * hermite_w0
+                hermite_values.append(np.vecdot(sigma_x, hermite_w) / root_k)
+            return np.stack(hermite_values), max(sigma_size, sigma_scale, 1e-300)
 
-        return self._average(compute, s, c, MOMENT_TOLERANCE)
+        return self._average(hermite_averages, s, c, MOMENT_TOLERANCE)
 
     def slope_moments_at(self, s: Array, c: float) -> Array:
         """The ten moments (10, n) of sigma' at s + sqrt(c) z of Eq. (18.3), for ``s`` (n,).
@@ -281,22 +280,22 @@ class Activation:
         >>> cubic.slope_moments_at(np.array([0.5]), 1.0)[:3, 0].round(9).tolist()
         [0.75, 3.0, 6.0]
         """
-        least = _activation_scale(self.slope, s) ** 2 + 1e-300
+        least_power = _activation_scale(self.slope, s) ** 2 + 1e-300
 
-        def compute(rule: Rule, x: Array) -> Scaled:
-            z, w = rule
-            zw = z * w
+        def slope_averages(rule: Rule, x: Array) -> Scaled:
+            z, w_z = rule
+            zw = z * w_z
             zzw = z * zw
-            slope = self.slope(x)
-            mean, first = np.vecdot(slope, w), np.vecdot(slope, zw)
-            rest = slope - mean[:, None] - first[:, None] * z
-            power = max(float(np.vecdot(slope**2, w).max()), least)
-            values = [mean, first, np.vecdot(rest, zzw - w), np.vecdot(rest, z * zzw - 3 * zw)]
-            square = rest * rest  # products, as powers of arrays take ten times as long
-            cube = square * rest
-            values += [np.vecdot(square, f) for f in (w, zw, zzw)]
-            values += [np.vecdot(cube, w), np.vecdot(cube, zw), np.vecdot(square * square, w)]
-            degrees = np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
-            return np.stack(values), power ** (degrees / 2)
+            sigma_slope = self.slope(x)
+            mean, first = np.vecdot(sigma_slope, w_z), np.vecdot(sigma_slope, zw)
+            rest = sigma_slope - mean[:, None] - first[:, None] * z
+            slope_power = max(float(np.vecdot(sigma_slope**2, w_z).max()), least_power)
+            slope_m = [mean, first, np.vecdot(rest, zzw - w_z), np.vecdot(rest, z * zzw - 3 * zw)]
+            rest2 = rest * rest  # products, as powers of arrays take ten times as long
+            rest3 = rest2 * rest
+            slope_m += [np.vecdot(rest2, z_power) for z_power in (w_z, zw, zzw)]
+            slope_m += [np.vecdot(rest3, w_z), np.vecdot(rest3, zw), np.vecdot(rest2 * rest2, w_z)]
+            slope_degrees = np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
+            return np.stack(slope_m), slope_power ** (slope_degrees / 2)
 
-        return self._average(compute, s, c, self.slope_tolerance)
+        return self._average(slope_averages, s, c, self.slope_tolerance)

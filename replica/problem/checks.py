@@ -33,10 +33,10 @@ WORDS = {  # in the place of a number, where they are taken
 MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
-def assign(made: Any, **values: Any) -> None:
+def assign(frozen_object: Any, **values: Any) -> None:
     """Set fields of a frozen dataclass during its construction."""
-    for name, value in values.items():
-        object.__setattr__(made, name, value)
+    for field_name, field_value in values.items():
+        object.__setattr__(frozen_object, field_name, field_value)
 
 
 def number(
@@ -59,8 +59,8 @@ def number(
         allowed, open_low = f"positive{MEANINGS.get(name, '')}", True
     try:
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
-        not_real = type(value) is not float and np.iscomplexobj(value)
-        if not_real or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
+        is_not_real = type(value) is not float and np.iscomplexobj(value)
+        if is_not_real or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
             raise TypeError
         if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
             raise TypeError
@@ -131,23 +131,23 @@ def check_device(device: str) -> str:
     return device
 
 
-def real(name: str, values: Any) -> Array:
+def real(name: str, function_values: Any) -> Array:
     """Values of the function ``name`` as a new array of floats.
 
     Complex and masked values raise InvalidArgument: imaginary part or mask would be lost.
     """
-    if np.iscomplexobj(values):
+    if np.iscomplexobj(function_values):
         raise InvalidArgument(name, "complex values", "real on the whole line")
-    if np.ma.is_masked(values):
+    if np.ma.is_masked(function_values):
         raise InvalidArgument(name, "masked values", "defined on the whole line")
-    value_dtype = getattr(values, "dtype", np.dtype(float))
-    if isinstance(value_dtype, np.dtype) and value_dtype.kind == "f" and value_dtype.itemsize < 8:
-        raise InvalidArgument(name, f"{value_dtype} values", "in double precision (float64)")
+    real_dtype = getattr(function_values, "dtype", np.dtype(float))
+    if isinstance(real_dtype, np.dtype) and real_dtype.kind == "f" and real_dtype.itemsize < 8:
+        raise InvalidArgument(name, f"{real_dtype} values", "in double precision (float64)")
     try:
-        return np.array(values, dtype=float)
+        return np.array(function_values, dtype=float)
     except (TypeError, ValueError):
         raise InvalidArgument(
-            name, type(values).__name__, "a function with numbers for its values"
+            name, type(function_values).__name__, "a function with numbers for its values"
         ) from None
 
 
@@ -157,16 +157,16 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
     Arguments and values are copied, as a user's function may change its arguments, or return an
     array that it keeps.  Functions of the library and of numpy do neither.
     """
-    module = str(getattr(function, "__module__", None))
-    is_trusted = isinstance(function, np.ufunc) or module.startswith("replica.")
-    as_floats = np.asarray if is_trusted else np.array
-    values = real(name, function(*(as_floats(x, dtype=float) for x in arrays)))
-    shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
-    if values.shape != shape:
+    function_module = str(getattr(function, "__module__", None))
+    is_trusted_function = isinstance(function, np.ufunc) or function_module.startswith("replica.")
+    to_float_arrays = np.asarray if is_trusted_function else np.array
+    function_values = real(name, function(*(to_float_arrays(x, dtype=float) for x in arrays)))
+    values_shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
+    if function_values.shape != values_shape:
         allowed = "elementwise, written with numpy functions, as in function=np.tanh (a "
         allowed += "constant is an array too: 3.0 + 0 * x)"
-        raise InvalidArgument(name, f"shape {values.shape} of {shape}", allowed)
-    return values
+        raise InvalidArgument(name, f"shape {function_values.shape} of {values_shape}", allowed)
+    return function_values
 
 
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
@@ -179,33 +179,33 @@ def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) ->
 def axis(name: str, values: ArrayLike) -> Array:
     """``values`` of a parameter as a one-dimensional array with at least one number."""
     try:
-        array = np.atleast_1d(_floats(name, values))
+        axis_values = np.atleast_1d(_floats(name, values))
     except InvalidArgument:
-        array = np.empty(0)
-    if array.ndim != 1 or not array.size:
-        word = WORDS.get(name, "") * isinstance(values, str)
-        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{word}")
-    return array
+        axis_values = np.empty(0)
+    if axis_values.ndim != 1 or not axis_values.size:
+        allowed_word = WORDS.get(name, "") * isinstance(values, str)
+        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{allowed_word}")
+    return axis_values
 
 
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     array = axis(name, values)
-    least_number = 1.0 if name == "samples" else 1 / MAX_NUMBER
-    refused_numbers = array[~((array >= least_number) & (array <= MAX_NUMBER))]  # NaN too
-    if refused_numbers.size:
-        allowed = f"positive, from {least_number:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
-        if name == "samples" and 0 < refused_numbers[0] < 1:
-            of_fraction = "of a fraction of features: fraction * len(features)"
-            allowed = f"numbers of rows, 1 or more ({of_fraction})"
-        raise InvalidArgument(name, float(refused_numbers[0]), allowed)
+    least_positive = 1.0 if name == "samples" else 1 / MAX_NUMBER
+    refused_positives = array[~((array >= least_positive) & (array <= MAX_NUMBER))]  # NaN too
+    if refused_positives.size:
+        allowed = f"positive, from {least_positive:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
+        if name == "samples" and 0 < refused_positives[0] < 1:
+            fraction_hint = "of a fraction of features: fraction * len(features)"
+            allowed = f"numbers of rows, 1 or more ({fraction_hint})"
+        raise InvalidArgument(name, float(refused_positives[0]), allowed)
     return array
 
 
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``MAX_NUMBER``, of any shape."""
-    array = _floats(name, values)
-    not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
+    checked_array = _floats(name, values)
+    not_finite = ~(np.abs(checked_array) <= MAX_NUMBER)  # NaN too
     if not_finite.any():
         first_index = tuple(np.argwhere(not_finite)[0].tolist())
         place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
@@ -213,8 +213,8 @@ def plain_array(name: str, values: Any) -> Array:
         if name == "features":
             allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
             allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
-        raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
-    return array
+        raise InvalidArgument(name, f"{checked_array[first_index]:g}{place}", allowed)
+    return checked_array
 
 
 def any_array(name: str, values: Any) -> Array:
@@ -241,8 +241,8 @@ def conversion(name: str, values: Any, as_array: Array | None = None) -> str:
     elif np.ma.is_masked(values):
         code = f"{name}.filled(0)"
     elif isinstance(values, (str, os.PathLike)):
-        reader = "numpy.load" if str(values).endswith(".npy") else "pandas.read_csv"
-        code = f"{reader}({str(values)!r})"
+        file_reader = "numpy.load" if str(values).endswith(".npy") else "pandas.read_csv"
+        code = f"{file_reader}({str(values)!r})"
     elif as_array is None:  # of a tensor that no array is made of
         code = f"{name}.to_dense()" * hasattr(values, "to_dense")
     elif as_array.ndim:
@@ -257,8 +257,8 @@ def coarsest(**arrays: Any) -> float:
     """The relative rounding of the numbers of ``arrays``, as they are given: the largest."""
     float_epsilon = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
     dtypes = (getattr(x, "dtype", None) or any_array(name, x).dtype for name, x in arrays.items())
-    dtype_names = (getattr(kind, "name", str(kind)).rpartition(".")[2] for kind in dtypes)
-    return max(float_epsilon.get(name, 2.0**-52) for name in dtype_names)
+    array_dtype_names = (getattr(dtype, "name", str(dtype)).rpartition(".")[2] for dtype in dtypes)
+    return max(float_epsilon.get(name, 2.0**-52) for name in array_dtype_names)
 
 
 def _floats(name: str, values: Any) -> Array:
@@ -269,12 +269,12 @@ def _floats(name: str, values: Any) -> Array:
             raise TypeError
         return np.asarray(array_given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        hint, got = conversion(name, values, array_given), values
-        if array_given.ndim and not hint:
-            got, hint = _first_text(name, values, array_given)
+        conversion_hint, got = conversion(name, values, array_given), values
+        if array_given.ndim and not conversion_hint:
+            got, conversion_hint = _first_text(name, values, array_given)
         elif array_given.ndim:
             got = "masked values" if np.ma.is_masked(values) else f"dtype {array_given.dtype.name}"
-        raise InvalidArgument(name, got, f"an array of numbers{hint}") from None
+        raise InvalidArgument(name, got, f"an array of numbers{conversion_hint}") from None
 
 
 def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
@@ -282,22 +282,22 @@ def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
     out its column."""
     places = (entry_index for entry_index, entry in np.ndenumerate(given) if not is_number(entry))
     entry_index = next(places, (0,) * given.ndim)
-    got, column = f"{str(given[entry_index])!r} at {list(entry_index)}", entry_index[-1]
+    refused, column = f"{str(given[entry_index])!r} at {list(entry_index)}", entry_index[-1]
     if hasattr(values, "columns"):
-        return f"{got}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
+        return f"{refused}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
     leave_out = f" (numpy.delete({name}, {column}, axis=1) has no such column)"
-    return got, leave_out * (given.ndim == 2)
+    return refused, leave_out * (given.ndim == 2)
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as array of numbers up to ``MAX_NUMBER`` with ``axes`` axes, 1 or 2 by default."""
-    array = plain_array(name, [] if values is None else values)
-    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        has_other_axes = array.size and array.ndim and axes == 2 != array.ndim
+    finite = plain_array(name, [] if values is None else values)
+    if not finite.size or finite.ndim not in ((1, 2) if axes is None else (axes,)):
+        has_other_axes = finite.size and finite.ndim and axes == 2 != finite.ndim
         reshape_hint = f" (such as {name}.reshape(len({name}), -1))" * bool(has_other_axes)
         allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{reshape_hint}"
-        raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
-    return array
+        raise InvalidArgument(name, None if values is None else f"shape {finite.shape}", allowed)
+    return finite
 
 
 def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
@@ -307,20 +307,20 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
     repeated; arrays given as None are 0.
     """
     first = next(iter(axes))
-    arrays = {
+    stack = {
         name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
     }
-    named_arrays = ((arrays[name], count) for name, count in axes.items() if name in arrays)
-    N = next((len(x) for x, count in named_arrays if x.ndim > count), 1)
-    p = arrays[first].shape[-1] if arrays[first].ndim else 1
-    for name, count in axes.items():
-        one = (p,) * count
-        array = arrays.get(name, np.zeros(one))
-        if array.shape not in (one, (N, *one)) or not array.size:
+    named_arrays = ((stack[name], axis_count) for name, axis_count in axes.items() if name in stack)
+    N = next((len(x) for x, axis_count in named_arrays if x.ndim > axis_count), 1)
+    array_length = stack[first].shape[-1] if stack[first].ndim else 1
+    for name, axis_count in axes.items():
+        one = (array_length,) * axis_count
+        case_array = stack.get(name, np.zeros(one))
+        if case_array.shape not in (one, (N, *one)) or not case_array.size:
             allowed = f"of shape {(N, *one)}" + (f", or {one} for all" if one else ", or a number")
-            raise InvalidArgument(name, f"shape {array.shape}", allowed)
-        arrays[name] = np.broadcast_to(array, (N, *one))
-    return arrays
+            raise InvalidArgument(name, f"shape {case_array.shape}", allowed)
+        stack[name] = np.broadcast_to(case_array, (N, *one))
+    return stack
 
 
 def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
@@ -331,11 +331,11 @@ def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
 
 def unit_vector(name: str, values: Any, size: int) -> Array:
     """The unit vector (size,) along a nonzero vector."""
-    vector = plain_array(name, values)
-    if vector.shape != (size,) or not vector.any():
+    checked_vector = plain_array(name, values)
+    if checked_vector.shape != (size,) or not checked_vector.any():
         raise InvalidArgument(name, values, f"{size} numbers that are not all 0")
-    vector = vector / np.abs(vector).max()  # whose squares may be 0
-    return np.asarray(vector / np.linalg.norm(vector))
+    checked_vector = checked_vector / np.abs(checked_vector).max()  # whose squares may be 0
+    return np.asarray(checked_vector / np.linalg.norm(checked_vector))
 
 
 def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = None) -> None:
@@ -344,10 +344,10 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
     The message describes it by ``text``, or by the ``sizes`` of its axes.
     """
     sizes = tuple(sizes)
-    point_count = prod(sizes)
-    if point_count > most:
+    grid_points = prod(sizes)
+    if grid_points > most:
         allowed = (
-            f"of at most {most} points: {point_count:.3g} would take {4e-6 * point_count:.2g} GB"
+            f"of at most {most} points: {grid_points:.3g} would take {4e-6 * grid_points:.2g} GB"
         )
         raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
 
@@ -356,12 +356,12 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
     allowed = "two positive numbers, the smaller first"
     try:
-        lowest, highest = limits
-        lowest = number(name, lowest, 0, MAX_NUMBER, allowed, open_low=True)
-        highest = number(name, highest, lowest, MAX_NUMBER, allowed, open_low=True)
+        lowest_limit, high_limit = limits
+        lowest_limit = number(name, lowest_limit, 0, MAX_NUMBER, allowed, open_low=True)
+        high_limit = number(name, high_limit, lowest_limit, MAX_NUMBER, allowed, open_low=True)
     except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
         raise InvalidArgument(name, limits, allowed) from None
-    return np.linspace(np.log(lowest), np.log(highest), count)
+    return np.linspace(np.log(lowest_limit), np.log(high_limit), count)
 
 
 def check_elementwise(
@@ -371,10 +371,10 @@ def check_elementwise(
 
     Otherwise it would fail, or silently broadcast, inside an integral.
     """
-    x = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
+    test_arrays = np.linspace(-3.1, 2.9, 12 * dimension).reshape(dimension, 3, 4)
     try:
         with np.errstate(all="ignore"):
-            values = called(argument, function, *x)
+            test_values = called(argument, function, *test_arrays)
     except InvalidArgument as error:
         raise InvalidArgument(argument, f"{name} ({error.value})", error.allowed) from None
     except (Exception, SystemExit) as error:  # whatever a user's function raises
@@ -382,11 +382,11 @@ def check_elementwise(
         arrays_text = "an array" if dimension == 1 else f"{dimension} arrays"
         allowed = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
         raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
-    if not (np.abs(values) <= MAX_NUMBER).all():  # NaN too
+    if not (np.abs(test_values) <= MAX_NUMBER).all():  # NaN too
         allowed = f"finite on the whole line, up to {MAX_NUMBER:g} (try np.where or np.clip)"
-        got = "values beyond" if np.isfinite(values).all() else "inf or nan"
-        raise InvalidArgument(argument, f"{name} ({got})", allowed)
-    check_order(argument, name, partial(called, argument, function), x, values)
+        refused_values = "values beyond" if np.isfinite(test_values).all() else "inf or nan"
+        raise InvalidArgument(argument, f"{name} ({refused_values})", allowed)
+    check_order(argument, name, partial(called, argument, function), test_arrays, test_values)
 
 
 def check_order(
@@ -394,18 +394,18 @@ def check_order(
 ) -> None:
     """Refuse a function whose ``values`` at x (T, ...) change when it is called again, or when
     another point comes first."""
-    points, values = x.reshape(len(x), -1), values.ravel()
-    for k in range(points.shape[1]):
+    test_points, values = x.reshape(len(x), -1), values.ravel()
+    for k in range(test_points.shape[1]):
         with np.errstate(all="ignore"):
-            rolled_values, expected = function(*np.roll(points, k, axis=1)), np.roll(values, k)
+            rolled_values, expected = function(*np.roll(test_points, k, axis=1)), np.roll(values, k)
         if not (np.abs(rolled_values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
-            reason = "and this does not return the same twice"
+            order_reason = "and this does not return the same twice"
             if k:
-                reason = (
+                order_reason = (
                     "whichever is the first of an array: np.vectorize returns whole numbers where "
                     "its first value is one (otypes=[float] mends that)"
                 )
-            raise InvalidArgument(argument, name, f"of one value at each point, {reason}")
+            raise InvalidArgument(argument, name, f"of one value at each point, {order_reason}")
 
 
 def alpha_of_limit(alpha: Any, samples: Any) -> Any:

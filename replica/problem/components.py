@@ -37,15 +37,15 @@ class Places(NamedTuple):
     z: Array
     component: NDArray[np.int64]
 
-    def subset(self, which: Any) -> "Places":
-        """The places at the indices ``which``."""
-        return Places(self.z[:, which], self.component[which])
+    def subset(self, place_index: Any) -> "Places":
+        """The places at the indices ``place_index``."""
+        return Places(self.z[:, place_index], self.component[place_index])
 
-    def times(self, slope: Array, tau: Array) -> Array:
+    def times(self, component_slope: Array, tau: Array) -> Array:
         """Products slope tau (T, N, ...), for slopes (J, T, q) and tau (q, N, ...)."""
-        if len(slope) == 1:
-            return np.tensordot(slope[0], tau, axes=1)
-        return np.einsum("ntq,qn...->tn...", slope[self.component], tau)
+        if len(component_slope) == 1:
+            return np.tensordot(component_slope[0], tau, axes=1)
+        return np.einsum("ntq,qn...->tn...", component_slope[self.component], tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,21 +82,21 @@ class Components:
         """
         spikes, L = cosines.shape[1], complement_root(cosines)
         basis = np.hstack([cosines, L])
-        S, target_rows = basis.shape[1], basis[: combinations.shape[1]]
-        arguments, size = combinations @ target_rows, np.abs(combinations) @ np.abs(target_rows)
-        arguments = np.where(np.abs(arguments) > 1e-12 * size, arguments, 0.0)  # or rounding
-        shares, mean, factors = np.ones(1), np.zeros((1, S)), [np.eye(S)]
+        basis_size, target_rows = basis.shape[1], basis[: combinations.shape[1]]
+        target_args, size = combinations @ target_rows, np.abs(combinations) @ np.abs(target_rows)
+        target_args = np.where(np.abs(target_args) > 1e-12 * size, target_args, 0.0)  # or rounding
+        law_shares, law_mean, factors = np.ones(1), np.zeros((1, basis_size)), [np.eye(basis_size)]
         if law is not None:
-            shares, mean = law.fractions, law.means @ basis
+            law_shares, law_mean = law.fractions, law.means @ basis
             outside_coordinates = null_space(basis)  # parts of the spikes outside the D coordinates
-            roots = [triangular_root(covariance, 0.0) for covariance in law.each_covariance]
-            factors = [np.hstack([basis.T @ root, outside_coordinates]) for root in roots]
+            law_roots = [triangular_root(covariance, 0.0) for covariance in law.each_covariance]
+            factors = [np.hstack([basis.T @ root, outside_coordinates]) for root in law_roots]
         if law is not None or len(combinations) < combinations.shape[1]:
-            pairs = [_slope_and_root(factor, spikes, arguments[:, spikes:]) for factor in factors]
-            slope, root = map(np.stack, zip(*pairs, strict=True))
+            pairs = [_slope_and_root(factor, spikes, target_args[:, spikes:]) for factor in factors]
+            component_slope, root = map(np.stack, zip(*pairs, strict=True))
         else:  # L is triangular: the target depends on few of tau
-            slope, root = factors[0][None, :, :spikes], factors[0][None, :, spikes:]
-        return cls(shares, mean, slope, root, basis, arguments)
+            component_slope, root = factors[0][None, :, :spikes], factors[0][None, :, spikes:]
+        return cls(law_shares, law_mean, component_slope, root, basis, target_args)
 
     def in_components(self, z: Array) -> Places:
         """Places of z (K, N) in every component, one component after the other: (K, J N)."""
@@ -106,15 +106,15 @@ class Components:
     def places_of_kappa(self, kappa: Array) -> tuple[Places, Array]:
         """Places of kappa (K, N) in every component, and probabilities (J, N) of the components."""
         K, N = kappa.shape
-        U, size, V = np.linalg.svd(self.slope[:, :K])
+        U, singular_values, V = np.linalg.svd(self.slope[:, :K])
         # a component of zero variance along a spike is probable at its mean only
-        size = np.maximum(size, 1e-9)
-        z = U.swapaxes(1, 2) @ (kappa - self.mean[:, :K, None]) / size[..., None]
+        singular_values = np.maximum(singular_values, 1e-9)
+        z = U.swapaxes(1, 2) @ (kappa - self.mean[:, :K, None]) / singular_values[..., None]
         z = V.swapaxes(1, 2) @ z  # (J, K, N)
-        log_density = np.log(self.shares + 1e-300) - np.log(size).sum(axis=1)
-        component = np.repeat(np.arange(len(z)), N)
-        places = Places(z.swapaxes(0, 1).reshape(K, component.size), component)
-        return places, softmax(log_density[:, None] - (z**2).sum(axis=1) / 2, axis=0)
+        kappa_log_density = np.log(self.shares + 1e-300) - np.log(singular_values).sum(axis=1)
+        kappa_component = np.repeat(np.arange(len(z)), N)
+        kappa_places = Places(z.swapaxes(0, 1).reshape(K, kappa_component.size), kappa_component)
+        return kappa_places, softmax(kappa_log_density[:, None] - (z**2).sum(axis=1) / 2, axis=0)
 
     def given_projection(
         self, direction: Array, t: Array, nodes: Array
@@ -136,25 +136,25 @@ class Components:
         (J, N)
             Probabilities of the components.
         """
-        coefficients = direction @ self.basis
-        deviation = t - (self.mean @ coefficients)[:, None]
-        b, c = coefficients @ self.slope, coefficients @ self.root  # (J, K), (J, K')
+        t_on_basis = direction @ self.basis
+        t_deviation = t - (self.mean @ t_on_basis)[:, None]
+        b, c = t_on_basis @ self.slope, t_on_basis @ self.root  # (J, K), (J, K')
         v = np.maximum((b**2).sum(axis=1) + (c**2).sum(axis=1), 1e-18)
         c = np.where(np.abs(c) > 1e-9 * np.sqrt(v)[:, None], c, 0.0)  # smaller is rounding
         tau_length = np.linalg.norm(c, axis=1)
         unit_tau = c / np.where(tau_length > 0, tau_length, 1.0)[:, None]
         # standard normal nodes, shrunk along b
-        projection = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
-        shrunk = projection * (1 - tau_length / np.sqrt(v))[:, None]
-        z_centre = b[:, None] * (deviation / v[:, None])[..., None]  # (J, N, K)
+        node_projection = (nodes @ b.T).T / np.maximum((b**2).sum(axis=1), 1e-18)[:, None]  # (J, Q)
+        shrunk = node_projection * (1 - tau_length / np.sqrt(v))[:, None]
+        z_centre = b[:, None] * (t_deviation / v[:, None])[..., None]  # (J, N, K)
         z = z_centre[:, None] + (nodes - shrunk[..., None] * b[:, None])[:, :, None]  # (J, Q, N, K)
-        deviation_left = deviation[:, None] - np.einsum("jqnk,jk->jqn", z, b)
+        deviation_left = t_deviation[:, None] - np.einsum("jqnk,jk->jqn", z, b)
         tau_mean = deviation_left / np.where(tau_length > 0, tau_length, np.inf)[:, None, None]
-        component = np.repeat(np.arange(len(z)), len(nodes) * len(t))
-        log_density = np.log(self.shares + 1e-300) - np.log(v) / 2
-        probabilities = softmax(log_density[:, None] - deviation**2 / (2 * v[:, None]), axis=0)
-        places = Places(z.reshape(-1, z.shape[-1]).T, component)
-        return places, unit_tau[component], tau_mean.ravel(), probabilities
+        place_component = np.repeat(np.arange(len(z)), len(nodes) * len(t))
+        t_log_density = np.log(self.shares + 1e-300) - np.log(v) / 2
+        chance_of_j = softmax(t_log_density[:, None] - t_deviation**2 / (2 * v[:, None]), axis=0)
+        projection_places = Places(z.reshape(-1, z.shape[-1]).T, place_component)
+        return projection_places, unit_tau[place_component], tau_mean.ravel(), chance_of_j
 
     def weights_in_components(self, weights: Array) -> Array:
         """Weights (J N,) of ``in_components`` for quadrature weights (N,)."""
@@ -162,8 +162,8 @@ class Components:
 
     def places_and_weights(self, rule: Rule) -> tuple[Places, Array]:
         """Places and weights of a rule for z, with nodes (N,) for one spike or (N, K)."""
-        z = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
-        return self.in_components(z), self.weights_in_components(rule.weights)
+        rule_z = rule.nodes.T if rule.nodes.ndim == 2 else rule.nodes[None]
+        return self.in_components(rule_z), self.weights_in_components(rule.weights)
 
     def projection_means(self, places: Places) -> Array:
         """Means (S, N) of (kappa, zeta) at N places."""
@@ -183,10 +183,10 @@ class Components:
     def tau_slopes(self) -> Array:
         """Slopes (J, T, q) of the target's arguments in tau; they depend on its first q <= T."""
         slopes = (self.arguments @ self.root)[..., : len(self.arguments)]
-        size = np.abs(slopes).max(initial=0.0)
-        slopes = np.where(np.abs(slopes) > 1e-12 * size, slopes, 0.0)  # smaller is rounding
-        entering = np.flatnonzero(slopes.any(axis=(0, 1)))
-        return slopes[..., : entering.max(initial=-1) + 1]
+        slope_size = np.abs(slopes).max(initial=0.0)
+        slopes = np.where(np.abs(slopes) > 1e-12 * slope_size, slopes, 0.0)  # smaller is rounding
+        entering_tau = np.flatnonzero(slopes.any(axis=(0, 1)))
+        return slopes[..., : entering_tau.max(initial=-1) + 1]
 
     def mean_arguments(self, places: Places) -> Array:
         """Means (T, N) of the target's arguments at N places."""
@@ -194,29 +194,29 @@ class Components:
 
     def moments(self, mean: Any, places: Places) -> ConditionalMoments:
         """Conditional moments of E[y | x] = ``mean`` at N places, g of shape (K', N).  Eq. (3.3)"""
-        N, latent = len(places.component), self.root.shape[2]
+        N, tau_count = len(places.component), self.root.shape[2]
         if isinstance(mean, ClassLabels):
-            return ConditionalMoments(mean(places.component), np.zeros((latent, N)), np.zeros(N))
+            return ConditionalMoments(mean(places.component), np.zeros((tau_count, N)), np.zeros(N))
         centre = self.mean_arguments(places)
         # averages over z multiply errors here by the Gaussian weight, and by functions that may
         # grow: errors are weighed by the root of the Gaussian, 1e-11 from z^2 = 100 on
         node_weight = np.exp(-np.minimum((places.z**2).sum(axis=0), 100.0) / 4)
-        moments = ConditionalMoments(np.empty(N), np.zeros((latent, N)), np.empty(N))
+        component_moments = ConditionalMoments(np.empty(N), np.zeros((tau_count, N)), np.empty(N))
         for j, tau_slopes in enumerate(self.tau_slopes):
-            members = places.component == j
-            if not members.any():
+            in_j = places.component == j
+            if not in_j.any():
                 continue
-            found = mean.conditional_moments(centre[:, members], tau_slopes, node_weight[members])
-            moments.h[members], moments.spread[members] = found.h, found.spread
-            moments.g[: len(found.g), members] = found.g
-        return moments
+            found = mean.conditional_moments(centre[:, in_j], tau_slopes, node_weight[in_j])
+            component_moments.h[in_j], component_moments.spread[in_j] = found.h, found.spread
+            component_moments.g[: len(found.g), in_j] = found.g
+        return component_moments
 
     def mean_label(self, mean: Any, places: Places, tau: Array) -> Array:
         """Mean labels E[y | x] = ``mean``, (N, m), at N places, with m values of tau (q, N, m)."""
         if isinstance(mean, ClassLabels):
             return np.broadcast_to(mean(places.component)[:, None], tau.shape[1:])
-        centre = self.mean_arguments(places)[..., None]
-        return np.asarray(mean(*(centre + places.times(self.tau_slopes, tau))))
+        argument_means = self.mean_arguments(places)[..., None]
+        return np.asarray(mean(*(argument_means + places.times(self.tau_slopes, tau))))
 
 
 def _affine_in_z(mean: Array, slope: Array, places: Places) -> Array:
@@ -236,14 +236,14 @@ def _slope_and_root(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]
     spike_root = triangular_root(spike_rows @ spike_rows.T, noise)  # kappa_1 is a function of z_1
     spike_root = np.pad(spike_root, [(0, 0), (0, spikes - spike_root.shape[1])])
     z_of_g = np.linalg.pinv(spike_root) @ spike_rows  # of g
-    regression = zeta_rows @ z_of_g.T
-    slope = np.concatenate([spike_root, regression])
-    rotation, sizes, _ = np.linalg.svd(zeta_rows - regression @ z_of_g)
-    sizes = np.pad(sizes, (0, len(rotation) - len(sizes)))
-    root = (rotation * sizes) @ rotation.T
-    argument_slopes = L @ root
-    entering = triangular_root(argument_slopes @ argument_slopes.T, noise)  # (T, q)
-    rows = np.linalg.pinv(entering) @ argument_slopes
-    tau_basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(root))
-    root = root @ tau_basis.T
-    return slope, np.concatenate([np.zeros((spikes, len(root))), root])
+    zeta_regression = zeta_rows @ z_of_g.T
+    projection_slope = np.concatenate([spike_root, zeta_regression])
+    rotation, zeta_sizes, _ = np.linalg.svd(zeta_rows - zeta_regression @ z_of_g)
+    zeta_sizes = np.pad(zeta_sizes, (0, len(rotation) - len(zeta_sizes)))
+    zeta_root = (rotation * zeta_sizes) @ rotation.T
+    argument_slopes = L @ zeta_root
+    entering_root = triangular_root(argument_slopes @ argument_slopes.T, noise)  # (T, q)
+    rows = np.linalg.pinv(entering_root) @ argument_slopes
+    tau_basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(zeta_root))
+    zeta_root = zeta_root @ tau_basis.T
+    return projection_slope, np.concatenate([np.zeros((spikes, len(zeta_root))), zeta_root])

@@ -23,17 +23,17 @@ def describe(problem: Problem) -> dict[str, Any]:
     Fields with a default value that switches them off are omitted.
     """
     if problem.rows is not None:
-        width, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
-        return width | _of_rows(problem) | step | {"theory": "network"}
-    return _stated_fields(problem, [f.name for f in fields(problem)])
+        width_fields, step = _stated_fields(problem, ("beta", "dimension")), describe(problem.step)
+        return width_fields | _of_rows(problem) | step | {"theory": "network"}
+    return _stated_fields(problem, [problem_field.name for problem_field in fields(problem)])
 
 
 def _of_rows(problem: Problem) -> dict[str, Any]:
     """Options of a network's theory other than the step and the width."""
     if problem.rows is None:
         return {}
-    norms = {} if problem.rows.row_norms else {"row_norms": False}
-    return norms | ({"reuse": problem.rows.reuse} if problem.rows.reuse else {})
+    row_options = {} if problem.rows.row_norms else {"row_norms": False}
+    return row_options | ({"reuse": problem.rows.reuse} if problem.rows.reuse else {})
 
 
 def describe_with_step(problem: Problem) -> dict[str, Any]:
@@ -46,23 +46,23 @@ def describe_with_step(problem: Problem) -> dict[str, Any]:
 def _stated_fields(problem: Problem, names: Any) -> dict[str, Any]:
     """The named fields that are not switched off, as plain values."""
     # included at any value, unless it is a law; another field at its default is switched off
-    always = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
-    values = _changed_fields(problem, always)
-    return {name: _plain_value(values[name]) for name in names if name in values}
+    always_stated = ("student", "target", "r", "c", "gamma", "beta", "noise", "bias")
+    stated_values = _changed_fields(problem, always_stated)
+    return {name: _plain_value(stated_values[name]) for name in names if name in stated_values}
 
 
 def _changed_fields(problem: Problem, always: Container[str] = ()) -> dict[str, Any]:
     """The fields that are not at their default values, or are ``always`` included unless laws."""
-    changed = {}
-    for one in fields(problem):
-        value, default = getattr(problem, one.name), one.default
-        if isinstance(value, Law):
-            default = default if default is MISSING else law(one.name, default)
-        elif one.name in always:
+    changed_fields = {}
+    for problem_field in fields(problem):
+        field_value, default = getattr(problem, problem_field.name), problem_field.default
+        if isinstance(field_value, Law):
+            default = default if default is MISSING else law(problem_field.name, default)
+        elif problem_field.name in always:
             default = MISSING
-        if value != default and one.name != "origin":
-            changed[one.name] = value
-    return changed
+        if field_value != default and problem_field.name != "origin":
+            changed_fields[problem_field.name] = field_value
+    return changed_fields
 
 
 def problem_repr(problem: Any) -> str:
@@ -71,40 +71,40 @@ def problem_repr(problem: Any) -> str:
 
     Functions and laws of a user's own have their names.
     """
-    step, rows = problem.step, problem.rows
-    if step is not None and step is not problem:
-        maker = f"{step!r}.{'network' if rows else 'srf'}"
-        values = {"beta": problem.beta}
-        values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
-        values |= _of_rows(problem)
+    problem_step, problem_rows = problem.step, problem.rows
+    if problem_step is not None and problem_step is not problem:
+        constructor_code = f"{problem_step!r}.{'network' if problem_rows else 'srf'}"
+        repr_values = {"beta": problem.beta}
+        repr_values |= {} if problem.dimension == np.inf else {"dimension": problem.dimension}
+        repr_values |= _of_rows(problem)
     else:
-        maker, values = type(problem).__name__, _changed_fields(problem)
-    arguments = [f"{name}={_code(problem, name, value)}" for name, value in values.items()]
-    return f"{maker}({', '.join(arguments)})"
+        constructor_code, repr_values = type(problem).__name__, _changed_fields(problem)
+    codes = [f"{name}={_code(problem, name, x)}" for name, x in repr_values.items()]
+    return f"{constructor_code}({', '.join(codes)})"
 
 
-def _code(problem: Problem, name: str, value: Any) -> str:
+def _code(problem: Problem, name: str, typed: Any) -> str:
     """A value of a field as it is typed."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(_code(problem, name, one) for one in value)}]"
-    if isinstance(value, float) and not np.isfinite(value):
-        return f"float('{value}')"
-    if isinstance(value, Law):
-        if value.continuous is not None:
-            text = _plain_value(value)
-            return repr(text) if isinstance(value.continuous, str) else text
-        one = value.values[0] if len(value.values) == 1 else list(value.values)
-        return repr(one if law(name, one) == value else (value.values, value.fractions))
-    text = getattr(value, "name", None)
-    parsed: Any = None
+    if isinstance(typed, tuple):
+        return f"[{', '.join(_code(problem, name, entry) for entry in typed)}]"
+    if isinstance(typed, float) and not np.isfinite(typed):
+        return f"float('{typed}')"
+    if isinstance(typed, Law):
+        if typed.continuous is not None:
+            value_name = _plain_value(typed)
+            return repr(value_name) if isinstance(typed.continuous, str) else value_name
+        entry = typed.values[0] if len(typed.values) == 1 else list(typed.values)
+        return repr(entry if law(name, entry) == typed else (typed.values, typed.fractions))
+    value_name = getattr(typed, "name", None)
+    parsed_value: Any = None
     with suppress(InvalidArgument):
         if name == "label_noise":
-            parsed = label_noise(text)
+            parsed_value = label_noise(value_name)
         elif name == "student":
-            parsed = activation(text, name)
+            parsed_value = activation(value_name, name)
         else:
-            parsed, _ = parse_target(text, problem.inputs)
-    return repr(text if parsed == value else value)
+            parsed_value, _ = parse_target(value_name, problem.inputs)
+    return repr(value_name if parsed_value == typed else typed)
 
 
 def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:
@@ -115,19 +115,19 @@ def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:
     }
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(field_value: Any) -> Any:
     """The value of a field as a name, a number, or nested lists of numbers."""
-    if isinstance(value, GaussianMixture):
-        return value.described
-    if isinstance(value, tuple):
-        return [_plain_value(item) for item in value]
-    if isinstance(value, Law):
-        frozen = value.continuous  # a name, or a frozen scipy.stats distribution
-        if frozen is None:
-            return [list(value.values), list(value.fractions)]
+    if isinstance(field_value, GaussianMixture):
+        return field_value.described
+    if isinstance(field_value, tuple):
+        return [_plain_value(plain_item) for plain_item in field_value]
+    if isinstance(field_value, Law):
+        continuous_law = field_value.continuous  # a name, or a frozen scipy.stats distribution
+        if continuous_law is None:
+            return [list(field_value.values), list(field_value.fractions)]
         return (
-            frozen
-            if isinstance(frozen, str)
-            else f"{frozen.dist.name}{frozen.args}{frozen.kwds or ''}"
+            continuous_law
+            if isinstance(continuous_law, str)
+            else f"{continuous_law.dist.name}{continuous_law.args}{continuous_law.kwds or ''}"
         )
-    return getattr(value, "name", value)
+    return getattr(field_value, "name", field_value)

@@ -78,16 +78,16 @@ class Expression:
         try:
             with np.errstate(all="ignore"):
                 # Python accepts letters and digits of other alphabets, too
-                valid_text = len(self.text) <= 10_000 and self.text.isascii()
-                if not valid_text or _tree_depth(self._tree) > MAX_DEPTH:
+                is_valid_text = len(self.text) <= 10_000 and self.text.isascii()
+                if not is_valid_text or _tree_depth(self._tree) > MAX_DEPTH:
                     raise ValueError
                 self(*np.ones(4))  # evaluates every node of the tree
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
             notation = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
             hints = [f"written with {text}" for sign, text in notation.items() if sign in self.text]
             hints += written_with_calls(self.text, self.argument)
-            allowed = hints[0] if hints else similar_name(self.text) or _grammar(self.text)
-            raise InvalidArgument(self.argument, self.text, allowed) from None
+            expression_hint = hints[0] if hints else similar_name(self.text) or _grammar(self.text)
+            raise InvalidArgument(self.argument, self.text, expression_hint) from None
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -106,15 +106,15 @@ class Expression:
 
     def __call__(self, *z: Array) -> Array:
         """The value at arrays z1, ..., zr of one shape, real or complex."""
-        values = _value(self._tree, z) + np.zeros_like(z[0])
-        return values if np.iscomplexobj(z[0]) else real(self.argument, values)
+        tree_values = _value(self._tree, z) + np.zeros_like(z[0])
+        return tree_values if np.iscomplexobj(z[0]) else real(self.argument, tree_values)
 
     @property
     def kinks(self) -> tuple[float, ...]:
         """Points at which a function of z1 alone may have a kink or jump."""
-        calls = self._kinks_of_calls()
-        found = [crossings(partial(_array_value, node), kink) for node, kink in calls]
-        return tuple(sorted({round(place, 13) + 0.0 for places in found for place in places}))
+        kinks_of_calls = self._kinks_of_calls()
+        crossed = [crossings(partial(_array_value, node), kink) for node, kink in kinks_of_calls]
+        return tuple(sorted({round(place, 13) + 0.0 for places in crossed for place in places}))
 
     @property
     def planes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
@@ -139,9 +139,9 @@ class Expression:
         """
 
         def substituted(match: re.Match[str]) -> str:
-            column = combinations[:, int(match[1] or 1) - 1].tolist()
-            terms = [f"{x!r}*z{i}" for i, x in enumerate(column, start=1) if x]
-            return f"({' + '.join(terms) or '0'})"
+            argument_column = combinations[:, int(match[1] or 1) - 1].tolist()
+            argument_terms = [f"{x!r}*z{i}" for i, x in enumerate(argument_column, start=1) if x]
+            return f"({' + '.join(argument_terms) or '0'})"
 
         return ARGUMENT.sub(substituted, self.text)
 
@@ -149,8 +149,8 @@ class Expression:
         """Arguments of calls, each with a kink of the function called."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                kinks = getattr(ACTIVATIONS.get(node.func.id), "kinks", ())
-                yield from ((node.args[0], kink) for kink in kinks)
+                function_kinks = getattr(ACTIVATIONS.get(node.func.id), "kinks", ())
+                yield from ((node.args[0], kink) for kink in function_kinks)
 
 
 def is_expression(text: str) -> bool:
@@ -169,16 +169,16 @@ def _function(name: str) -> Callable[[Array], Array]:
 
 def unknown_word(text: str) -> str:
     """The first word of a text that is no name of an expression; empty if there is none."""
-    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
-    names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
-    return next((word for word in words if not names.fullmatch(word)), "")
+    expression_words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
+    known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
+    return next((word for word in expression_words if not known_names.fullmatch(word)), "")
 
 
 def _grammar(text: str) -> str:
     """Description of valid expressions, for messages; first an unknown word of the ``text``."""
-    unknown = f", without {word!r}" if (word := unknown_word(text)) else ""
+    without_unknown = f", without {wrong_word!r}" if (wrong_word := unknown_word(text)) else ""
     return (
-        f"arithmetic in z1 ... z4 (x is z1){unknown}, with calls of exp, he0, he1, ..., "
+        f"arithmetic in z1 ... z4 (x is z1){without_unknown}, with calls of exp, he0, he1, ..., "
         f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MAX_DEPTH} terms or "
         "levels of brackets; or a function, on the command line module:function"
     )
@@ -191,12 +191,12 @@ def _array_value(node: ast.AST, *z: Array) -> Array:
 
 def _affine_coefficients(node: ast.expr, r: int) -> tuple[float, Array] | None:
     """Coefficients a and v (r,) of a ``node`` that is affine, a + v.z; None for other nodes."""
-    points = np.concatenate([np.zeros((1, r)), np.eye(r), _test_points(r)])
+    test_points = np.concatenate([np.zeros((1, r)), np.eye(r), _test_points(r)])
     with np.errstate(all="ignore"):
-        y = _array_value(node, *points.T)
-        gradient = y[1 : r + 1] - y[0]
-        error, size = np.abs(y - y[0] - points @ gradient).max(), np.abs(y).max()
-    return (float(y[0]), gradient) if error <= 1e-12 * (1 + size) < np.inf else None
+        y = _array_value(node, *test_points.T)
+        node_gradient = y[1 : r + 1] - y[0]
+        affine_error, size = np.abs(y - y[0] - test_points @ node_gradient).max(), np.abs(y).max()
+    return (float(y[0]), node_gradient) if affine_error <= 1e-12 * (1 + size) < np.inf else None
 
 
 def _test_points(r: int) -> Array:
@@ -210,17 +210,17 @@ def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[floa
     There are such factors if this is a quadratic form of (1, z) with at most one positive and one
     negative eigenvalue.
     """
-    z, (i, j) = _test_points(r), np.triu_indices(r + 1)
-    x, quadratic_form = np.column_stack([np.ones(len(z)), z]), np.zeros((r + 1, r + 1))
+    test_z, (i, j) = _test_points(r), np.triu_indices(r + 1)
+    x, quadratic_form = np.column_stack([np.ones(len(test_z)), test_z]), np.zeros((r + 1, r + 1))
     with np.errstate(all="ignore"):
-        y = _array_value(node, *z.T) - value
+        y = _array_value(node, *test_z.T) - value
     if not np.isfinite(y).all():
         return
     quadratic_form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
     sizes, eigenvectors = np.linalg.eigh(quadratic_form + quadratic_form.T)
     sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
-    error = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
-    if error <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
+    form_gap = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
+    if form_gap <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
         lowest_axis, highest_axis = (np.sqrt(np.abs(sizes)) * eigenvectors).T[[0, -1]]
         for factor in (highest_axis + lowest_axis, highest_axis - lowest_axis):
             a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
@@ -229,13 +229,13 @@ def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[floa
 
 def _normals(node: ast.expr, r: int) -> Iterator[Array]:
     """Unit vectors along the gradients of the largest affine subexpressions of ``node``."""
-    if affine := _affine_coefficients(node, r):
-        if affine[1].any():
-            yield affine[1] / np.linalg.norm(affine[1])
+    if affine_node := _affine_coefficients(node, r):
+        if affine_node[1].any():
+            yield affine_node[1] / np.linalg.norm(affine_node[1])
         return
-    for child in node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield from _normals(child, r)
+    for child_node in node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node):
+        if isinstance(child_node, ast.expr):
+            yield from _normals(child_node, r)
 
 
 def _level_planes(
@@ -245,9 +245,9 @@ def _level_planes(
 
     A product of any two factors vanishes where one of them does.
     """
-    if affine := _affine_coefficients(node, r):
-        if affine[1].any():
-            yield tuple(affine[1].tolist()), value - affine[0]
+    if affine_node := _affine_coefficients(node, r):
+        if affine_node[1].any():
+            yield tuple(affine_node[1].tolist()), value - affine_node[0]
         return
     match node:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if value == 0:
@@ -265,44 +265,44 @@ def _level_planes(
 
 def _tree_depth(tree: ast.AST) -> int:
     """Depth of a syntax tree, without recursion."""
-    depth, nodes = 0, [tree]
-    while nodes:
-        depth += 1
-        nodes = [child for node in nodes for child in ast.iter_child_nodes(node)]
-    return depth
+    tree_depth, tree_nodes = 0, [tree]
+    while tree_nodes:
+        tree_depth += 1
+        tree_nodes = [child for node in tree_nodes for child in ast.iter_child_nodes(node)]
+    return tree_depth
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
     """Value of a ``node`` at the arguments ``z``; ValueError if it is not valid arithmetic."""
     match node:
-        case ast.Constant(value=int() | float() as number):
-            return np.float64(number)  # powers of Python integers could take for ever
-        case ast.Name(id=name) if ARGUMENT.fullmatch(name):
-            return z[0 if name == "x" else int(name[1:]) - 1]
+        case ast.Constant(value=int() | float() as node_number):
+            return np.float64(node_number)  # powers of Python integers could take for ever
+        case ast.Name(id=node_name) if ARGUMENT.fullmatch(node_name):
+            return z[0 if node_name == "x" else int(node_name[1:]) - 1]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(operand, z))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(left, z), _value(right, z))
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
-            function, value = _function(name), _value(argument, z)
-            if np.iscomplexobj(value):  # Activations are real, their functions may be complex
-                function = getattr(function, "function", function)
-            return function(value)
+        case ast.Call(func=ast.Name(id=node_name), args=[argument], keywords=[]):
+            called_function, node_value = _function(node_name), _value(argument, z)
+            if np.iscomplexobj(node_value):  # Activations are real, their functions may be complex
+                called_function = getattr(called_function, "function", called_function)
+            return called_function(node_value)
     raise ValueError
 
 
 def written_with_calls(text: str, argument: str) -> list[str]:
     """Hint for messages, none or one: the text with an argument for every function that has none,
     such as he2(z1) for he2, and 0.5*he3, z1 for 0.5he3, x1, if it is an expression then."""
-    names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
-    variable = "z1" if "target" in argument else "x"
-    spelled = re.sub(r"\bHe(?=\d)", "he", text)
-    spelled = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", spelled)  # 0.5he3
-    spelled = re.sub(r"\bx(?=\d)", "z", spelled) if "target" in argument else spelled
-    called = re.sub(rf"\b({names})\b(?!\s*\()", rf"\1({variable})", spelled)
-    if called != text:
+    function_names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
+    call_variable = "z1" if "target" in argument else "x"
+    spelled_text = re.sub(r"\bHe(?=\d)", "he", text)
+    spelled_text = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", spelled_text)  # 0.5he3
+    spelled_text = re.sub(r"\bx(?=\d)", "z", spelled_text) if "target" in argument else spelled_text
+    called_text = re.sub(rf"\b({function_names})\b(?!\s*\()", rf"\1({call_variable})", spelled_text)
+    if called_text != text:
         with suppress(InvalidArgument):
-            return [f"written as {Expression(called, argument).text}"]
+            return [f"written as {Expression(called_text, argument).text}"]
     return []
 
 
@@ -314,11 +314,11 @@ def similar_name(text: str) -> str:
     >>> similar_name("tahn").partition(", or")[0], similar_name("mish")
     ('made of functions known here (did you mean tanh?)', '')
     """
-    for word in re.findall("[a-z_]{3,}", text.lower()):
-        our_name = OTHER_NAMES.get(word, word if len(word) > 3 else "")
-        matches = get_close_matches(our_name, ACTIVATIONS, n=1, cutoff=0.8)
-        matches = matches or [name for name in ACTIVATIONS if sorted(name) == sorted(word)]
-        matches = matches or ["relu"] * ("relu" in word)
-        if matches and word not in ACTIVATIONS:
-            return f"made of functions known here (did you mean {matches[0]}?), or {YOUR_OWN}"
+    for text_word in re.findall("[a-z_]{3,}", text.lower()):
+        known_name = OTHER_NAMES.get(text_word, text_word if len(text_word) > 3 else "")
+        similar = get_close_matches(known_name, ACTIVATIONS, n=1, cutoff=0.8)
+        similar = similar or [name for name in ACTIVATIONS if sorted(name) == sorted(text_word)]
+        similar = similar or ["relu"] * ("relu" in text_word)
+        if similar and text_word not in ACTIVATIONS:
+            return f"made of functions known here (did you mean {similar[0]}?), or {YOUR_OWN}"
     return ""

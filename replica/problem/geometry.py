@@ -64,15 +64,15 @@ class Geometry:
         >>> groups.r.ravel(), groups.fractions.round(3)
         (array([2., 1.]), array([0.667, 0.333]))
         """
-        rows = _group_rows(r, c, bias, fractions)
-        groups, spikes = len(rows), rows.shape[1] - 2
-        shares = np.full(groups, 1 / groups) if fractions is None else np.array(fractions)
-        if shares.size != groups or abs(shares.sum() - 1) > 1e-9:
+        group_rows = _group_rows(r, c, bias, fractions)
+        group_count, spike_count = len(group_rows), group_rows.shape[1] - 2
+        shares = np.full(group_count, 1 / group_count) if fractions is None else np.array(fractions)
+        if shares.size != group_count or abs(shares.sum() - 1) > 1e-9:
             raise InvalidArgument("fractions", fractions, "a share for each group, of sum 1")
-        keys = np.column_stack([rows, np.broadcast_to(key, groups)])
-        first, shares = _merge_equal_rows(keys, shares)
-        rows, cosines = rows[first], _cosine_matrix(gamma, directions, spikes)
-        return cls(rows[:, :-2], rows[:, -2], rows[:, -1], shares, cosines, first)
+        group_keys = np.column_stack([group_rows, np.broadcast_to(key, group_count)])
+        first, shares = _merge_equal_rows(group_keys, shares)
+        group_rows, cosines = group_rows[first], _cosine_matrix(gamma, directions, spike_count)
+        return cls(group_rows[:, :-2], group_rows[:, -2], group_rows[:, -1], shares, cosines, first)
 
 
 def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
@@ -81,13 +81,13 @@ def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
     A single value of any of them holds for all groups.
     """
     try:
-        loadings = np.array(r, dtype=float)
-        loadings = loadings.reshape(-1, 1) if loadings.ndim < 2 else loadings
-        variances, biases = np.array(c, dtype=float), np.array(bias, dtype=float)
-        shares = np.ones(1) if fractions is None else np.array(fractions)
-        shapes = (x.shape for x in (variances, biases, shares))
-        (groups,) = np.broadcast_shapes(loadings.shape[:1], *shapes)
-        if not (groups and loadings.size) or loadings.ndim > 2 or shares.ndim != 1:
+        spike_r = np.array(r, dtype=float)
+        spike_r = spike_r.reshape(-1, 1) if spike_r.ndim < 2 else spike_r
+        group_variances, group_biases = np.array(c, dtype=float), np.array(bias, dtype=float)
+        group_shares = np.ones(1) if fractions is None else np.array(fractions)
+        group_shapes = (x.shape for x in (group_variances, group_biases, group_shares))
+        (group_count,) = np.broadcast_shapes(spike_r.shape[:1], *group_shapes)
+        if not (group_count and spike_r.size) or spike_r.ndim > 2 or group_shares.ndim != 1:
             raise ValueError
     except ValueError:
         allowed = (
@@ -95,35 +95,35 @@ def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
             f"or (A,); c is {c}, bias {bias}, fractions {fractions}"
         )
         raise InvalidArgument("r", r, allowed) from None
-    columns = (np.broadcast_to(x, groups) for x in (variances, biases))
-    return np.column_stack([np.broadcast_to(loadings, (groups, loadings.shape[1])), *columns])
+    columns = (np.broadcast_to(x, group_count) for x in (group_variances, group_biases))
+    return np.column_stack([np.broadcast_to(spike_r, (group_count, spike_r.shape[1])), *columns])
 
 
 def _cosine_matrix(gamma: Any, directions: int, spikes: int) -> Array:
     """``gamma`` as the matrix (T, K) of cosines of T ``directions`` with K ``spikes``."""
     try:
-        cosines = np.atleast_2d(np.array(gamma, dtype=float))
+        spike_cosines = np.atleast_2d(np.array(gamma, dtype=float))
     except ValueError:  # rows of different lengths
-        cosines = np.empty((0, 0))
-    if cosines.shape == (1, directions) and spikes == 1:
-        cosines = cosines.T
-    if cosines.shape != (directions, spikes):
+        spike_cosines = np.empty((0, 0))
+    if spike_cosines.shape == (1, directions) and spikes == 1:
+        spike_cosines = spike_cosines.T
+    if spike_cosines.shape != (directions, spikes):
         allowed = f"of shape {directions, spikes}, target directions by spikes"
         raise InvalidArgument("gamma", gamma, allowed)
-    if np.linalg.norm(cosines, 2) > 1 + 1e-12:
+    if np.linalg.norm(spike_cosines, 2) > 1 + 1e-12:
         raise InvalidArgument("gamma", gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)")
-    return cosines
+    return spike_cosines
 
 
-def _merge_equal_rows(rows: Array, shares: Array) -> tuple[NDArray[np.int64], Array]:
+def _merge_equal_rows(rows: Array, group_shares: Array) -> tuple[NDArray[np.int64], Array]:
     """Indices of the distinct ``rows`` of positive share, in order, and their total shares."""
-    present = np.flatnonzero(shares > 0)
+    present_groups = np.flatnonzero(group_shares > 0)
     # not np.unique of rows: an interrupt inside its comparisons becomes a TypeError
     index: dict[tuple[float, ...], int] = {}
-    classes = [index.setdefault(tuple(row), len(index)) for row in rows[present].tolist()]
-    first_index = np.unique(classes, return_index=True)[1]
-    totals = np.bincount(classes, weights=shares[present])
-    return present[first_index], totals / totals.sum()
+    row_class = [index.setdefault(tuple(row), len(index)) for row in rows[present_groups].tolist()]
+    first_index = np.unique(row_class, return_index=True)[1]
+    class_shares = np.bincount(row_class, weights=group_shares[present_groups])
+    return present_groups[first_index], class_shares / class_shares.sum()
 
 
 def complement_root(alignment: Array) -> Array:
@@ -131,8 +131,8 @@ def complement_root(alignment: Array) -> Array:
 
     A single column of zeros if the spikes span them all.  L is a smooth function of Gamma.
     """
-    columns = triangular_root(np.eye(len(alignment)) - alignment @ alignment.T)
-    return columns if columns.size else np.zeros((len(alignment), 1))
+    complement_columns = triangular_root(np.eye(len(alignment)) - alignment @ alignment.T)
+    return complement_columns if complement_columns.size else np.zeros((len(alignment), 1))
 
 
 def triangular_root(matrix: Array, size: float = 1.0) -> Array:
@@ -145,17 +145,17 @@ def triangular_root(matrix: Array, size: float = 1.0) -> Array:
     >>> triangular_root(np.array([[4.0, 2.0], [2.0, 1.0]])).tolist()
     [[2.0], [1.0]]
     """
-    remaining, columns = np.array(matrix), []
-    smallest_pivot = 1e-13 * np.maximum(size, np.diagonal(remaining))
-    for t in range(len(remaining)):
-        if remaining[t, t] > smallest_pivot[t]:
-            columns.append(remaining[:, t] / np.sqrt(remaining[t, t]))
-            remaining = remaining - np.outer(columns[-1], columns[-1])
-    return np.stack(columns, axis=1) if columns else np.empty((len(remaining), 0))
+    remaining_matrix, root_columns = np.array(matrix), []
+    smallest_pivot = 1e-13 * np.maximum(size, np.diagonal(remaining_matrix))
+    for t in range(len(remaining_matrix)):
+        if remaining_matrix[t, t] > smallest_pivot[t]:
+            root_columns.append(remaining_matrix[:, t] / np.sqrt(remaining_matrix[t, t]))
+            remaining_matrix = remaining_matrix - np.outer(root_columns[-1], root_columns[-1])
+    return np.stack(root_columns, axis=1) if root_columns else np.empty((len(remaining_matrix), 0))
 
 
 def symmetric_root(covariances: Array) -> Array:
     """Symmetric square roots of covariances (..., n, n)."""
-    values, vectors = np.linalg.eigh(covariances)
-    roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    return np.asarray((vectors * roots) @ vectors.swapaxes(-1, -2))
+    root_eigenvalues, root_eigenvectors = np.linalg.eigh(covariances)
+    roots = np.sqrt(np.maximum(root_eigenvalues, 0.0))[..., None, :]
+    return np.asarray((root_eigenvectors * roots) @ root_eigenvectors.swapaxes(-1, -2))

@@ -21,14 +21,14 @@ ROUNDING = 1e-13  # of a third difference, relative to the function around it
 
 def crossings(function: Function, value: float = 0.0) -> list[float]:
     """Points at which a function crosses a ``value``, to rounding, by bisection."""
-    y = function(SCAN_GRID) - value
-    cells = np.flatnonzero(y[:-1] * y[1:] < 0)
-    low, high, above = SCAN_GRID[cells], SCAN_GRID[cells + 1], y[cells] > 0
+    function_values = function(SCAN_GRID) - value
+    cells = np.flatnonzero(function_values[:-1] * function_values[1:] < 0)
+    cell_low, high, above = SCAN_GRID[cells], SCAN_GRID[cells + 1], function_values[cells] > 0
     for _ in range(50):  # down to 1e-17
-        middle = (low + high) / 2
+        middle = (cell_low + high) / 2
         is_below = (function(middle) > value) == above
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return [float(place) for place in high]
+        cell_low, high = np.where(is_below, middle, cell_low), np.where(is_below, high, middle)
+    return [float(crossing) for crossing in high]
 
 
 def find_kinks(function: Function) -> tuple[float, ...]:
@@ -42,48 +42,48 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     ()
     """
     window, shift = 0.03, 6  # every point is in three windows; windows 6 points apart are disjoint
-    size = np.abs(_third_difference(function, SCAN_GRID, window))
+    kink_size = np.abs(_third_difference(function, SCAN_GRID, window))
     scale = np.abs(function(SCAN_GRID)).max()
-    neighbours = np.minimum(np.roll(size, shift), np.roll(size, -shift))
-    suspects = np.flatnonzero((size > 4 * neighbours) & (size > ROUNDING * scale))
-    kinks: list[float] = []
-    for i in suspects:
-        place = _largest_difference(function, SCAN_GRID[i], window)
-        is_new = not any(abs(place - other) < LENGTHS[0] for other in kinks)
-        if is_new and abs(place) < SCAN_GRID[-1] and _is_kink(function, place):
-            kinks.append(place)
-    return tuple(sorted(kinks)) if len(kinks) <= 32 else ()  # more are of no use
+    neighbour_size = np.minimum(np.roll(kink_size, shift), np.roll(kink_size, -shift))
+    kink_cells = np.flatnonzero((kink_size > 4 * neighbour_size) & (kink_size > ROUNDING * scale))
+    found_kinks: list[float] = []
+    for i in kink_cells:
+        kink_place = _largest_difference(function, SCAN_GRID[i], window)
+        new_kink = not any(abs(kink_place - other_kink) < LENGTHS[0] for other_kink in found_kinks)
+        if new_kink and abs(kink_place) < SCAN_GRID[-1] and _is_kink(function, kink_place):
+            found_kinks.append(kink_place)
+    return tuple(sorted(found_kinks)) if len(found_kinks) <= 32 else ()  # more are of no use
 
 
 def _third_difference(function: Function, start: Array, length: float) -> Array:
     """Third difference of the values at four equidistant points from ``start`` on."""
-    y = function(start + length * np.linspace(0, 1, 4).reshape(-1, *np.ones(start.ndim, int)))
-    return np.asarray(y[3] - 3 * y[2] + 3 * y[1] - y[0])
+    y_at_4 = function(start + length * np.linspace(0, 1, 4).reshape(-1, *np.ones(start.ndim, int)))
+    return np.asarray(y_at_4[3] - 3 * y_at_4[2] + 3 * y_at_4[1] - y_at_4[0])
 
 
-def _largest_difference(function: Function, low: float, width: float) -> float:
+def _largest_difference(function: Function, window_low: float, window_width: float) -> float:
     """Position of the largest third difference: the window is halved down to rounding."""
-    while width > 4e-16 * max(1.0, abs(low)):
-        halves = low + width * np.linspace(0, 0.5, 5)
-        size = np.abs(_third_difference(function, halves, width / 2))
-        best = int(size.argmax())
-        if size[best] <= 1e-14 * np.abs(function(halves)).max():  # rounding
+    while window_width > 4e-16 * max(1.0, abs(window_low)):
+        window_halves = window_low + window_width * np.linspace(0, 0.5, 5)
+        difference_size = np.abs(_third_difference(function, window_halves, window_width / 2))
+        best_half = int(difference_size.argmax())
+        if difference_size[best_half] <= 1e-14 * np.abs(function(window_halves)).max():  # rounding
             break
-        low, width = float(halves[best]), width / 2
-    middle = low + width / 2
-    rounded = round(middle, 8) + 0.0
-    return rounded if abs(middle - rounded) < 1e-11 else middle
+        window_low, window_width = float(window_halves[best_half]), window_width / 2
+    kink_middle = window_low + window_width / 2
+    rounded_kink = round(kink_middle, 8) + 0.0
+    return rounded_kink if abs(kink_middle - rounded_kink) < 1e-11 else kink_middle
 
 
-def _is_kink(function: Function, place: float) -> bool:
-    """True if third differences across ``place`` decrease too slowly for a smooth function."""
-    long, short = (
-        np.abs(_third_difference(function, place - d * np.linspace(0.1, 0.9, 9), d)).max()
+def _is_kink(function: Function, kink_place: float) -> bool:
+    """True if third differences across ``kink_place`` decrease too slowly for a smooth function."""
+    long_difference, short_difference = (
+        np.abs(_third_difference(function, kink_place - d * np.linspace(0.1, 0.9, 9), d)).max()
         for d in LENGTHS
     )
-    around = np.abs(function(place + np.linspace(-1, 1, 21) * LENGTHS[0])).max()
+    around = np.abs(function(kink_place + np.linspace(-1, 1, 21) * LENGTHS[0])).max()
     # for a smooth function they decrease by 1000 between these lengths
-    return bool(short > ROUNDING * around and long < 300 * short)
+    return bool(short_difference > ROUNDING * around and long_difference < 300 * short_difference)
 
 
 def central_difference(function: Function, kinks: Sequence[float], x: Array) -> Array:
@@ -92,11 +92,11 @@ def central_difference(function: Function, kinks: Sequence[float], x: Array) -> 
     Its stencil may straddle a kink.  Quadrature nodes this close to one weigh about 1e-3 step, and
     the tolerance of such integrals is larger (``Activation.slope_tolerance``).
     """
-    step: Any = 2e-2
+    difference_step: Any = 2e-2
     if len(kinks):
-        distance = np.abs(x[..., None] - np.asarray(kinks)).min(axis=-1)
-        step = np.clip(distance / 5, 1e-7, step)
+        kink_distance = np.abs(x[..., None] - np.asarray(kinks)).min(axis=-1)
+        difference_step = np.clip(kink_distance / 5, 1e-7, difference_step)
     total = np.zeros_like(x)
-    for k, weight in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
-        total += weight * (function(x + k * step) - function(x - k * step))
-    return np.asarray(total / step)
+    for k, weight_k in enumerate((4 / 5, -1 / 5, 4 / 105, -1 / 280), start=1):
+        total += weight_k * (function(x + k * difference_step) - function(x - k * difference_step))
+    return np.asarray(total / difference_step)

@@ -21,13 +21,12 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .activation import Activation
-from .closed_forms import step_moments
 from .components import Components
 from .expressions import Expression
 from .geometry import triangular_root
 from .kinks import crossings
 from .mixtures import ClassLabels, GaussianMixture
-from .moments import Averages
+from .moments import Averages, step_moments
 from .targets import MultiIndex, Target, target
 
 
@@ -65,8 +64,8 @@ class LabelNoise:
         """Variances and shares of the mixture of Gaussians; (0, 1) for labels +-1."""
         if self.kind == "student":
             nu, scale = self.parameters
-            variances, shares = student_mixture(nu)
-            return list(zip((scale**2 * variances).tolist(), shares.tolist(), strict=True))
+            noise_variances, shares = student_mixture(nu)
+            return list(zip((scale**2 * noise_variances).tolist(), shares.tolist(), strict=True))
         if self.kind != "outliers":
             return [(0.0, 1.0)]
         fraction, variance = self.parameters
@@ -88,8 +87,8 @@ class LabelNoise:
             return np.asarray(expit(target))
         if self.kind == "probit":
             return np.asarray(ndtr(target))
-        (flip,) = self.parameters
-        return np.asarray(flip + (1 - 2 * flip) * np.heaviside(target, 0.5))
+        (flip_probability,) = self.parameters
+        return np.asarray(flip_probability + (1 - 2 * flip_probability) * np.heaviside(target, 0.5))
 
     def apply(self, target: Array, rng: Generator) -> Array:
         """Random labels for values ``target`` of sigma_*, which include Gaussian noise."""
@@ -98,9 +97,9 @@ class LabelNoise:
         if self.kind == "student":
             nu, scale = self.parameters
             return target + scale * rng.standard_t(nu, target.shape)
-        fraction, variance = self.parameters
-        is_outlier = rng.random(target.shape) < fraction
-        return target + is_outlier * np.sqrt(variance) * rng.standard_normal(target.shape)
+        outlier_share, outlier_variance = self.parameters
+        is_outlier = rng.random(target.shape) < outlier_share
+        return target + is_outlier * np.sqrt(outlier_variance) * rng.standard_normal(target.shape)
 
 
 @lru_cache(maxsize=64)
@@ -131,14 +130,14 @@ def student_mixture(nu: float) -> tuple[Array, Array]:
     log_step = steps[np.argmax(log_error <= log_tolerance)]  # the largest that meets the tolerance
     log_u = log_step * np.arange(-50, 150)
     log_density = -half_nu * (log_u + np.expm1(-log_u))
-    in_mixture = np.maximum(log_density, log_density + log_u / 2) > log_tolerance
-    variances, shares = np.exp(log_u[in_mixture]), np.exp(log_density[in_mixture])
+    in_student_mixture = np.maximum(log_density, log_density + log_u / 2) > log_tolerance
+    u_student, shares = np.exp(log_u[in_student_mixture]), np.exp(log_density[in_student_mixture])
     # shares, and shares times variances, of the tail decrease geometrically
     tail_share, tail_power = (1 - np.exp(-log_step * (half_nu - k)) for k in (0, 1))
     shares[-1] /= tail_share
-    variances[-1] *= tail_share / tail_power
+    u_student[-1] *= tail_share / tail_power
     shares /= shares.sum()
-    return variances * (nu / (nu - 2) / (shares @ variances)), shares
+    return u_student * (nu / (nu - 2) / (shares @ u_student)), shares
 
 
 def missing_student_moment(nu: float, k: float) -> float:
@@ -156,14 +155,14 @@ def missing_student_moment(nu: float, k: float) -> float:
     """
     if k >= nu:
         return np.inf
-    variances, shares = student_mixture(nu)
+    student_variances, student_shares = student_mixture(nu)
     # moment_of_u: E u^(k/2), normal_moment: E abs(z)^k
     moment_of_u = np.exp(loggamma((nu - k) / 2) - loggamma(nu / 2) + k / 2 * np.log(nu / 2))
     normal_moment = 2 ** (k / 2) * gamma((k + 1) / 2) / np.sqrt(np.pi)
-    return float(normal_moment * (moment_of_u - shares @ variances ** (k / 2)))
+    return float(normal_moment * (moment_of_u - student_shares @ student_variances ** (k / 2)))
 
 
-def label_noise(spec: Any) -> LabelNoise | None:
+def label_noise(noise_spec: Any) -> LabelNoise | None:
     """The law of labels given the target: additional noise, or a channel to labels +-1.
 
     Parameters
@@ -184,29 +183,29 @@ def label_noise(spec: Any) -> LabelNoise | None:
     >>> label_noise("flip:0.1").probability(np.array([-2.0, 2.0])).tolist()
     [0.1, 0.9]
     """
-    if spec is None or isinstance(spec, LabelNoise):
-        return spec
-    allowed = (
+    if noise_spec is None or isinstance(noise_spec, LabelNoise):
+        return noise_spec
+    allowed_noise = (
         "one of outliers:FRACTION:VARIANCE, student:NU or student:NU:SCALE (NU > 2), "
         "flip:PROBABILITY (below 1/2), logistic or probit"
     )
-    kind, *parameter_texts = str(spec).strip().split(":")
+    noise_kind, *parameter_texts = str(noise_spec).strip().split(":")
     try:
-        values = tuple(float(text) for text in parameter_texts)
+        values = tuple(float(parameter_text) for parameter_text in parameter_texts)
     except ValueError:
-        raise InvalidArgument("label_noise", spec, allowed) from None
-    if kind == "student" and len(values) == 1:
+        raise InvalidArgument("label_noise", noise_spec, allowed_noise) from None
+    if noise_kind == "student" and len(values) == 1:
         values = (*values, 1.0)
-    valid_kinds = {
+    valid_noise = {
         "outliers": len(values) == 2 and 0 <= values[0] <= 1 and 0 <= values[1] < np.inf,
         "student": len(values) == 2 and 2 < values[0] < np.inf and 0 < values[1] < np.inf,
         "flip": len(values) == 1 and 0 <= values[0] < 0.5,
         "logistic": not values,
         "probit": not values,
     }
-    if not isinstance(spec, str) or not valid_kinds.get(kind, False):
-        raise InvalidArgument("label_noise", spec, allowed)
-    return LabelNoise(kind, values)
+    if not isinstance(noise_spec, str) or not valid_noise.get(noise_kind, False):
+        raise InvalidArgument("label_noise", noise_spec, allowed_noise)
+    return LabelNoise(noise_kind, values)
 
 
 @dataclass(frozen=True)
@@ -269,8 +268,8 @@ class LabelLaw:
     @property
     def gaussians(self) -> list[tuple[float, float]]:
         """Variances and shares of the Gaussian mixture of the noise of real labels."""
-        mixed = [(0.0, 1.0)] if self.added is None else self.added.components
-        return [(self.noise + variance, share) for variance, share in mixed]
+        added_gaussians = [(0.0, 1.0)] if self.added is None else self.added.components
+        return [(self.noise + variance, share) for variance, share in added_gaussians]
 
     def averages(self, inputs: GaussianMixture | None = None, dimension: int = 0) -> Averages:
         """Averages E y, E y^2, E x y, E x and E x x^T, for x the first coordinates of the inputs.
@@ -288,9 +287,9 @@ class LabelLaw:
 
     def draw(self, z: Array, rng: Generator) -> Array:
         """Random labels (n,) for arguments ``z`` (T, n) of the target."""
-        y = self.target(*z)
-        y = y + np.sqrt(self.noise) * rng.standard_normal(y.shape)
-        return y if self.added is None else self.added.apply(y, rng)
+        drawn_labels = self.target(*z)
+        drawn_labels = drawn_labels + np.sqrt(self.noise) * rng.standard_normal(drawn_labels.shape)
+        return drawn_labels if self.added is None else self.added.apply(drawn_labels, rng)
 
 
 @lru_cache(maxsize=256)
@@ -300,12 +299,12 @@ def _cached_averages(law: LabelLaw, inputs: GaussianMixture | None, dimension: i
     h, g, spread = components.moments(law.combined_mean, components.in_components(np.zeros((0, 1))))
     label_input = h[:, None] * components.mean + np.einsum("jdk,kj->jd", components.root, g)
     label_power = 1.0 if law.channel else float(components.shares @ (h**2 + spread)) + law.variance
-    mean, x = float(components.shares @ h), components.mean @ components.basis.T
+    label_mean, mean_x = float(components.shares @ h), components.mean @ components.basis.T
     input_root = components.basis @ components.root
-    second_moment = input_root @ input_root.swapaxes(1, 2) + x[:, :, None] * x[:, None]
-    second_moment = np.einsum("j,jab->ab", components.shares, second_moment)
+    input_moment = input_root @ input_root.swapaxes(1, 2) + mean_x[:, :, None] * mean_x[:, None]
+    input_moment = np.einsum("j,jab->ab", components.shares, input_moment)
     label_input = components.shares @ label_input @ components.basis.T
-    return Averages(mean, label_power, label_input, components.shares @ x, second_moment)
+    return Averages(label_mean, label_power, label_input, components.shares @ mean_x, input_moment)
 
 
 @lru_cache(maxsize=256)
@@ -321,17 +320,17 @@ def in_fewest_combinations(full_target: Target) -> tuple[Target, Array]:
     >>> reduced.kinks, rows.round(3).tolist()
     ((0.0,), [[0.707, -0.707]])
     """
-    coordinates, function = np.eye(full_target.dimension), getattr(full_target, "function", None)
+    target_axes, function = np.eye(full_target.dimension), getattr(full_target, "function", None)
     if not isinstance(function, Expression):
-        return full_target, coordinates
-    normals = function.normals if function.normals.size else coordinates[:1]
-    rank = np.linalg.matrix_rank(normals)
-    if rank == full_target.dimension:
-        return full_target, coordinates
-    combined = coordinates[function.mentioned]  # the coordinates themselves, if they are no more
-    if rank < len(combined):
-        combined = triangular_root(np.linalg.pinv(normals) @ normals).T
-    return target(function.along(combined)), combined
+        return full_target, target_axes
+    target_normals = function.normals if function.normals.size else target_axes[:1]
+    target_rank = np.linalg.matrix_rank(target_normals)
+    if target_rank == full_target.dimension:
+        return full_target, target_axes
+    combined_z = target_axes[function.mentioned]  # the coordinates themselves, if they are no more
+    if target_rank < len(combined_z):
+        combined_z = triangular_root(np.linalg.pinv(target_normals) @ target_normals).T
+    return target(function.along(combined_z)), combined_z
 
 
 @lru_cache(maxsize=256)
@@ -347,8 +346,8 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
     if isinstance(target, ClassLabels):
         return ClassLabels(tuple(mean(np.arange(len(target.values))).tolist()), name)
     if isinstance(target, MultiIndex):
-        jumps = getattr(target.function, "zeros", ()) if added.kind == "flip" else ()
-        return MultiIndex(mean, target.dimension, name, (*target.planes, *jumps))
+        flip_jumps = getattr(target.function, "zeros", ()) if added.kind == "flip" else ()
+        return MultiIndex(mean, target.dimension, name, (*target.planes, *flip_jumps))
     if added.kind != "flip":
         return Activation(mean, kinks=target.kinks, name=name)
     # E[y | z] is constant between sign changes of the target, some of them at declared kinks

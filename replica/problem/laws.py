@@ -49,10 +49,10 @@ class Law:
         """
         if self.continuous is None:
             return np.array(self.values), np.array(self.fractions)
-        t, shares = gauss_rule_of(self._fine_rule(scale), count)
+        t, law_shares = gauss_rule_of(self._fine_rule(scale), count)
         if np.abs(t + t[::-1]).max() <= 1e-9 * np.abs(t).max():  # a symmetric law stays so exactly
-            t, shares = (t - t[::-1]) / 2, (shares + shares[::-1]) / 2
-        return scale * np.sinh(t), shares
+            t, law_shares = (t - t[::-1]) / 2, (law_shares + law_shares[::-1]) / 2
+        return scale * np.sinh(t), law_shares
 
     def _fine_rule(self, scale: float) -> Rule:
         """Fine rule for a continuous law in t, on short panels between quantiles.
@@ -61,14 +61,14 @@ class Law:
         """
         law = self.distribution
         logits = np.arange(41.0)  # the truncated tails have probability 4e-18 each
-        quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
-        edges = np.arcsinh(quantiles / scale)
+        law_quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
+        edges = np.arcsinh(law_quantiles / scale)
         edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
-        t, weights = (array.ravel() for array in composite_legendre(16, edges))
-        density = np.asarray(law.pdf(scale * np.sinh(t)), dtype=float)
-        density[np.isinf(density)] = 0.0  # at nodes that round to an end
-        weights = weights * density * np.cosh(t)
-        return Rule(t, weights / weights.sum())
+        law_nodes, law_weights = (array.ravel() for array in composite_legendre(16, edges))
+        law_density = np.asarray(law.pdf(scale * np.sinh(law_nodes)), dtype=float)
+        law_density[np.isinf(law_density)] = 0.0  # at nodes that round to an end
+        law_weights = law_weights * law_density * np.cosh(law_nodes)
+        return Rule(law_nodes, law_weights / law_weights.sum())
 
     @property
     def mean(self) -> float:
@@ -123,11 +123,11 @@ def law(name: str, spec: Any) -> Law:
             raise InvalidArgument(name, spec, "a continuous law of finite variance")
         return Law(continuous=spec)
     try:
-        nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
-        values = np.atleast_1d(plain_array("values", spec[0] if nested else spec))
-        equal = np.full(values.shape, 1 / max(values.size, 1))
-        fractions = plain_array("fractions", spec[1]) if nested else equal
-        if values.ndim != 1 or not values.size or fractions.shape != values.shape:
+        is_nested = isinstance(spec, Sequence) and len(spec) == 2 and np.ndim(spec[0]) == 1
+        law_values = np.atleast_1d(plain_array("values", spec[0] if is_nested else spec))
+        equal_shares = np.full(law_values.shape, 1 / max(law_values.size, 1))
+        law_fractions = plain_array("fractions", spec[1]) if is_nested else equal_shares
+        if law_values.ndim != 1 or not law_values.size or law_fractions.shape != law_values.shape:
             raise ValueError
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
@@ -135,21 +135,21 @@ def law(name: str, spec: Any) -> Law:
             f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
         )
         raise InvalidArgument(name, spec, allowed) from None
-    if not ((fractions >= 0).all() and abs(fractions.sum() - 1) < 1e-9):
+    if not ((law_fractions >= 0).all() and abs(law_fractions.sum() - 1) < 1e-9):
         raise InvalidArgument(name, spec, "values, and fractions >= 0 of sum 1")
-    total = fractions.sum()
-    shares: dict[float, float] = {}
-    for value, law_share in zip(values.tolist(), (fractions / total).tolist(), strict=True):
+    total = law_fractions.sum()
+    merged_shares: dict[float, float] = {}
+    for value, law_share in zip(law_values.tolist(), (law_fractions / total).tolist(), strict=True):
         if law_share:  # equal values are merged
-            shares[value] = shares.get(value, 0.0) + law_share
-    return Law(tuple(shares), tuple(shares.values()))
+            merged_shares[value] = merged_shares.get(value, 0.0) + law_share
+    return Law(tuple(merged_shares), tuple(merged_shares.values()))
 
 
 def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
     """Names of laws as an array; InvalidArgument if one is not among ``READOUT_LAWS``."""
-    names = np.atleast_1d(np.asarray(values, dtype=object))
-    for law_name in names.ravel():
+    law_names = np.atleast_1d(np.asarray(values, dtype=object))
+    for law_name in law_names.ravel():
         if law_name not in READOUT_LAWS:
             allowed = f"among {', '.join(READOUT_LAWS)}, on a grid"
             raise InvalidArgument(name, law_name, NOT_UNIFORM if law_name == "uniform" else allowed)
-    return names.ravel().astype(str)
+    return law_names.ravel().astype(str)

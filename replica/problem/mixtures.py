@@ -51,26 +51,26 @@ class GaussianMixture(Described):
     fractions: Any = None
 
     def __post_init__(self) -> None:
-        means = finite_array("means", self.means, 2)
-        J, K = means.shape
-        given = self.fractions
-        shares = np.ones(J) if given is None else plain_array("fractions", given)
+        mixture_means = finite_array("means", self.means, 2)
+        J, K = mixture_means.shape
+        given_shares = self.fractions
+        shares = np.ones(J) if given_shares is None else plain_array("fractions", given_shares)
         if shares.shape != (J,) or not (shares >= 0).all() or not shares.sum() > 0:
             allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
-            raise InvalidArgument("fractions", given, allowed)
+            raise InvalidArgument("fractions", given_shares, allowed)
         if shares.max() < 1 and abs(shares.sum() - 1) > 1e-6:
             allowed = f"of sum 1, not {shares.sum():g}, or relative sizes such as [3, 7]"
-            raise InvalidArgument("fractions", given, allowed)
+            raise InvalidArgument("fractions", given_shares, allowed)
         covariances = self.covariances
         if covariances is not None:
-            axes = 2 if np.ndim(covariances) == 2 else 3
-            covariances = finite_array("covariances", covariances, axes)
+            covariance_axes = 2 if np.ndim(covariances) == 2 else 3
+            covariances = finite_array("covariances", covariances, covariance_axes)
             if covariances.shape not in ((K, K), (J, K, K)):
                 allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"
                 raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
             valid_covariances = semidefinite(covariances, coarsest(covariances=self.covariances))
             covariances = np.broadcast_to(valid_covariances, (J, K, K))
-        assign(self, means=means, covariances=covariances, fractions=shares / shares.sum())
+        assign(self, means=mixture_means, covariances=covariances, fractions=shares / shares.sum())
 
     def __str__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
@@ -96,29 +96,29 @@ class GaussianMixture(Described):
     @property
     def described(self) -> dict[str, Any]:
         """Parameters as plain values."""
-        names = "means", "covariances", "fractions"
-        values = {name: getattr(self, name) for name in names}
-        return {name: value.tolist() for name, value in values.items() if value is not None}
+        mixture_fields = "means", "covariances", "fractions"
+        mixture_values = {name: getattr(self, name) for name in mixture_fields}
+        return {name: value.tolist() for name, value in mixture_values.items() if value is not None}
 
     def within(self, dimension: int) -> "GaussianMixture":
         """The law of the first ``dimension`` coordinates of the inputs, K or more."""
-        extra = dimension - self.dimension
-        if extra == 0:
+        extra_axes = dimension - self.dimension
+        if extra_axes == 0:
             return self
-        if extra < 0:
+        if extra_axes < 0:
             allowed = f"a law of at most {dimension} coordinates, the dimension of inputs"
             raise InvalidArgument("inputs", f"means of {self.dimension}", allowed)
-        means, covariances = np.pad(self.means, ((0, 0), (0, extra))), self.covariances
+        means, covariances = np.pad(self.means, ((0, 0), (0, extra_axes))), self.covariances
         if covariances is not None:
-            covariances = np.pad(covariances, ((0, 0), (0, extra), (0, extra)))
+            covariances = np.pad(covariances, ((0, 0), (0, extra_axes), (0, extra_axes)))
             added_axes = range(self.dimension, dimension)
             covariances[:, added_axes, added_axes] = 1.0
         return GaussianMixture(means=means, covariances=covariances, fractions=self.fractions)
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Random inputs (n, K) and their components (n,)."""
-        component = self.components(samples, rng)
-        return self.at(rng.standard_normal((samples, self.dimension)), component), component
+        component_j = self.components(samples, rng)
+        return self.at(rng.standard_normal((samples, self.dimension)), component_j), component_j
 
     def components(self, samples: int, rng: Generator) -> Array:
         """Random components, int (n,), of so many ``samples``."""
@@ -126,11 +126,11 @@ class GaussianMixture(Described):
 
     def at(self, normals: Array, component: Array) -> Array:
         """Inputs (n, d) of given components (n,), from standard normal numbers (n, d), d >= K."""
-        X, K = normals.copy(), self.dimension
-        for j, (mean, root) in enumerate(zip(self.means, self._roots, strict=True)):
-            members = component == j
-            X[members, :K] = mean + X[members, :K] @ root
-        return X
+        mixture_inputs, K = normals.copy(), self.dimension
+        for j, (mean_j, root_j) in enumerate(zip(self.means, self._roots, strict=True)):
+            in_component = component == j
+            mixture_inputs[in_component, :K] = mean_j + mixture_inputs[in_component, :K] @ root_j
+        return mixture_inputs
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GaussianMixture) and self._content == other._content
@@ -141,8 +141,8 @@ class GaussianMixture(Described):
     @cached_property
     def _content(self) -> tuple[Any, ...]:
         """Parameters as hashable values, equal for equal mixtures."""
-        arrays = self.means, self.each_covariance, self.fractions
-        return tuple((array.shape, (array + 0.0).tobytes()) for array in arrays)
+        mixture_arrays = self.means, self.each_covariance, self.fractions
+        return tuple((array.shape, (array + 0.0).tobytes()) for array in mixture_arrays)
 
     @cached_property
     def each_covariance(self) -> Array:
@@ -168,15 +168,15 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
         If they are not symmetric and positive semidefinite, up to that rounding.
     """
     largest_entry, K = np.abs(covariances).max(), covariances.shape[-1]
-    rounding = max(1e-8, K * epsilon)
+    covariance_rounding = max(1e-8, K * epsilon)
     asymmetry = np.abs(covariances - np.swapaxes(covariances, -1, -2)).max()
     values = np.linalg.eigvalsh(covariances)
-    asymmetric = asymmetry > rounding * largest_entry
-    if asymmetric or values.min() < -rounding * largest_entry:
-        got = f"entries {asymmetry:g} apart" if asymmetric else f"eigenvalue {values.min():g}"
+    is_asymmetric = asymmetry > covariance_rounding * largest_entry
+    if is_asymmetric or values.min() < -covariance_rounding * largest_entry:
+        fault = f"entries {asymmetry:g} apart" if is_asymmetric else f"eigenvalue {values.min():g}"
         allowed = "symmetric matrices without negative eigenvalues"
-        raise InvalidArgument("covariances", got, allowed)
-    if rounding == 1e-8:
+        raise InvalidArgument("covariances", fault, allowed)
+    if covariance_rounding == 1e-8:
         return covariances
     values, vectors = np.linalg.eigh(covariances)
     return np.asarray((vectors * np.maximum(values, 0)[..., None, :]) @ vectors.swapaxes(-1, -2))
@@ -224,11 +224,11 @@ def class_labels(spec: str, count: int) -> ClassLabels:
     if spec == "classes" and count > 1:
         return ClassLabels((-1.0, 1.0) if count == 2 else tuple(map(tuple, np.eye(count))), spec)
     try:
-        label_values = tuple(float(text) for text in spec.partition(":")[2].split(","))
+        class_values = tuple(float(label_text) for label_text in spec.partition(":")[2].split(","))
     except ValueError:
-        label_values = ()
-    if len(label_values) != count or not (np.abs(label_values) <= MAX_NUMBER).all():
+        class_values = ()
+    if len(class_values) != count or not (np.abs(class_values) <= MAX_NUMBER).all():
         allowed = f"classes:y1,y2,... with a number for each of {count} components of the inputs"
         allowed += f", up to {MAX_NUMBER:g}"
         raise InvalidArgument("target", spec, allowed)
-    return ClassLabels(label_values, spec)
+    return ClassLabels(class_values, spec)

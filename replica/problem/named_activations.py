@@ -18,7 +18,7 @@ from solvers.results import Array
 from solvers.rules import gaussian_density
 
 from ..errors import InvalidArgument
-from . import closed_forms
+from . import moments
 from .activation import ACTIVATIONS, Activation
 from .checks import MAX_NUMBER, finite_array, flag, number
 from .expressions import (
@@ -53,13 +53,13 @@ def hermite(coefficients: ArrayLike) -> Activation:
 def _hermite(coefficients: tuple[float, ...]) -> Activation:
     """The activation of a Hermite sum, cached: equal sums are equal."""
     a = np.array(coefficients)
-    terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
+    he_terms = [f"{np.format_float_positional(x, trim='-')}*he{k}" for k, x in enumerate(a) if x]
     # partial functions instead of lambdas, as these can be pickled
     return Activation(
         partial(_hermite_sum, a),
         partial(_hermite_sum, hermite_e.hermeder(a)),
-        name="+".join(terms).replace("+-", "-") or "0*he0",
-        closed_form=partial(closed_forms.hermite_moments, a),
+        name="+".join(he_terms).replace("+-", "-") or "0*he0",
+        closed_form=partial(moments.hermite_moments, a),
     )
 
 
@@ -71,18 +71,16 @@ def _hermite_sum(coefficients: Array, x: Array) -> Array:
 _NAMED = (
     # clipped, as cosh(x)^2 overflows beyond 350
     Activation(np.tanh, lambda x: 1 / np.cosh(np.clip(x, -350, 350)) ** 2, name="tanh"),
-    Activation(
-        erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", closed_forms.erf_moments
-    ),
-    Activation(np.sin, np.cos, name="sin", closed_form=closed_forms.sin_moments),
+    Activation(erf, lambda x: 2 / np.sqrt(np.pi) * np.exp(-(x**2)), (), "erf", moments.erf_moments),
+    Activation(np.sin, np.cos, name="sin", closed_form=moments.sin_moments),
     Activation(
         lambda x: np.maximum(x, 0),
         lambda x: np.heaviside(x, 0.5),
         (0.0,),
         "relu",
-        closed_forms.relu_moments,
+        moments.relu_moments,
     ),
-    Activation(np.sign, np.zeros_like, (0.0,), "sign", closed_forms.sign_moments),
+    Activation(np.sign, np.zeros_like, (0.0,), "sign", moments.sign_moments),
     Activation(expit, lambda x: expit(x) * expit(-x), name="sigmoid"),
     Activation(lambda x: x * ndtr(x), lambda x: ndtr(x) + x * gaussian_density(x), name="gelu"),
     Activation(lambda x: np.logaddexp(0, x), expit, name="softplus"),
@@ -155,12 +153,12 @@ def activation(
     if isinstance(spec, Activation):
         return spec
     if isinstance(spec, str) and ":" in spec:
-        text, function = spec.strip(), import_object(spec, argument)
-        if isinstance(function, Activation):
-            return function
-        if not (callable(function) and isinstance(function, Hashable)):
-            raise InvalidArgument(argument, text, "the name of a function")
-        return _from_function(function, text, argument, kinks or None)
+        activation_path, imported_function = spec.strip(), import_object(spec, argument)
+        if isinstance(imported_function, Activation):
+            return imported_function
+        if not (callable(imported_function) and isinstance(imported_function, Hashable)):
+            raise InvalidArgument(argument, activation_path, "the name of a function")
+        return _from_function(imported_function, activation_path, argument, kinks or None)
     if isinstance(spec, str):
         return _by_name(spec.strip(), argument, kinks)
     if callable(spec) and isinstance(spec, Hashable):
@@ -182,41 +180,41 @@ def _from_function(
     except InvalidArgument as error:
         # those of torch, which take tensors alone
         own_name = getattr(function, "__name__", type(function).__name__).lower().replace("_", "")
-        our_name = next((one for one in ACTIVATIONS if one.replace("_", "") == own_name), "")
-        allowed = f'"{our_name}", as it is called here' if our_name else error.allowed
+        activation_name = next((one for one in ACTIVATIONS if one.replace("_", "") == own_name), "")
+        allowed = f'"{activation_name}", as it is called here' if activation_name else error.allowed
         raise InvalidArgument(argument, error.value, allowed) from None
 
 
 @lru_cache(maxsize=256)
-def _by_name(text: str, argument: str, kinks: tuple[float, ...]) -> Activation:
-    """The activation with a name, a sum of Hermite polynomials, or an expression, as ``text``."""
-    if text in ACTIVATIONS:
-        return ACTIVATIONS[text]
-    compact = text.replace(" ", "")
-    hermite_terms = list(_TERM.finditer(compact))
+def _by_name(activation_text: str, argument: str, kinks_of_x: tuple[float, ...]) -> Activation:
+    """The activation whose name, Hermite sum or expression is ``activation_text``."""
+    if activation_text in ACTIVATIONS:
+        return ACTIVATIONS[activation_text]
+    compact_text = activation_text.replace(" ", "")
+    hermite_terms = list(_TERM.finditer(compact_text))
     signed = all(term[1] for term in hermite_terms[1:])  # he2he3 is no sum
-    if hermite_terms and signed and "".join(term.group() for term in hermite_terms) == compact:
-        coefficients = np.zeros(1 + max(int(term[3]) for term in hermite_terms))
+    if hermite_terms and signed and "".join(term.group() for term in hermite_terms) == compact_text:
+        hermite_coefficients = np.zeros(1 + max(int(term[3]) for term in hermite_terms))
         try:
             for sign, term_factor, degree, divisor in (term.groups() for term in hermite_terms):
-                value = float(term_factor or 1) / float(divisor or 1)
-                coefficients[int(degree)] += -value if sign == "-" else value
-            return replace(hermite(coefficients), name=compact)
+                constant = float(term_factor or 1) / float(divisor or 1)
+                hermite_coefficients[int(degree)] += -constant if sign == "-" else constant
+            return replace(hermite(hermite_coefficients), name=compact_text)
         except (ValueError, ZeroDivisionError):
             pass  # he1/0 or 1.2.3*he1, which raise InvalidArgument below
-    if is_expression(text):
-        function = Expression(text, argument)
-        if function.dimension > 1:
-            raise InvalidArgument(argument, text, "a function of one variable, x")
-        x, kinks = np.append([0.0, 1.0], np.linspace(-30, 30, 200)), function.kinks
+    if is_expression(activation_text):
+        x_expression = Expression(activation_text, argument)
+        if x_expression.dimension > 1:
+            raise InvalidArgument(argument, activation_text, "a function of one variable, x")
+        test_x, kinks_of_x = np.append([0.0, 1.0], np.linspace(-30, 30, 200)), x_expression.kinks
         with np.errstate(all="ignore"):
-            values = function(x)
-            value, slope = float(values[0]), float(values[1] - values[0])
-            affine = np.allclose(values, value + slope * x, rtol=1e-13, atol=0)
-        if affine and not kinks:
-            return replace(hermite([value, slope]), name=text)  # exactly linear
-        return _from_function(function, text, argument, kinks)
-    raise InvalidArgument(argument, text, _hint(text, argument))
+            test_values = x_expression(test_x)
+            constant, slope = float(test_values[0]), float(test_values[1] - test_values[0])
+            is_affine = np.allclose(test_values, constant + slope * test_x, rtol=1e-13, atol=0)
+        if is_affine and not kinks_of_x:
+            return replace(hermite([constant, slope]), name=activation_text)  # exactly linear
+        return _from_function(x_expression, activation_text, argument, kinks_of_x)
+    raise InvalidArgument(argument, activation_text, _hint(activation_text, argument))
 
 
 def _hint(text: str, argument: str) -> str:
@@ -225,10 +223,10 @@ def _hint(text: str, argument: str) -> str:
         return f"{text.lower()}, in small letters"
     if re.search(r"\b[yz]\b", text):
         return "in the variable x, or z1, z2, ... of a target, as in x**2"
-    if called := written_with_calls(text, argument):
-        return called[0]
-    word = unknown_word(text)
-    unknown_name = f"without {word!r}, " if word not in ("", text) else ""
+    if called_text := written_with_calls(text, argument):
+        return called_text[0]
+    unknown_name_word = unknown_word(text)
+    unknown_name = f"without {unknown_name_word!r}, " if unknown_name_word not in ("", text) else ""
     return similar_name(text) or (
         f"{unknown_name}one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
         f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"
@@ -249,7 +247,7 @@ def import_object(text: str, argument: str) -> Any:
     InvalidArgument
         If it cannot be imported, or ``text`` is not ``Code``.
     """
-    module, _, name = text.strip().partition(":")
+    module_name, _, object_name = text.strip().partition(":")
     if not is_import_path(text):
         raise InvalidArgument(argument, text, "importable as module:function")
     if not isinstance(text, Code):
@@ -260,6 +258,6 @@ def import_object(text: str, argument: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's file in the working folder, as `python -m` sees it
     try:
-        return getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module_name), object_name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise InvalidArgument(argument, text, f"importable as module:function ({error})") from None

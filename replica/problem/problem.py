@@ -148,13 +148,13 @@ def check_readout(problem: Any) -> None:
         noise=number("noise", problem.noise, 0, MAX_NUMBER, "0 or more (a variance)"),
         label_noise=label_noise(problem.label_noise),
     )
-    trained = (name for name in ("intercept", "train_bias") if hasattr(problem, name))
-    assign(problem, **{name: flag(name, getattr(problem, name)) for name in trained})
-    added = problem.label_noise
-    for name in ("noise", "step_noise") if added is not None and added.binary else ():
-        if np.any(getattr(problem, name, None) or 0.0):
-            allowed = f"0 with labels +-1 (label_noise {added.name})"
-            raise InvalidArgument(name, getattr(problem, name), allowed)
+    trained_parts = (part for part in ("intercept", "train_bias") if hasattr(problem, part))
+    assign(problem, **{part: flag(part, getattr(problem, part)) for part in trained_parts})
+    added_noise = problem.label_noise
+    for part in ("noise", "step_noise") if added_noise is not None and added_noise.binary else ():
+        if np.any(getattr(problem, part, None) or 0.0):
+            allowed = f"0 with labels +-1 (label_noise {added_noise.name})"
+            raise InvalidArgument(part, getattr(problem, part), allowed)
 
 
 def check_problem(problem: Any) -> None:

@@ -139,20 +139,20 @@ class SpikedRandomFeatures(Problem):
     origin: Origin | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        shares, lowest = None, -MAX_COMPUTED
-        target, inputs = parse_target(self.target, self.inputs)
+        group_shares, lowest = None, -MAX_COMPUTED
+        srf_target, srf_inputs = parse_target(self.target, self.inputs)
         if self.fractions is not None:
-            shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
+            group_shares = numbers("fractions", self.fractions, 0, "0 or more, of sum 1")
         assign(
             self,
             student=activation(self.student, "student"),
-            target=target,
-            inputs=inputs,
+            target=srf_target,
+            inputs=srf_inputs,
             r=numbers("r", self.r, lowest, "a finite number, or an array of them"),
             c=numbers("c", self.c, 0, "positive (a variance)", open_low=True),
             gamma=numbers("gamma", self.gamma, lowest, "a cosine in [-1, 1], or an array of them"),
             beta=number("beta", self.beta),
-            fractions=shares,
+            fractions=group_shares,
             bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
             dimension=number(
                 "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
@@ -163,11 +163,11 @@ class SpikedRandomFeatures(Problem):
         check_readout(self)
         self._check_origin()
         # checks the shapes; a network's rows, which may take seconds, are made on first use
-        spikes = self.features.geometry.r.shape[1]
-        resolved = number("resolved", self.resolved, 0, spikes, "a number of spikes")
-        if resolved % 1:
+        spike_count = self.features.geometry.r.shape[1]
+        resolved_spikes = number("resolved", self.resolved, 0, spike_count, "a number of spikes")
+        if resolved_spikes % 1:
             raise InvalidArgument("resolved", self.resolved, "a number of spikes")
-        assign(self, resolved=int(resolved))
+        assign(self, resolved=int(resolved_spikes))
 
     def _check_origin(self) -> None:
         """Drop the origin if fields differ from its features; for a network, raise InvalidArgument.
@@ -178,9 +178,9 @@ class SpikedRandomFeatures(Problem):
             return
         if not isinstance(self.origin, Origin):
             raise InvalidArgument("origin", self.origin, "left out: GradientStep.srf gives it")
-        features = self.origin.features
+        origin_features = self.origin.features
         names = [f.name for f in fields(self) if f.name not in ("beta", "dimension", "origin")]
-        changed = [name for name in names if getattr(self, name) != getattr(features, name)]
+        changed = [name for name in names if getattr(self, name) != getattr(origin_features, name)]
         if changed and self.rows is not None:
             allowed = (
                 "unchanged: in a network it follows from the step; change that, or take its srf"
@@ -236,11 +236,11 @@ class SpikedRandomFeatures(Problem):
         of one kind; else the model itself."""
         if self.rows is None or not self.rows.one_sign:
             return self
-        step: Any = self.origin.step  # type: ignore[union-attr]
-        merged = replace(step, readout=abs(self.rows.step.readout.values[0]))
+        origin_step: Any = self.origin.step  # type: ignore[union-attr]
+        merged_step = replace(origin_step, readout=abs(self.rows.step.readout.values[0]))
         here = dict(beta=self.beta, dimension=self.dimension, row_norms=self.rows.row_norms)
-        model: SpikedRandomFeatures = merged.network(**here)
-        return model
+        merged_model: SpikedRandomFeatures = merged_step.network(**here)
+        return merged_model
 
     @property
     def features(self) -> "SpikedRandomFeatures":
@@ -261,11 +261,11 @@ class SpikedRandomFeatures(Problem):
 
         For a network, whose spike and bulk follow from the step: width, dimension, and the step's.
         """
-        names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
+        varying_names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), float)]
         if self.step is None:
-            return [*names, "student"]
-        names = ["beta", "dimension"] if self.rows is not None else names
-        return list(dict.fromkeys([*names, *self.step.varying]))
+            return [*varying_names, "student"]
+        varying_names = ["beta", "dimension"] if self.rows is not None else varying_names
+        return list(dict.fromkeys([*varying_names, *self.step.varying]))
 
     def model_at(self, *, beta: float | None = None, **values: Any) -> "SpikedRandomFeatures":
         """The model with other ``values`` of ``varying`` fields.
@@ -277,26 +277,26 @@ class SpikedRandomFeatures(Problem):
         InvalidArgument
             If a field may not vary.
         """
-        for name, value in values.items():
+        for name, field_value in values.items():
             if name not in self.varying:
                 allowed = f"left out: the fields that may vary are {', '.join(self.varying)}"
-                raise InvalidArgument(name, value, allowed)
-        base, beta = self, self.beta if beta is None else beta
+                raise InvalidArgument(name, field_value, allowed)
+        base_model, beta = self, self.beta if beta is None else beta
         new_values = {"beta": beta, "dimension": values.pop("dimension", self.dimension)}
-        names = self.step.varying if self.step is not None else []
-        if step_values := {name: values.pop(name) for name in names if name in values}:
-            base = self._after_step(beta, step_values)
+        step_names = self.step.varying if self.step is not None else []
+        if step_values := {name: values.pop(name) for name in step_names if name in values}:
+            base_model = self._after_step(beta, step_values)
         new_values |= values
-        changes: Any = {name: x for name, x in new_values.items() if x != getattr(base, name)}
-        return replace(base, **changes) if changes else base
+        changes: Any = {name: x for name, x in new_values.items() if x != getattr(base_model, name)}
+        return replace(base_model, **changes) if changes else base_model
 
     def at_alpha(self, alpha: float) -> "SpikedRandomFeatures":
         """The model at ``alpha`` readout samples over dimension, where its step's alpha0 follows
         it."""
         if not self.follows_alpha:
             return self
-        model = self._after_step(self.beta, {"alpha0": float(alpha)})
-        return replace(model, dimension=self.dimension)
+        model_at_alpha = self._after_step(self.beta, {"alpha0": float(alpha)})
+        return replace(model_at_alpha, dimension=self.dimension)
 
     @property
     def on_fresh_samples(self) -> "SpikedRandomFeatures":
@@ -305,13 +305,13 @@ class SpikedRandomFeatures(Problem):
             return self
         return replace(self._after_step(self.beta, {"reuse": 0.0}), dimension=self.dimension)
 
-    def _after_step(self, beta: float, values: dict[str, Any]) -> "SpikedRandomFeatures":
-        """The model after the same step with other ``values`` of its fields."""
+    def _after_step(self, beta: float, step_values: dict[str, Any]) -> "SpikedRandomFeatures":
+        """The model after the same step with other ``step_values`` of its fields."""
         if self.rows is not None:
-            rows = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
-            values = {"theory": "network"} | rows | values
-        model: SpikedRandomFeatures = self.step.model_at(beta=beta, **values)
-        return model
+            row_options = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
+            step_values = {"theory": "network"} | row_options | step_values
+        model_after_step: SpikedRandomFeatures = self.step.model_at(beta=beta, **step_values)
+        return model_after_step
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":
         """The model with ``bias`` added to all neurons, and by default no trained bias."""

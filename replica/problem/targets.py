@@ -94,30 +94,30 @@ class MultiIndex:
 
     def __call__(self, *z: Array) -> Array:
         """sigma_*(z_1, ..., z_T), elementwise."""
-        values = called(self.name, self.function, *z)
-        if not np.isfinite(values).all():
+        target_values = called(self.name, self.function, *z)
+        if not np.isfinite(target_values).all():
             raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-        return values
+        return target_values
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments at arguments ``centre`` (T, N) + L tau, L (T, q).  Eq. (3.3)
 
         Errors are relative to ``weight`` (N,), the root of the Gaussian weight of each place.
         """
-        shapes = centre.shape, L.shape
+        array_shapes = centre.shape, L.shape
         # cached: they take seconds, and models that differ in a bias or dimension share them
-        return _cached_moments(self, shapes, centre.tobytes(), L.tobytes(), weight.tobytes())
+        return _cached_moments(self, array_shapes, centre.tobytes(), L.tobytes(), weight.tobytes())
 
     def _moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments, without cache."""
         if len(weight) > 1 and (centre == centre[:, :1]).all():  # one place, taken once
-            place = self._moments(centre[:, :1], L, weight.max(keepdims=True))
-            return ConditionalMoments(*(np.repeat(x, len(weight), axis=-1) for x in place))
-        sizes, V = np.linalg.svd(L)[1:]
+            target_moments = self._moments(centre[:, :1], L, weight.max(keepdims=True))
+            return ConditionalMoments(*(np.repeat(x, len(weight), axis=-1) for x in target_moments))
+        slope_sizes, slope_axes = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
-        rank = np.count_nonzero(sizes > 1e-12 * sizes.max(initial=1e-12))
+        rank = np.count_nonzero(slope_sizes > 1e-12 * slope_sizes.max(initial=1e-12))
         # rows (k, q): the combinations of tau that the arguments depend on, coordinates if possible
-        tau_rows = V[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
+        tau_rows = slope_axes[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
         if not len(tau_rows):
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((L.shape[1], h.size)), np.zeros_like(h))
@@ -126,22 +126,22 @@ class MultiIndex:
         def integrate(columns: slice) -> Array:
             block_centre = centre[:, columns]
 
-            def averages(rule_at: RuleAt) -> Array:
+            def averages_of(rule_at: RuleAt) -> Array:
                 # 2^18 values of the function in a block: 2 MiB, which fit in the cache
-                size = max(1, 2**18 // rule_at(block_centre[:, :1]).weights.shape[-1])
+                block_size = max(1, 2**18 // rule_at(block_centre[:, :1]).weights.shape[-1])
                 tau_rows = []
-                for start in range(0, block_centre.shape[1], size):
+                for start in range(0, block_centre.shape[1], block_size):
                     check_time()
-                    block = block_centre[:, start : start + size]
-                    rule = rule_at(block)
-                    z = block[..., None] + np.moveaxis(rule.nodes @ L.T, -1, 0).reshape(
-                        len(L), -1, rule.weights.shape[-1]
-                    )
-                    tau_rows.append(_moments_on_rule(self(*z), rule))
+                    centre_block = block_centre[:, start : start + block_size]
+                    tau_rule = rule_at(centre_block)
+                    target_arguments = centre_block[..., None] + np.moveaxis(
+                        tau_rule.nodes @ L.T, -1, 0
+                    ).reshape(len(L), -1, tau_rule.weights.shape[-1])
+                    tau_rows.append(_moments_on_rule(self(*target_arguments), tau_rule))
                 return np.concatenate(tau_rows, axis=1) * weight[columns]
 
             try:
-                return expectation_tensor(averages, L.shape[1], self.rules(L)) / weight[columns]
+                return expectation_tensor(averages_of, L.shape[1], self.rules(L)) / weight[columns]
             except QuadratureError as error:
                 raise QuadratureError(
                     f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
@@ -149,9 +149,9 @@ class MultiIndex:
                 ) from None
 
         # blocks of 64 places with one rule: larger ones need finer rules, smaller ones cost more
-        blocks = [integrate(slice(start, start + 64)) for start in range(0, len(weight), 64)]
-        h, spread, *tau_moments = np.concatenate(blocks, axis=1)
-        return ConditionalMoments(h, tau_rows.T @ np.array(tau_moments), spread)
+        moment_blocks = [integrate(slice(start, start + 64)) for start in range(0, len(weight), 64)]
+        h, target_spread, *tau_moments = np.concatenate(moment_blocks, axis=1)
+        return ConditionalMoments(h, tau_rows.T @ np.array(tau_moments), target_spread)
 
     def rules(self, L: Array) -> Iterator["RuleAt"]:
         """Rules of growing size for tau, as functions of the centre (T, N).
@@ -161,25 +161,25 @@ class MultiIndex:
         normals = np.array([v for v, _ in self.planes]).reshape(-1, len(L)) @ L
         crossing = np.linalg.norm(normals, axis=1) > 1e-9  # other planes are parallel to all of tau
         if not crossing.any() or L.shape[1] not in SPLIT_SIZES:
-            for rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
-                yield partial(_constant_rule, rule)
+            for tau_rule in trapezoid_tensors(L.shape[1], AVERAGE_SIZES):
+                yield partial(_constant_rule, tau_rule)
             return
-        parallel = null_space(
+        tau_parallel = null_space(
             normals[crossing]
         )  # parallel to all planes: the target is smooth there
-        transverse = null_space(parallel.T) if parallel.size else np.eye(len(parallel))
+        tau_across = null_space(tau_parallel.T) if tau_parallel.size else np.eye(len(tau_parallel))
         for n in SPLIT_SIZES[L.shape[1]]:
 
             def split_rule(centre: Array, n: int = n) -> Rule:
                 offsets = np.stack([t - v @ centre for v, t in self.planes], axis=-1)
-                rule = split_at_planes(n, normals[crossing] @ transverse, offsets[:, crossing])
-                if not parallel.size:
-                    return rule
-                nodes, weights = trapezoid_tensor(2 * n, parallel.shape[1])
-                nodes = (rule.nodes @ transverse.T)[..., None, :] + nodes @ parallel.T
-                shape = (*rule.weights.shape[:-1], -1)
-                weights = (rule.weights[..., None] * weights).reshape(shape)
-                return Rule(nodes.reshape(*shape, len(parallel)), weights)
+                tau_rule = split_at_planes(n, normals[crossing] @ tau_across, offsets[:, crossing])
+                if not tau_parallel.size:
+                    return tau_rule
+                nodes, parallel_weights = trapezoid_tensor(2 * n, tau_parallel.shape[1])
+                nodes = (tau_rule.nodes @ tau_across.T)[..., None, :] + nodes @ tau_parallel.T
+                shape = (*tau_rule.weights.shape[:-1], -1)
+                parallel_weights = (tau_rule.weights[..., None] * parallel_weights).reshape(shape)
+                return Rule(nodes.reshape(*shape, len(tau_parallel)), parallel_weights)
 
             yield split_rule
 
@@ -204,25 +204,25 @@ RuleAt = Callable[[Array], Rule]  # centre (T, N) -> nodes (M, K') or (N, M, K')
 def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:
     """Checked planes (v, t) with v of length 1."""
     allowed = f"pairs (v, t), with v of {dimension} numbers, not all 0"
-    checked = []
+    checked_planes = []
     try:
         for v, t in planes:
-            normal = np.array(v, dtype=float)
-            length = float(np.linalg.norm(normal))
-            if normal.shape != (dimension,) or not 0 < length < MAX_NUMBER:
+            plane_normal = np.array(v, dtype=float)
+            length = float(np.linalg.norm(plane_normal))
+            if plane_normal.shape != (dimension,) or not 0 < length < MAX_NUMBER:
                 raise ValueError
-            checked.append((tuple((normal / length).tolist()), float(t) / length))
+            checked_planes.append((tuple((plane_normal / length).tolist()), float(t) / length))
     except (TypeError, ValueError):
         raise InvalidArgument("planes", planes, allowed) from None
-    return tuple(checked)
+    return tuple(checked_planes)
 
 
-def _moments_on_rule(y: Array, rule: Rule) -> Array:
+def _moments_on_rule(target_values: Array, rule: Rule) -> Array:
     """Moments E y, Var y, E tau_k y, (2 + K', ...), of values (..., M) at the nodes of a rule."""
-    weighted = y * rule.weights
-    mean = weighted.sum(axis=-1)
-    tau_moments = (weighted[..., None, :] @ rule.nodes)[..., 0, :]
-    deviation = y - mean[..., None]
+    weighted_target = target_values * rule.weights
+    mean = weighted_target.sum(axis=-1)
+    tau_moments = (weighted_target[..., None, :] @ rule.nodes)[..., 0, :]
+    deviation = target_values - mean[..., None]
     deviation *= deviation
     return np.stack([mean, np.vecdot(deviation, rule.weights), *np.moveaxis(tau_moments, -1, 0)])
 
@@ -263,27 +263,27 @@ def parse_target(
     return found_target, inputs
 
 
-def target(spec: Any) -> Activation | MultiIndex:
-    """The target specified by ``spec``: a MultiIndex, an expression in z1, z2, ..., or whatever
-    specifies an activation."""
-    if isinstance(spec, MultiIndex):
-        return spec
-    if isinstance(spec, str) and is_expression(spec):
-        return _expression_target(spec.strip())
-    if isinstance(spec, str) and ":" in spec:
-        named = import_object(spec, "target")
-        if isinstance(named, MultiIndex):
-            return named
-    return activation(spec, "target")
+def target(target_spec: Any) -> Activation | MultiIndex:
+    """The target specified by ``target_spec``: a MultiIndex, an expression in z1, z2, ..., or
+    whatever specifies an activation."""
+    if isinstance(target_spec, MultiIndex):
+        return target_spec
+    if isinstance(target_spec, str) and is_expression(target_spec):
+        return _expression_target(target_spec.strip())
+    if isinstance(target_spec, str) and ":" in target_spec:
+        imported_target = import_object(target_spec, "target")
+        if isinstance(imported_target, MultiIndex):
+            return imported_target
+    return activation(target_spec, "target")
 
 
 @lru_cache(maxsize=256)
-def _expression_target(text: str) -> Activation | MultiIndex:
+def _expression_target(target_text: str) -> Activation | MultiIndex:
     """The target of an expression, cached, so that equal problems share their tables."""
-    function = Expression(text)
+    function = Expression(target_text)
     if function.dimension == 1:
-        return activation(text, "target")
-    return MultiIndex(function, function.dimension, text, function.planes)
+        return activation(target_text, "target")
+    return MultiIndex(function, function.dimension, target_text, function.planes)
 
 
 def multi_index(spec: Any, dimension: int | None = None) -> MultiIndex:

@@ -26,18 +26,18 @@ GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and
 Moments = list[tuple[Any, Any, Any]]  # (E f, E z f, E f^2) at each node kappa
 
 
-def gaussian_rule(step: Any, digits: int) -> tuple[list[Any], list[Any]]:
-    """Nodes ``step`` * j and weights of a trapezoidal rule for a standard Gaussian, whose mass
-    beyond the last node is below 10^-(digits + 10)."""
-    last = int(mp.ceil(mp.sqrt(2 * mp.log(10) * (digits + 10)) / step))
-    nodes = [step * j for j in range(-last, last + 1)]
-    return nodes, [step * mp.npdf(x) for x in nodes]
+def gaussian_rule(node_step: Any, decimal_digits: int) -> tuple[list[Any], list[Any]]:
+    """Nodes ``node_step`` * j and weights of a trapezoidal rule for a standard Gaussian, whose mass
+    beyond the last node is below 10^-(decimal_digits + 10)."""
+    last_node = int(mp.ceil(mp.sqrt(2 * mp.log(10) * (decimal_digits + 10)) / node_step))
+    rule_nodes = [node_step * j for j in range(-last_node, last_node + 1)]
+    return rule_nodes, [node_step * mp.npdf(node) for node in rule_nodes]
 
 
 def _odd_moments(
-    function: Callable[[Any], Any], slope: Any, variance: Any, step: Any, digits: int
+    odd_function: Callable[[Any], Any], kappa_slope: Any, variance: Any, step: Any, digits: int
 ) -> Moments:
-    """(E f, E z f, E f^2) of f(slope * kappa + sqrt(variance) z), f odd, at the nodes kappa of
+    """(E f, E z f, E f^2) of f(kappa_slope kappa + sqrt(variance) z), f odd, at the nodes kappa of
     gaussian_rule(step, digits).
 
     The step in z is h = 2 ``step``.  The nodes z = h j - shift move with kappa so that f is
@@ -47,57 +47,57 @@ def _odd_moments(
     """
     kappa, _ = gaussian_rule(step, digits)
     if variance == 0:
-        values = [function(slope * x) for x in kappa]
-        return [(f, mp.zero, f**2) for f in values]
-    h, bits = 2 * step, mp.prec
-    unit = h * mp.sqrt(variance)
+        kappa_values = [odd_function(kappa_slope * kappa_x) for kappa_x in kappa]
+        return [(f, mp.zero, f**2) for f in kappa_values]
+    double_step, bits = 2 * step, mp.prec
+    z_unit = double_step * mp.sqrt(variance)
 
-    def scaled(x: Any) -> int:
-        return int(mp.nint(mp.ldexp(x, bits)))
+    def scaled(kappa_x: Any) -> int:
+        return int(mp.nint(mp.ldexp(kappa_x, bits)))
 
-    def unscaled(total: int, factors: int) -> Any:
-        return mp.ldexp(mp.mpf(total), -factors * bits)
+    def unscaled(mp_total: int, mp_factors: int) -> Any:
+        return mp.ldexp(mp.mpf(mp_total), -mp_factors * bits)
 
     @cache
-    def value(index: int) -> int:
-        return scaled(function(index * unit))
+    def function_value(node_index: int) -> int:
+        return scaled(odd_function(node_index * z_unit))
 
-    def powers(q: Any) -> list[int]:
+    def powers(mp_q: Any) -> list[int]:
         """q^0, ..., q^last, scaled."""
-        factor = scaled(q)
+        factor = scaled(mp_q)
         return list(accumulate(repeat(factor, last), lambda a, b: a * b >> bits, initial=1 << bits))
 
-    centred = [scaled(w) for w in gaussian_rule(h, digits)[1]]
-    last = len(centred) // 2
-    right: Moments = []
-    for s in (slope * x for x in kappa[len(kappa) // 2 :]):
-        middle = int(mp.nint(s / unit))
-        shift = s / mp.sqrt(variance) - middle * h
-        tilt = powers(mp.exp(-h * shift))[:0:-1] + powers(mp.exp(h * shift))
-        row = [value(i) for i in range(middle - last, middle + last + 1)]
-        terms = [w * t * f for w, t, f in zip(centred, tilt, row, strict=True)]
-        norm = mp.exp(-(shift**2) / 2)
-        mean = norm * unscaled(sum(terms), 3)
-        moment = norm * h * unscaled(sum(map(mul, range(-last, last + 1), terms)), 3)
-        power = norm * unscaled(sum(map(mul, terms, row)), 4)
-        right.append((mean, moment - shift * mean, power))
-    left = [(-mean, moment, power) for mean, moment, power in right[:0:-1]]
-    return left + right
+    centred_weights = [scaled(w) for w in gaussian_rule(double_step, digits)[1]]
+    last = len(centred_weights) // 2
+    right_moments: Moments = []
+    for s in (kappa_slope * kappa_x for kappa_x in kappa[len(kappa) // 2 :]):
+        middle = int(mp.nint(s / z_unit))
+        z_shift = s / mp.sqrt(variance) - middle * double_step
+        tilt = powers(mp.exp(-double_step * z_shift))[:0:-1] + powers(mp.exp(double_step * z_shift))
+        function_row = [function_value(i) for i in range(middle - last, middle + last + 1)]
+        f_terms = [w * t * f for w, t, f in zip(centred_weights, tilt, function_row, strict=True)]
+        norm = mp.exp(-(z_shift**2) / 2)
+        odd_mean = norm * unscaled(sum(f_terms), 3)
+        moment = norm * double_step * unscaled(sum(map(mul, range(-last, last + 1), f_terms)), 3)
+        odd_power = norm * unscaled(sum(map(mul, f_terms, function_row)), 4)
+        right_moments.append((odd_mean, moment - z_shift * odd_mean, odd_power))
+    left = [(-odd_mean, moment, odd_power) for odd_mean, moment, odd_power in right_moments[:0:-1]]
+    return left + right_moments
 
 
 def _relu_moments(s: Any, variance: Any) -> tuple[Any, Any, Any]:
     """(E f, E z f, E f^2) of f(s + sqrt(variance) z), f(x) = max(x, 0)."""
-    root = mp.sqrt(variance)
-    above = mp.erfc(-s / (root * mp.sqrt(2))) / 2  # P(s + root z > 0)
-    density = mp.exp(-(s**2) / (2 * variance)) / mp.sqrt(2 * mp.pi)
-    mean = s * above + root * density
-    return mean, root * above, s * mean + variance * above
+    root_variance = mp.sqrt(variance)
+    above_zero = mp.erfc(-s / (root_variance * mp.sqrt(2))) / 2  # P(s + sqrt(variance) z > 0)
+    relu_density = mp.exp(-(s**2) / (2 * variance)) / mp.sqrt(2 * mp.pi)
+    relu_mean = s * above_zero + root_variance * relu_density
+    return relu_mean, root_variance * above_zero, s * relu_mean + variance * above_zero
 
 
 def _sign_moments(s: Any, variance: Any) -> tuple[Any, Any, Any]:
     """(E f, E z f, E f^2) of f(s + sqrt(variance) z), f(x) = sign x."""
-    t = s / mp.sqrt(variance)
-    return mp.erf(t / mp.sqrt(2)), 2 * mp.npdf(t), mp.one
+    sign_argument = s / mp.sqrt(variance)
+    return mp.erf(sign_argument / mp.sqrt(2)), 2 * mp.npdf(sign_argument), mp.one
 
 
 ODD = {"tanh": mp.tanh, "erf": mp.erf, "sin": mp.sin, "linear": mp.mpf}
@@ -121,25 +121,25 @@ class ReferenceTable(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def tabulate(model: SpikedRandomFeatures, digits: int, level: int) -> ReferenceTable:
-    """The table with step 2^-level in kappa.  To be called at digits + GUARD digits."""
-    step = mp.mpf(2) ** -level
-    kappa, weights = gaussian_rule(step, digits)
+def tabulate(model: SpikedRandomFeatures, digits: int, step_level: int) -> ReferenceTable:
+    """The table with step 2^-step_level in kappa.  To be called at digits + GUARD digits."""
+    kappa_step = mp.mpf(2) ** -step_level
+    kappa, weights = gaussian_rule(kappa_step, digits)
 
-    def moments(name: str, slope: Any, variance: Any) -> Moments:
+    def kappa_moments(name: str, slope: Any, variance: Any) -> Moments:
         if name in CLOSED:
             return [CLOSED[name](slope * x, variance) for x in kappa]
-        return _odd_moments(ODD[name], slope, variance, step, digits)
+        return _odd_moments(ODD[name], slope, variance, kappa_step, digits)
 
     c, gamma = mp.mpf(model.c), mp.mpf(model.gamma)
     # Eq. (3.2)
-    student = moments(model.student.name, mp.mpf(model.r), c)
-    mu0 = [mean for mean, _, _ in student]
-    mu1 = [first / mp.sqrt(c) for _, first, _ in student]
-    mu2sq = [s[2] - a**2 - c * b**2 for s, a, b in zip(student, mu0, mu1, strict=True)]
+    student_moments = kappa_moments(model.student.name, mp.mpf(model.r), c)
+    mu0 = [mean for mean, _, _ in student_moments]
+    mu1 = [first / mp.sqrt(c) for _, first, _ in student_moments]
+    mu2sq = [s[2] - a**2 - c * b**2 for s, a, b in zip(student_moments, mu0, mu1, strict=True)]
     # Eq. (3.3)
-    target = moments(model.target.name, gamma, 1 - gamma**2)
-    h, g, k = (list(column) for column in zip(*target, strict=True))
+    target_moments = kappa_moments(model.target.name, gamma, 1 - gamma**2)
+    h, g, k = (list(column) for column in zip(*target_moments, strict=True))
     beta, noise = mp.mpf(model.beta), mp.mpf(model.noise)
     return ReferenceTable(weights, kappa, mu0, mu1, mu2sq, h, g, k, c, beta, noise)
 
@@ -180,26 +180,26 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     G = V1_hat * P
     # Eq. (4.5); where mu_0 = 0, any m solves its equation, and the least-norm one is 0
     C = [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1, *_ in moments]
-    misfit = [r * (h - fit) for r, h, fit in zip(R, t.h, C, strict=True)]
+    misfit = [r * (h - fit_C) for r, h, fit_C in zip(R, t.h, C, strict=True)]
     theta_hat = _mean(t, t.kappa, t.mu1, misfit)
-    size = _mean(t, t.mu0, t.mu0, R)
-    m = u.m + _mean(t, t.mu0, misfit) / size if size else mp.zero
+    mu0_power = _mean(t, t.mu0, t.mu0, R)
+    m = u.m + _mean(t, t.mu0, misfit) / mu0_power if mu0_power else mp.zero
     p_hat = _mean(t, t.mu1, t.g, R)  # Eq. (4.6)
     # Eq. (4.7)
-    error = [
-        k - 2 * fit * h + fit**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
-        for fit, (_, _, mu1, mu2sq, h, g, k) in zip(C, moments, strict=True)
+    node_error = [
+        k - 2 * fit_C * h + fit_C**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
+        for fit_C, (_, _, mu1, mu2sq, h, g, k) in zip(C, moments, strict=True)
     ]
     # Eq. (4.8)
-    shrunk = _product(error, R, R)
-    X1 = alpha / beta * _mean(t, t.mu1, t.mu1, shrunk) + alpha**2 / beta * p_hat**2
-    X2 = alpha / beta * _mean(t, t.mu2sq, shrunk) + alpha**2 / beta * c * theta_hat**2
+    shrunk_error = _product(node_error, R, R)
+    X1 = alpha / beta * _mean(t, t.mu1, t.mu1, shrunk_error) + alpha**2 / beta * p_hat**2
+    X2 = alpha / beta * _mean(t, t.mu2sq, shrunk_error) + alpha**2 / beta * c * theta_hat**2
     # Eqs. (4.9)-(4.10)
     q2 = u.V2**2 * (X2 + c * P**2 * X1) / (1 - u.V2**2 * c**2 * beta * G**2)
     Q1 = beta * u.V1**2 * (X1 + beta * c * q2 / tau**2)
     return Unknowns(
-        test_error=_mean(t, error) - t.noise,  # Eq. (4.11)
-        train_error=_mean(t, shrunk),  # Eq. (4.11)
+        test_error=_mean(t, node_error) - t.noise,  # Eq. (4.11)
+        train_error=_mean(t, shrunk_error),  # Eq. (4.11)
         V1=tau * P / beta,  # Eqs. (4.3)-(4.4)
         V2=1 / (lam + V2_hat + c * G),
         m=m,
@@ -210,34 +210,34 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     )
 
 
-def solve_on(t: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
+def solve_on(oracle_table: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
     """The solution on one table, by Newton's method on all unknowns from ``start``."""
     names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
     units = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
 
-    def scaled(u: Unknowns) -> list[Any]:
+    def scaled_unknowns(u: Unknowns) -> list[Any]:
         return [getattr(u, name) / unit for name, unit in units.items()]
 
-    def at(*x: Any) -> Unknowns:
+    def unknowns_at(*x: Any) -> Unknowns:
         return Unknowns(**{name: units[name] * each for name, each in zip(names, x, strict=True)})
 
     def violation(*x: Any) -> list[Any]:
-        again = scaled(equations(t, alpha, lam, at(*x)))
-        return [after - before for after, before in zip(again, x, strict=True)]
+        mapped_unknowns = scaled_unknowns(equations(oracle_table, alpha, lam, unknowns_at(*x)))
+        return [after - before for after, before in zip(mapped_unknowns, x, strict=True)]
 
     # Near alpha = beta the violation may be 1/sqrt(lam) times smaller than the distance.
-    tol = mp.mpf(10) ** (GUARD // 2 - mp.dps)
+    mp_tol = mp.mpf(10) ** (GUARD // 2 - mp.dps)
     try:
-        root = at(*mp.findroot(violation, scaled(start), tol=tol, maxsteps=30))
+        root = unknowns_at(*mp.findroot(violation, scaled_unknowns(start), tol=mp_tol, maxsteps=30))
     except (ValueError, ZeroDivisionError) as error:
         raise ConvergenceError(f"Newton's iteration failed: {error}", start) from None
-    errors = equations(t, alpha, lam, root)
-    return replace(root, test_error=errors.test_error, train_error=errors.train_error)
+    root_errors = equations(oracle_table, alpha, lam, root)
+    return replace(root, test_error=root_errors.test_error, train_error=root_errors.train_error)
 
 
 def _product(*factors: list[Any]) -> list[Any]:
     """The product of ``factors`` at each node."""
-    return [reduce(mul, values) for values in zip(*factors, strict=True)]
+    return [reduce(mul, node_factors) for node_factors in zip(*factors, strict=True)]
 
 
 def _mean(t: ReferenceTable, *factors: list[Any]) -> Any:
@@ -245,11 +245,11 @@ def _mean(t: ReferenceTable, *factors: list[Any]) -> Any:
     return mp.fdot(t.weights, _product(*factors))
 
 
-def relative_change(a: Unknowns, b: Unknowns) -> Any:
+def relative_change(old_unknowns: Unknowns, new_unknowns: Unknowns) -> Any:
     """Largest |a - b| / |b|; m, theta and psi count as zeros by symmetry below 1e-15."""
-    least = {"m": 1e-15, "theta": 1e-15, "psi": 1e-15}
-    pairs = ((name, getattr(a, name), y) for name, y in vars(b).items())
-    return max(abs(x - y) / max(abs(y), least.get(name, 0)) for name, x, y in pairs)
+    least_unknowns = {"m": 1e-15, "theta": 1e-15, "psi": 1e-15}
+    value_pairs = ((name, getattr(old_unknowns, name), y) for name, y in vars(new_unknowns).items())
+    return max(abs(x - y) / max(abs(y), least_unknowns.get(name, 0)) for name, x, y in value_pairs)
 
 
 HALVINGS = range(4, 10)  # of the step in kappa, from 1: down to 1/512
@@ -317,47 +317,47 @@ def solve(
     check_fixed_alpha0(model)
     assert isinstance(model, SpikedRandomFeatures)
     _check(model)
-    start = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
+    float_overlaps = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()
     with mpmath.workdps(digits + GUARD):
-        point = mp.mpf(alpha), mp.mpf(lam)
+        mp_point = mp.mpf(alpha), mp.mpf(lam)
         # eight digits may still change at the last halving: each squares the error
-        settled = mp.mpf(10) ** (8 - digits)
-        values = Unknowns(**{name: mp.mpf(value.item()) for name, value in start.items()})
-        for level in HALVINGS:
-            previous, table = values, tabulate(model, digits, level)
-            values = solve_on(table, *point, previous)
-            change = relative_change(previous, values)
-            if change < settled:
+        settled_change = mp.mpf(10) ** (8 - digits)
+        values = Unknowns(**{name: mp.mpf(value.item()) for name, value in float_overlaps.items()})
+        for halving in HALVINGS:
+            previous_unknowns, reference_table = values, tabulate(model, digits, halving)
+            values = solve_on(reference_table, *mp_point, previous_unknowns)
+            last_change = relative_change(previous_unknowns, values)
+            if last_change < settled_change:
                 break
-        residual = relative_change(equations(table, *point, values), values)
-        solution = ReferenceSolution(
-            **vars(values), residual=residual, change=change, nodes=len(table.kappa)
+        residual = relative_change(equations(reference_table, *mp_point, values), values)
+        reference_solution = ReferenceSolution(
+            **vars(values), residual=residual, change=last_change, nodes=len(reference_table.kappa)
         )
-        if max(residual, change) >= settled:
+        if max(residual, last_change) >= settled_change:
             raise ConvergenceError(
                 f"the reference is not settled: residual {mp.nstr(residual, 2)}, last change "
-                f"{mp.nstr(change, 2)} with {solution.nodes} nodes",
-                solution,
+                f"{mp.nstr(last_change, 2)} with {reference_solution.nodes} nodes",
+                reference_solution,
             )
-    return solution
+    return reference_solution
 
 
 def _check(model: SpikedRandomFeatures) -> None:
     """Refuse a model that the reference has no formula for."""
     fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
-    plain = SpikedRandomFeatures(**{name: getattr(model, name) for name in fields})
-    if model.rows is not None or replace(model, origin=None) != plain:
+    plain_model = SpikedRandomFeatures(**{name: getattr(model, name) for name in fields})
+    if model.rows is not None or replace(model, origin=None) != plain_model:
         allowed = f"given by no more than {', '.join(fields)} for the reference"
         raise InvalidArgument("model", model, allowed)
     for name in ("r", "c", "gamma"):
         if not isinstance(getattr(model, name), float):
             raise InvalidArgument(name, getattr(model, name), "one number for the reference")
-    for name, known in (
+    for name, known_names in (
         ("student", ("tanh", "erf", "sin", "relu")),
         ("target", ("sin", "tanh", "relu", "sign", "linear")),
     ):
         given: Activation = getattr(model, name)
-        if given.name not in known or given != ACTIVATIONS[given.name]:
-            raise InvalidArgument(name, given, f"one of {', '.join(known)} for the reference")
+        if given.name not in known_names or given != ACTIVATIONS[given.name]:
+            raise InvalidArgument(name, given, f"one of {', '.join(known_names)} for the reference")
     if model.target.name in CLOSED and abs(model.gamma) == 1:
         raise InvalidArgument("gamma", model.gamma, f"inside (-1, 1) for target {model.target}")

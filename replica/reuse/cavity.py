@@ -58,35 +58,35 @@ class SampleClass(NamedTuple):
     read: bool
 
 
-def class_of(strata: SampleNodes, count: float, trained: bool, read: bool) -> SampleClass:
-    """The class of ``count`` samples over dimension, which the step has ``trained`` on or not, and
-    the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
+def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) -> SampleClass:
+    """The class of ``count`` samples over dimension, which the step is trained on or not
+    (``step_trained``), and the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
     Q, A = strata.nodes_q, len(strata.neurons)
     shape = -1, Q
-    E = strata.weights.size // Q
-    form, residual = np.zeros((E, 5 * A, 5 * A)), np.zeros((A, E, Q, 5 * A))
-    noise, coefficients = np.zeros((A, E, Q)), np.zeros((A, E, Q, 5))
-    for b, kind in enumerate(strata.neurons):
-        z, V, hat, scalars = 3 * b, 3 * b + 1, 3 * b + 2, slice(3 * A + 2 * b, 3 * A + 2 * b + 2)
-        n = kind.trained if trained else kind.fresh
-        own, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
-        form[:, z, hat] = form[:, hat, z] = own * kind.h2
-        form[:, hat, hat] = -(own**2) * kind.rest
+    input_count = strata.weights.size // Q
+    form, residual_k = np.zeros((input_count, 5 * A, 5 * A)), np.zeros((A, input_count, Q, 5 * A))
+    class_noise, class_coefs = np.zeros((A, input_count, Q)), np.zeros((A, input_count, Q, 5))
+    for k, kind in enumerate(strata.neurons):
+        z, V, hat, scalars = 3 * k, 3 * k + 1, 3 * k + 2, slice(3 * A + 2 * k, 3 * A + 2 * k + 2)
+        n = kind.trained if step_trained else kind.fresh
+        own_push, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
+        form[:, z, hat] = form[:, hat, z] = own_push * kind.h2
+        form[:, hat, hat] = -(own_push**2) * kind.rest
         form[:, z, scalars] = form[:, scalars, z] = linear
-        form[:, hat, scalars] = form[:, scalars, hat] = -own[:, None] * rest
+        form[:, hat, scalars] = form[:, scalars, hat] = -own_push[:, None] * rest
         pushed = n.slope_omega * n.own
-        residual[b, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
-        residual[b, ..., V] = -n.slope_omega.reshape(shape)
-        residual[b, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
-        by_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
-        residual[b, ..., scalars] = by_scalars.T.reshape(E, Q, 2)
-        noise[b] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
-        of_label = n.mean, *n.scalars, n.initial, n.by_pairs
-        coefficients[b] = np.stack(of_label, axis=-1).reshape(E, Q, 5)
-    own = strata.push if trained else np.zeros_like(strata.push)
-    along = np.vstack([strata.s, strata.q + own, own]).reshape(-1, E, Q)
+        residual_k[k, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
+        residual_k[k, ..., V] = -n.slope_omega.reshape(shape)
+        residual_k[k, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
+        residual_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
+        residual_k[k, ..., scalars] = residual_scalars.T.reshape(input_count, Q, 2)
+        class_noise[k] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
+        label_terms = n.mean, *n.scalars, n.initial, n.by_pairs
+        class_coefs[k] = np.stack(label_terms, axis=-1).reshape(input_count, Q, 5)
+    own_push = strata.push if step_trained else np.zeros_like(strata.push)
+    along = np.vstack([strata.s, strata.q + own_push, own_push]).reshape(-1, input_count, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return SampleClass(weights, form, residual, noise, coefficients, along, labels, read)
+    return SampleClass(weights, form, residual_k, class_noise, class_coefs, along, labels, read)
 
 
 class Form(NamedTuple):
@@ -122,36 +122,36 @@ def form_at(sample_class: SampleClass, g: Array, lam: Array | float, G: Array) -
     if not sample_class.read:
         E, Q = sample_class.weights.shape
         return Form(S, np.zeros((E, Q, M)), np.full((E, Q), np.inf), np.zeros((len(g), E, Q)))
-    u = np.tensordot(np.sqrt(g), sample_class.residual, 1)
-    w = u - (u[..., :F] @ G) @ S[:, :F]
-    through = w[..., :F] @ G
-    parts = np.einsum("bnqf,nqf->bnq", sample_class.residual[..., :F], through, optimize=True)
-    slopes = sample_class.noise + parts / np.sqrt(g)[:, None, None]
-    return Form(S, w, lam + np.tensordot(g, slopes, 1), slopes)
+    form_residual = np.tensordot(np.sqrt(g), sample_class.residual, 1)
+    w = form_residual - (form_residual[..., :F] @ G) @ S[:, :F]
+    residual_G = w[..., :F] @ G
+    G_parts = np.einsum("bnqf,nqf->bnq", sample_class.residual[..., :F], residual_G, optimize=True)
+    form_slopes = sample_class.noise + G_parts / np.sqrt(g)[:, None, None]
+    return Form(S, w, lam + np.tensordot(g, form_slopes, 1), form_slopes)
 
 
-def cavity_map(samples: list[SampleClass], forms: Forms, links: Array) -> Array:
+def cavity_map(sample_classes: list[SampleClass], forms: Forms, links: Array) -> Array:
     """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
     (21.7)."""
     F, total = len(links), links
-    for sample_class, form in zip(samples, forms, strict=True):
+    for sample_class, form in zip(sample_classes, forms, strict=True):
         total = total + np.tensordot(sample_class.weights.sum(axis=1), form.S[:, :F, :F], 1)
-        w = form.w[..., :F].reshape(-1, F)
-        total = total + (w.T * (sample_class.weights / form.D).ravel()) @ w
+        form_w = form.w[..., :F].reshape(-1, F)
+        total = total + (form_w.T * (sample_class.weights / form.D).ravel()) @ form_w
     return np.linalg.inv(total)
 
 
-def cavity_jacobian(samples: list[SampleClass], forms: Forms, mapped: Array) -> Array:
+def cavity_jacobian(sample_classes: list[SampleClass], forms: Forms, mapped: Array) -> Array:
     """Derivative (F^2, F^2) of ``cavity_map`` less the identity: F <Q dG Q> F - dG."""
     F = len(mapped)
-    total = np.zeros((F * F, F * F))
-    for sample_class, form in zip(samples, forms, strict=True):
-        w = form.w[..., :F]
-        Q = form.S[:, None, :F, :F] + w[..., None] * (w / form.D[..., None])[..., None, :]
+    jacobian_sum = np.zeros((F * F, F * F))
+    for sample_class, form in zip(sample_classes, forms, strict=True):
+        form_w = form.w[..., :F]
+        Q = form.S[:, None, :F, :F] + form_w[..., None] * (form_w / form.D[..., None])[..., None, :]
         flat = Q.reshape(-1, F * F)
         product = (flat.T * sample_class.weights.ravel()) @ flat  # of Q_ab and Q_cd; Q is symmetric
-        total += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
-    return np.kron(mapped, mapped) @ total - np.eye(F * F)
+        jacobian_sum += product.reshape(F, F, F, F).swapaxes(1, 2).reshape(F * F, F * F)
+    return np.kron(mapped, mapped) @ jacobian_sum - np.eye(F * F)
 
 
 TINY = 1e-20j  # imaginary: derivatives have no rounding from differences
@@ -189,11 +189,11 @@ class Derivatives(NamedTuple):
     by_G: Array
     shifted: list[Forms]
 
-    def change_G(self, steps: Array) -> Array:
-        """Changes of the solution G of (21.7) where its right-hand side changes by ``steps``
+    def change_G(self, G_steps: Array) -> Array:
+        """Changes of the solution G of (21.7) where its right-hand side changes by ``G_steps``
         (..., F, F): Newton's step."""
-        found = np.linalg.solve(self.jacobian, -steps.reshape(-1, len(self.jacobian)).T)
-        return np.asarray(found.T.reshape(steps.shape))
+        G_changes = np.linalg.solve(self.jacobian, -G_steps.reshape(-1, len(self.jacobian)).T)
+        return np.asarray(G_changes.T.reshape(G_steps.shape))
 
     def responses(self, changes: Array) -> Array:
         """Changes (A, ...) of k_b through ``changes`` (..., F, F) of G."""
@@ -218,8 +218,8 @@ class CavityEquations:
     dimension: float = np.inf
 
     def __post_init__(self) -> None:
-        numbered = [(i, count) for i, count in enumerate(self.counts) if count > 0]
-        self.samples = [class_of(self.strata, count, i != 2, i != 1) for i, count in numbered]
+        sample_counts = [(i, count) for i, count in enumerate(self.counts) if count > 0]
+        self.samples = [class_of(self.strata, count, i != 2, i != 1) for i, count in sample_counts]
         self.kinds = len(self.strata.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
@@ -230,65 +230,65 @@ class CavityEquations:
 
     def response(self, forms: Forms) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
-        pairs = zip(self.samples, forms, strict=True)
-        traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in pairs]
+        class_forms = zip(self.samples, forms, strict=True)
+        traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in class_forms]
         return np.sum(traces, axis=0)
 
     def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
         """Derivatives, in g and G, of the right-hand side of (21.7) and of the traces k_b (21.10),
         from the ``forms`` at that point."""
-        mapped = cavity_map(self.samples, forms, self.links)
-        jacobian = cavity_jacobian(self.samples, forms, mapped)
-        shifted = [self.forms(moved, G) for moved in g + TINY * np.eye(len(g))]
-        by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in shifted])
-        by_g /= TINY.imag
-        explicit = np.array([self.response(one).imag for one in shifted]).T / TINY.imag
-        inverse = np.linalg.inv(mapped)
-        return Derivatives(jacobian, by_g, explicit, -inverse @ by_g @ inverse, shifted)
+        cavity_G = cavity_map(self.samples, forms, self.links)
+        jacobian = cavity_jacobian(self.samples, forms, cavity_G)
+        shifted_forms = [self.forms(shifted_g, G) for shifted_g in g + TINY * np.eye(len(g))]
+        G_by_g = np.array([cavity_map(self.samples, one, self.links).imag for one in shifted_forms])
+        G_by_g /= TINY.imag
+        explicit_k = np.array([self.response(one).imag for one in shifted_forms]).T / TINY.imag
+        inverse = np.linalg.inv(cavity_G)
+        return Derivatives(jacobian, G_by_g, explicit_k, -inverse @ G_by_g @ inverse, shifted_forms)
 
     def violations(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, float, float]:
         """Violations of (21.7) and, in log g, of (21.10), and the largest of each, of (21.7)
         relative; NaN where a variance D is negative."""
-        of_G = cavity_map(self.samples, forms, self.links) - G
-        total = self.response(forms) + self.beta
-        ratio = total * g / (self.beta * self.strata.shares)
-        possible = all((form.D > 0).all() for form in forms) and (ratio > 0).all()
-        of_g = np.log(np.where(possible, ratio, np.nan))  # nearly linear in log g
-        largest = float(np.abs(of_G).max() / np.abs(G).max())
-        return of_G, of_g, largest, float(np.abs(of_g).max())
+        G_violation = cavity_map(self.samples, forms, self.links) - G
+        response_sum = self.response(forms) + self.beta
+        response_ratio = response_sum * g / (self.beta * self.strata.shares)
+        possible = all((form.D > 0).all() for form in forms) and (response_ratio > 0).all()
+        g_violation = np.log(np.where(possible, response_ratio, np.nan))  # nearly linear in log g
+        largest_G = float(np.abs(G_violation).max() / np.abs(G).max())
+        return G_violation, g_violation, largest_G, float(np.abs(g_violation).max())
 
-    def solve_cavity(self, start: Cavity | None = None) -> Cavity:
+    def solve_cavity(self, cavity_start: Cavity | None = None) -> Cavity:
         """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and
-        from a large effective penalty lam / g on unless there is a ``start``."""
-        if start is None:
+        from a large effective penalty lam / g on unless there is a ``cavity_start``."""
+        if cavity_start is None:
             sizes = [one.noise + (one.residual**2).sum(axis=-1) for one in self.samples if one.read]
-            scale = max(float(size.max()) for size in sizes)
-            g, G = self.strata.shares * min(0.5, self.lam / scale), np.linalg.inv(self.links)
+            k_scale = max(float(response_size.max()) for response_size in sizes)
+            g, G = self.strata.shares * min(0.5, self.lam / k_scale), np.linalg.inv(self.links)
         else:
-            g, G, _ = start
-        change: Array = np.zeros_like(g)
-        step: Array = np.zeros_like(G)
-        count = 0
-        while count < MOST_STEPS:
+            g, G, _ = cavity_start
+        log_g_change: Array = np.zeros_like(g)
+        G_step: Array = np.zeros_like(G)
+        newton_count = 0
+        while newton_count < MOST_STEPS:
             check_time()
-            tried, count = (g * np.exp(change), G + step), count + 1
-            forms = self.forms(*tried)
-            of_G, of_g, *largest = self.violations(*tried, forms)
-            if not np.isfinite(largest).all():
-                change, step = change / 2, step / 2
+            tried_cavity, newton_count = (g * np.exp(log_g_change), G + G_step), newton_count + 1
+            forms = self.forms(*tried_cavity)
+            G_violation, g_violation, *largest_violations = self.violations(*tried_cavity, forms)
+            if not np.isfinite(largest_violations).all():
+                log_g_change, G_step = log_g_change / 2, G_step / 2
                 continue
-            g, G = tried
-            if max(largest) <= STEP_TOLERANCE:
+            g, G = tried_cavity
+            if max(largest_violations) <= STEP_TOLERANCE:
                 break
-            if largest[0] > NEAR_STEP:
-                jacobian = cavity_jacobian(self.samples, forms, G + of_G)
-                step = np.linalg.solve(jacobian, -of_G.ravel()).reshape(G.shape)
-                change = np.zeros_like(g)
+            if largest_violations[0] > NEAR_STEP:
+                G_jacobian = cavity_jacobian(self.samples, forms, G + G_violation)
+                G_step = np.linalg.solve(G_jacobian, -G_violation.ravel()).reshape(G.shape)
+                log_g_change = np.zeros_like(g)
                 continue
-            local, total = self.derivatives(g, G, forms), self.response(forms) + self.beta
-            step = local.change_G(of_G)
-            slopes = np.eye(len(g)) + local.stability * g / total[:, None]
-            change = -np.linalg.solve(slopes, of_g + local.responses(step) / total)
-            change *= min(1.0, LONGEST_LOG_STEP / float(np.abs(change).max()))
-            step = step + np.tensordot(change * g, local.change_G(local.by_g), 1)
-        return Cavity(g, G, count)
+            local, k_sum = self.derivatives(g, G, forms), self.response(forms) + self.beta
+            G_step = local.change_G(G_violation)
+            slopes = np.eye(len(g)) + local.stability * g / k_sum[:, None]
+            log_g_change = -np.linalg.solve(slopes, g_violation + local.responses(G_step) / k_sum)
+            log_g_change *= min(1.0, LONGEST_LOG_STEP / float(np.abs(log_g_change).max()))
+            G_step = G_step + np.tensordot(log_g_change * g, local.change_G(local.by_g), 1)
+        return Cavity(g, G, newton_count)

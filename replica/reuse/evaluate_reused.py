@@ -88,85 +88,85 @@ class Readout(CavityEquations):
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
-        A, F, places = self.kinds, len(G), self.places
-        K = places.pairs.stop
-        kind = np.result_type(g, *(form.D for form in forms))
-        M = np.zeros((K + 1,) * 2, kind)  # the last for the rest of the field
-        M[places.fields, places.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
-        along, own = (slice(end - F, end) for end in (places.m.start - F, places.m.start))
+        A, F, unknowns = self.kinds, len(G), self.places
+        K = unknowns.pairs.stop
+        matrix_dtype = np.result_type(g, *(form.D for form in forms))
+        M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
+        M[unknowns.fields, unknowns.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
+        along, own = (slice(end - F, end) for end in (unknowns.m.start - F, unknowns.m.start))
         M[own, own] = -np.linalg.inv(G)
-        M[places.m, places.m] = np.eye(A) / self.dimension  # the price of m^2
-        M[places.initial, places.initial] = np.eye(A) / 2
-        M[places.pairs, places.pairs] = np.eye(A)
-        M[places.scalars, places.multipliers] = np.eye(2 * A)
-        M[places.multipliers, places.scalars] = np.eye(2 * A)
+        M[unknowns.m, unknowns.m] = np.eye(A) / self.dimension  # the price of m^2
+        M[unknowns.initial, unknowns.initial] = np.eye(A) / 2
+        M[unknowns.pairs, unknowns.pairs] = np.eye(A)
+        M[unknowns.scalars, unknowns.multipliers] = np.eye(2 * A)
+        M[unknowns.multipliers, unknowns.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
-        M[places.multipliers, places.multipliers] = -scalar_noise
+        M[unknowns.multipliers, unknowns.multipliers] = -scalar_noise
         for sample_class, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
-            w, start = sample_class.weights.sum(axis=1), sample_class.along[..., 0].copy()
-            start[-2] = start[-1]
-            linear = np.zeros((len(w), 5 * A, K + 1))
-            fields = np.einsum("ke,fg->efkg", start, np.eye(F))
-            linear[:, :F, places.fields] = fields.reshape(len(w), F, -1)
-            linear[:, F:, places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
-            image = form.S @ linear
-            M += np.tensordot(linear * w[:, None, None], image, ((0, 1), (0, 1)))
+            w, field_start = sample_class.weights.sum(axis=1), sample_class.along[..., 0].copy()
+            field_start[-2] = field_start[-1]
+            linear_fields = np.zeros((len(w), 5 * A, K + 1))
+            field_map = np.einsum("ke,fg->efkg", field_start, np.eye(F))
+            linear_fields[:, :F, unknowns.fields] = field_map.reshape(len(w), F, -1)
+            linear_fields[:, F:, unknowns.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+            form_image = form.S @ linear_fields
+            M += np.tensordot(linear_fields * w[:, None, None], form_image, ((0, 1), (0, 1)))
             M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)
             if sample_class.read:
                 X = self.read(sample_class, form, g)
-                flat = (X * (sample_class.weights / form.D)[..., None]).reshape(-1, K + 1)
-                M += flat.T @ X.reshape(-1, K + 1)
+                flat_read = (X * (sample_class.weights / form.D)[..., None]).reshape(-1, K + 1)
+                M += flat_read.T @ X.reshape(-1, K + 1)
         return M[:K, :K], M[:K, K], M[K, K]
 
     def read(self, sample_class: SampleClass, form: Form, g: Array) -> Array:
         """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
         (E, Q, K + 1) in the K unknowns and, last, the label."""
-        places, F = self.places, 3 * self.kinds
+        unknowns, F = self.places, 3 * self.kinds
         E, Q = sample_class.weights.shape
-        X = np.zeros((E, Q, places.pairs.stop + 1), g.dtype)
-        fields = sample_class.along[..., None] * form.w[..., :F]
-        X[..., places.fields] = np.moveaxis(fields, 0, 2).reshape(E, Q, -1)
-        sqrt_g = np.sqrt(g)[:, None, None, None]
-        coefficients = -np.moveaxis(sqrt_g * sample_class.coefficients, 0, 2)
-        X[..., places.m], X[..., places.initial] = coefficients[..., 0], coefficients[..., 3]
-        X[..., places.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
-        X[..., places.pairs] = coefficients[..., 4]
-        X[..., places.multipliers] = form.w[..., F:] / -self.strata.alpha0
+        X = np.zeros((E, Q, unknowns.pairs.stop + 1), g.dtype)
+        read_fields = sample_class.along[..., None] * form.w[..., :F]
+        X[..., unknowns.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
+        root_g = np.sqrt(g)[:, None, None, None]
+        read_coefs = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
+        X[..., unknowns.m], X[..., unknowns.initial] = read_coefs[..., 0], read_coefs[..., 3]
+        X[..., unknowns.scalars] = read_coefs[..., 1:3].reshape(E, Q, -1)
+        X[..., unknowns.pairs] = read_coefs[..., 4]
+        X[..., unknowns.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = sample_class.labels
         return X
 
     def slope_in_covariance(self, theta: Array, g: Array, G: Array, forms: Forms) -> Array:
         """Derivative (F, F) of 2 S in G where the unknowns ``theta`` are held: dQ = -Q dG Q."""
-        F, places = len(G), self.places
-        fields, zeta = theta[places.fields].reshape(-1, F), theta[places.multipliers]
-        own = np.linalg.solve(G, fields[-1])
-        total = np.outer(own, own)
+        F, unknowns = len(G), self.places
+        theta_fields, zeta = theta[unknowns.fields].reshape(-1, F), theta[unknowns.multipliers]
+        own_field = np.linalg.solve(G, theta_fields[-1])
+        covariance_slope = np.outer(own_field, own_field)
         for sample_class, form in zip(self.samples, forms, strict=True):
-            image = np.tensordot(sample_class.along, fields, (0, 0)) @ form.S[:, :F, :F]
-            image += (zeta @ form.S[:, F:, :F] / -self.strata.alpha0)[:, None]
+            field_image = np.tensordot(sample_class.along, theta_fields, (0, 0)) @ form.S[:, :F, :F]
+            field_image += (zeta @ form.S[:, F:, :F] / -self.strata.alpha0)[:, None]
             if sample_class.read:
-                read = self.read(sample_class, form, g) @ np.append(theta, 1)
-                image += form.w[..., :F] * (read / form.D)[..., None]
-            flat = image.reshape(-1, F)
-            total -= (flat.T * sample_class.weights.ravel()) @ flat
-        return total
+                read_theta = self.read(sample_class, form, g) @ np.append(theta, 1)
+                field_image += form.w[..., :F] * (read_theta / form.D)[..., None]
+            flat_image = field_image.reshape(-1, F)
+            covariance_slope -= (flat_image.T * sample_class.weights.ravel()) @ flat_image
+        return covariance_slope
 
     def errors(self, cavity: Cavity) -> ReadoutPoint:
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
-        s, (g, G, *_), A, places = self.strata, cavity, self.kinds, self.places
+        s, (g, G, *_), A, unknowns = self.strata, cavity, self.kinds, self.places
         D = len(s.s)
-        here = self.forms(g, G)
-        M, v, c = self.quadratic(g, G, here)
+        cavity_forms = self.forms(g, G)
+        M, v, c = self.quadratic(g, G, cavity_forms)
         theta = -np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ v
-        value = float(c + v @ theta)
-        terms = np.abs(M) @ np.abs(theta) + np.abs(v)
+        stationary_value = float(c + v @ theta)
+        equation_terms = np.abs(M) @ np.abs(theta) + np.abs(v)
         # an equation whose terms all vanish, as of an even target, is one of rounding
-        terms = np.maximum(terms, 1e-6 * terms.max())
-        violation = float(np.max(np.abs(M @ theta + v) / terms))
-        local = self.derivatives(g, G, here)
-        in_G = self.slope_in_covariance(theta, g, G, here)
-        through_G = -np.linalg.solve(local.jacobian.T, in_G.ravel()).reshape(G.shape)
+        equation_terms = np.maximum(equation_terms, 1e-6 * equation_terms.max())
+        readout_violation = float(np.max(np.abs(M @ theta + v) / equation_terms))
+        local = self.derivatives(g, G, cavity_forms)
+        slope_in_G = self.slope_in_covariance(theta, g, G, cavity_forms)
+        cavity_adjoint = -np.linalg.solve(local.jacobian.T, slope_in_G.ravel()).reshape(G.shape)
 
         def total_derivative(g: Array, forms: Forms, change_of_G_equation: Array) -> float:
             """Total derivative of the stationary value of 2 S in one parameter (a g_b, or lam),
@@ -176,57 +176,57 @@ class Readout(CavityEquations):
             (21.7).
             """
             M, v, c = self.quadratic(g, G, forms)
-            held = (theta @ M @ theta + 2 * v @ theta + c).imag / TINY.imag
-            return float(held + np.sum(through_G * change_of_G_equation))
+            held_derivative = (theta @ M @ theta + 2 * v @ theta + c).imag / TINY.imag
+            return float(held_derivative + np.sum(cavity_adjoint * change_of_G_equation))
 
-        every = zip(g + TINY * np.eye(A), local.shifted, local.by_g, strict=True)
-        by_g = -np.array([total_derivative(*one) for one in every])
+        shifted_cavities = zip(g + TINY * np.eye(A), local.shifted, local.by_g, strict=True)
+        S_by_g = -np.array([total_derivative(*one) for one in shifted_cavities])
         after = self.forms(g, G, self.lam + TINY)
-        mapped = cavity_map(self.samples, after, self.links).imag / TINY.imag
-        responses = self.response(after).imag / TINY.imag + local.responses(local.change_G(mapped))
+        lam_map = cavity_map(self.samples, after, self.links).imag / TINY.imag
+        responses = self.response(after).imag / TINY.imag + local.responses(local.change_G(lam_map))
         curvature = self.beta * np.diag(s.shares / g**2) + local.stability
-        spread = np.linalg.solve(curvature.T, by_g)  # Y_b (R^-1)_bc, variance of the output per g
-        by_lam = total_derivative(g, after, mapped)
-        squared = value + self.lam * by_lam + self.lam * float(spread @ responses)
+        q2 = np.linalg.solve(curvature.T, S_by_g)  # Y_b (R^-1)_bc, variance of the output per g
+        errors_by_lam = total_derivative(g, after, lam_map)
+        squared = stationary_value + self.lam * errors_by_lam + self.lam * float(q2 @ responses)
 
         # Eq. (21.13): of the mean over initial rows, and over these
         V, sqrt_g = np.ix_(1 + 3 * np.arange(A), 1 + 3 * np.arange(A)), np.sqrt(g)
-        pairs, half = np.outer(sqrt_g, sqrt_g), spread / g / 2
-        of_mean = -pairs * (G @ through_G @ G)[V]
-        of_rows = np.tensordot(spread, local.change_G(local.by_g), 1)[V]
-        of_rows = (of_rows + np.add.outer(half, half) * G[V]) * pairs
+        kind_pairs, half_q2 = np.outer(sqrt_g, sqrt_g), q2 / g / 2
+        mean_Q1 = -kind_pairs * (G @ cavity_adjoint @ G)[V]
+        rows_Q1 = np.tensordot(q2, local.change_G(local.by_g), 1)[V]
+        rows_Q1 = (rows_Q1 + np.add.outer(half_q2, half_q2) * G[V]) * kind_pairs
 
-        fresh = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
-        mu1, mu2 = fresh.slope_omega, fresh.variance
-        fields = theta[places.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
-        m, chi = sqrt_g * theta[places.m], sqrt_g * theta[places.scalars].reshape(A, 2)[:, 1]
-        linear = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
-        prediction = m @ fresh.mean + chi @ fresh.scalars[:, 1] + linear
-        prediction += sqrt_g * theta[places.initial] @ fresh.initial
-        products = (mu1 * s.weights) @ mu1.T
-        bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(products * of_mean))
-        variance = float(np.sum(products * of_rows) + spread @ mu2 @ s.weights)
-        sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, of_mean + of_rows, mu1) + spread @ mu2)
-        spike = np.append(s.gamma, s.rho)
-        overlap = spike @ fields
+        fresh_features = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
+        mu1, mu2 = fresh_features.slope_omega, fresh_features.variance
+        fields = theta[unknowns.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
+        m, chi = sqrt_g * theta[unknowns.m], sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
+        linear_part = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
+        prediction = m @ fresh_features.mean + chi @ fresh_features.scalars[:, 1] + linear_part
+        prediction += sqrt_g * theta[unknowns.initial] @ fresh_features.initial
+        mu1_products = (mu1 * s.weights) @ mu1.T
+        bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(mu1_products * mean_Q1))
+        error_variance = float(np.sum(mu1_products * rows_Q1) + q2 @ mu2 @ s.weights)
+        output_sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, mean_Q1 + rows_Q1, mu1) + q2 @ mu2)
+        spike_axis = np.append(s.gamma, s.rho)
+        overlap = spike_axis @ fields
         psi = np.full(A, np.nan)
         if D == 1:
             psi = sqrt_g * (fields[0] * s.rho - fields[-1] * s.gamma[0])
         return ReadoutPoint(
-            test=bias + variance,
-            train=self.lam * (value - squared) / (self.counts[0] + self.counts[2]),
-            classification=float(s.weights @ ndtr(-s.y * prediction / sd)),
+            test=bias + error_variance,
+            train=self.lam * (stationary_value - squared) / (self.counts[0] + self.counts[2]),
+            classification=float(s.weights @ ndtr(-s.y * prediction / output_sd)),
             bias=bias,
-            variance=variance,
+            variance=error_variance,
             squared_norm=squared,
             m=m,
             theta=sqrt_g * overlap,
             psi=psi,
             chi=chi,
-            Q1=np.outer(psi, psi) + of_mean + of_rows,
-            q2=spread,
+            Q1=np.outer(psi, psi) + mean_Q1 + rows_Q1,
+            q2=q2,
             stability=local.stability,
-            residual=max(violation, *self.violations(g, G, here)[2:]),
+            residual=max(readout_violation, *self.violations(g, G, cavity_forms)[2:]),
         )
 
 
@@ -252,70 +252,70 @@ def evaluate_reused(
     InvalidArgument
         If the loss is not the square, or more samples are reused than the step has.
     """
-    rows: Any = model.rows
+    network_rows: Any = model.rows
     if not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where samples of the step are reused")
-    if (most := rows.reuse * alpha.max()) > rows.step.alpha0 * (1 + 1e-12):
+    if (most := network_rows.reuse * alpha.max()) > network_rows.step.alpha0 * (1 + 1e-12):
         allowed = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
-        raise InvalidArgument("alpha0", rows.step.alpha0, allowed)
-    result, count = Evaluation(len(alpha)), len(alpha)
+        raise InvalidArgument("alpha0", network_rows.step.alpha0, allowed)
+    reused_errors, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    tol, accepted = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
-    kinds = tuple(tuple(values.tolist()) for values in rows.kinds)
-    shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
-    sizes = len(shares), len(shares), 1 + rows.row_norms
-    result.overlaps, result.conjugates = unknown_overlaps(count, *sizes)
+    tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
+    neuron_kinds = tuple(tuple(kind_values.tolist()) for kind_values in network_rows.kinds)
+    kind_shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
+    overlap_sizes = len(kind_shares), len(kind_shares), 1 + network_rows.row_norms
+    reused_errors.overlaps, reused_errors.conjugates = unknown_overlaps(count, *overlap_sizes)
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(SAMPLE_RULES):
             return None
-        return strata(rows.step, kinds, shares, level, rows.row_norms)
+        return strata(network_rows.step, neuron_kinds, kind_shares, level, network_rows.row_norms)
 
-    def solve_on(table: SampleNodes, points: Indices, _: Any) -> Indices:
-        cavity, noise = None, float(table.weights @ (table.y - table.target) ** 2)
+    def solve_on(nodes: SampleNodes, points: Indices, _: Any) -> Indices:
+        point_cavity, label_noise = None, float(nodes.weights @ (nodes.y - nodes.target) ** 2)
         for i in points:
             check_time()
-            reused = rows.reuse * alpha[i]
-            counts = reused, max(rows.step.alpha0 - reused, 0.0), alpha[i] - reused
-            readout = Readout(table, counts, model.beta, lam[i], model.dimension)
+            reused = network_rows.reuse * alpha[i]
+            sample_counts = reused, max(network_rows.step.alpha0 - reused, 0.0), alpha[i] - reused
+            readout = Readout(nodes, sample_counts, model.beta, lam[i], model.dimension)
             try:
-                starts[i] = cavity = readout.solve_cavity(starts[i] or cavity)
-                errors = readout.errors(cavity)
+                starts[i] = point_cavity = readout.solve_cavity(starts[i] or point_cavity)
+                point = readout.errors(point_cavity)
             except np.linalg.LinAlgError:  # where Newton's method has lost its way
-                result.flag(i, Status.NO_PROGRESS)
-                cavity = None
+                reused_errors.flag(i, Status.NO_PROGRESS)
+                point_cavity = None
                 continue
-            errors_before = np.array([result.test_error[i], result.train_error[i]])
-            change = np.abs(errors_before / [errors.test, errors.train] - 1).max()
-            change = np.nan_to_num(change, nan=np.inf)  # of the first strata
-            overlaps = result.overlaps
-            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = errors.m, errors.Q1, errors.q2
-            overlaps.theta[i].T[:] = [errors.theta, errors.chi][: 1 + rows.row_norms]
-            overlaps.psi[i, :, 0] = errors.psi
-            is_lost = errors.test < IN_DOUBT * float(table.weights @ table.y**2) or errors.train < 0
-            result.store(
+            errors_before = np.array([reused_errors.test_error[i], reused_errors.train_error[i]])
+            error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
+            error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
+            overlaps = reused_errors.overlaps
+            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = point.m, point.Q1, point.q2
+            overlaps.theta[i].T[:] = [point.theta, point.chi][: 1 + network_rows.row_norms]
+            overlaps.psi[i, :, 0] = point.psi
+            is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
+            reused_errors.store(
                 i,
-                test_error=errors.test,
-                train_error=errors.train,
-                loss_error=(errors.test + noise) / 2,
-                train_loss=errors.train / 2,
-                classification_error=errors.classification if model.labels.binary else np.nan,
-                residual=errors.residual,
-                quadrature_error=change,
-                iterations=result.iterations[i] + cavity.iterations,
-                nodes=table.weights.size,
-                converged=errors.residual <= REUSE_RESIDUAL_TOLERANCE,
-                open=change > tol,
+                test_error=point.test,
+                train_error=point.train,
+                loss_error=(point.test + label_noise) / 2,
+                train_loss=point.train / 2,
+                classification_error=point.classification if model.labels.binary else np.nan,
+                residual=point.residual,
+                quadrature_error=error_change,
+                iterations=reused_errors.iterations[i] + point_cavity.iterations,
+                nodes=nodes.weights.size,
+                converged=point.residual <= REUSE_RESIDUAL_TOLERANCE,
+                open=error_change > tol,
             )
-            cavity = cavity if result.converged[i] else None
+            point_cavity = point_cavity if reused_errors.converged[i] else None
             if is_lost:
-                result.flag(i, Status.ROUNDING)
-        return points[result.open[points] & result.converged[points]]
+                reused_errors.flag(i, Status.ROUNDING)
+        return points[reused_errors.open[points] & reused_errors.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
-        solve_on_growing_tables(result, np.arange(count), strata_at, solve_on, level)
-    result.open &= result.quadrature_error > accepted
-    result.close(REUSE_RESIDUAL_TOLERANCE)
-    for overlap in result.overlaps:
-        overlap[~result.converged] = np.nan
-    return result
+        solve_on_growing_tables(reused_errors, np.arange(count), strata_at, solve_on, level)
+    reused_errors.open &= reused_errors.quadrature_error > accepted_error
+    reused_errors.close(REUSE_RESIDUAL_TOLERANCE)
+    for overlap in reused_errors.overlaps:
+        overlap[~reused_errors.converged] = np.nan
+    return reused_errors

@@ -20,34 +20,34 @@ from ..steps import Kinds, Step, batches_of_steps, mean_output
 
 
 def sample_nodes(
-    step: Step, nodes: int, noise_nodes: int, most: float
+    step: Step, nodes: int, noise_nodes: int, most_nodes: float
 ) -> tuple[Array, Array, Array]:
     """Nodes (D, N) of the target's directions, labels there (N,), and weights (N,); GivenUp where
-    there are more than ``most``."""
-    labels, D = step.labels_at(0), step.directions
-    each = 2 if labels.channel else sum(noise_nodes if v else 1 for v, _ in labels.gaussians)
-    if nodes_along(nodes, D) ** D * each > most:
+    there are more than ``most_nodes``."""
+    label_law, D = step.labels_at(0), step.directions
+    each = 2 if label_law.channel else sum(noise_nodes if v else 1 for v, _ in label_law.gaussians)
+    if nodes_along(nodes, D) ** D * each > most_nodes:
         raise GivenUp(Status.MEMORY)
-    kinks: list[list[float]] = [[] for _ in range(D)]
-    for v, t in labels.mean.planes:  # of a kink across an axis
+    kinks_on_axes: list[list[float]] = [[] for _ in range(D)]
+    for v, t in label_law.mean.planes:  # of a kink across an axis
         if np.count_nonzero(v) == 1:
-            axis = int(np.flatnonzero(v)[0])
-            kinks[axis].append(t / v[axis])
-    grid = tensor_rule(*(gaussian_rule(nodes_along(nodes, D), each) for each in kinks))
-    s, target = grid.nodes.T, labels.target(*grid.nodes.T)
-    if labels.channel and labels.added is not None:
-        up = labels.added.probability(target)
-        y, w = np.array([np.ones_like(up), -np.ones_like(up)]), np.array([up, 1 - up])
+            kink_axis = int(np.flatnonzero(v)[0])
+            kinks_on_axes[kink_axis].append(t / v[kink_axis])
+    s_grid = tensor_rule(*(gaussian_rule(nodes_along(nodes, D), each) for each in kinks_on_axes))
+    target_coordinates, y_mean = s_grid.nodes.T, label_law.target(*s_grid.nodes.T)
+    if label_law.channel and label_law.added is not None:
+        p_up = label_law.added.probability(y_mean)
+        label_y, w = np.array([np.ones_like(p_up), -np.ones_like(p_up)]), np.array([p_up, 1 - p_up])
     else:
-        xi, weights = gauss_hermite(noise_nodes)
-        parts = [
-            (np.sqrt(v) * xi, share * weights) if v else (np.zeros(1), np.array([share]))
-            for v, share in labels.gaussians
+        xi_nodes, weights = gauss_hermite(noise_nodes)
+        noise_parts = [
+            (np.sqrt(v) * xi_nodes, share * weights) if v else (np.zeros(1), np.array([share]))
+            for v, share in label_law.gaussians
         ]
-        noise, w = (np.concatenate(each) for each in zip(*parts, strict=True))
-        y, w = target + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(target)))
-    weights = (w * grid.weights).ravel()
-    return np.tile(s, len(y)), y.ravel(), weights
+        noise, w = (np.concatenate(each) for each in zip(*noise_parts, strict=True))
+        label_y, w = y_mean + noise[:, None], np.broadcast_to(w[:, None], (len(w), len(y_mean)))
+    weights = (w * s_grid.weights).ravel()
+    return np.tile(target_coordinates, len(label_y)), label_y.ravel(), weights
 
 
 def nodes_along(nodes: int, directions: int) -> int:
@@ -60,9 +60,9 @@ def gaussian_rule(nodes: int, kinks: list[float]) -> Rule:
     """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
     if not kinks:
         return gauss_hermite(nodes)
-    rule = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
-    counted = rule.weights > 0
-    return Rule(rule.nodes[counted], rule.weights[counted])
+    gaussian_panels = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
+    weighted_nodes = gaussian_panels.weights > 0
+    return Rule(gaussian_panels.nodes[weighted_nodes], gaussian_panels.weights[weighted_nodes])
 
 
 Values = tuple[float, ...]  # one of each kind of neurons
@@ -183,26 +183,26 @@ def strata(
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
     along_s, along_q, along_z, along_noise = SAMPLE_RULES[level]
-    most = NODES_IN_ALL / along_q / len(shares)
-    inputs, y, weights = sample_nodes(step, along_s, along_noise, most)
+    most_samples = NODES_IN_ALL / along_q / len(shares)
+    sample_inputs, y, weights = sample_nodes(step, along_s, along_noise, most_samples)
     q, q_weights = gauss_hermite(along_q)
-    count = len(q)
-    s, y = np.repeat(inputs, count, axis=1), np.repeat(y, count)
+    q_count = len(q)
+    s, y = np.repeat(sample_inputs, q_count, axis=1), np.repeat(y, q_count)
     q, w = np.tile(q, len(weights)), np.outer(weights, q_weights).ravel()
-    e = y - float(mean_output(step, 0.0, 1.0))
-    first, power = s @ (w * e), float(w @ e**2)
-    N = np.sqrt(first @ first + power / step.alpha0)  # Eq. (2.2)
-    gamma = first / N
+    sample_e = y - float(mean_output(step, 0.0, 1.0))
+    e_moment, e_power = s @ (w * sample_e), float(w @ sample_e**2)
+    N = np.sqrt(e_moment @ e_moment + e_power / step.alpha0)  # Eq. (2.2)
+    gamma = e_moment / N
     rho = np.sqrt(max(1 - float(gamma @ gamma), 0.0))
     kappa = gamma @ s + rho * q
-    (batch,), _ = batches_of_steps(step, Kinds(*map(np.array, kinds)))  # of row norms, (18.7)
-    neurons = tuple(
-        _neurons(step, norms, *each, w, e, N, kappa, along_z)
-        for each in zip(*kinds, batch.v, batch.g, strict=True)
+    (norm_batch,), _ = batches_of_steps(step, Kinds(*map(np.array, kinds)))  # of row norms, (18.7)
+    neuron_features = tuple(
+        _neurons(step, norms, *kind_fields, w, sample_e, N, kappa, along_z)
+        for kind_fields in zip(*kinds, norm_batch.v, norm_batch.g, strict=True)
     )
-    target, push = step.labels_at(0).mean(*s), e / np.sqrt(step.alpha0 * power)
+    target, push = step.labels_at(0).mean(*s), sample_e / np.sqrt(step.alpha0 * e_power)
     node_arrays = w, s, q, y, target, push, gamma, float(rho), step.alpha0
-    return SampleNodes(*node_arrays, np.array(shares), neurons, count)
+    return SampleNodes(*node_arrays, np.array(shares), neuron_features, q_count)
 
 
 def _neurons(
@@ -220,45 +220,45 @@ def _neurons(
 ) -> Neurons:
     """Features of neurons of one first-step ``readout`` and ``bias``, with ``norms`` or without."""
     student, alpha0, eta = step.student, step.alpha0, step.eta * readout
-    moments = student.slope_moments_at(np.array([bias]), 1.0)[:, 0]
-    h1, h2, t2, t3, s02, s12, s22, s03, s13, _ = moments
-    b, mean_e, power = eta / alpha0, float(w @ e), float(w @ e**2)
+    slope_moments = student.slope_moments_at(np.array([bias]), 1.0)[:, 0]
+    h1, h2, t2, t3, s02, s12, s22, s03, s13, _ = slope_moments
+    eta_over_alpha, mean_e, e_power = eta / alpha0, float(w @ e), float(w @ e**2)
     pi1 = 1 + eta * h2 * mean_e
-    variance = max(eta**2 * power * (s02 + h2**2) / alpha0, SMALLEST_VARIANCE)
-    c, r = pi1**2 + variance, eta * h1 * N
-    own = b * e
+    omega_variance = max(eta**2 * e_power * (s02 + h2**2) / alpha0, SMALLEST_VARIANCE)
+    c, r = pi1**2 + omega_variance, eta * h1 * N
+    own = eta_over_alpha * e
 
     z, wz = gaussian_rule(nodes, [kink - bias for kink in student.kinks])
-    slope = student.slope(z + bias)
-    psi, rest = slope - h1, slope - h1 - h2 * z
+    student_slope = student.slope(z + bias)
+    psi, rest = student_slope - h1, student_slope - h1 - h2 * z
     of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz
     of_slope = np.stack([z**0, z, psi]) * wz
 
     def smoothed_at(s: Array) -> Array:
         """Averages (4, n) of sigma, sigma', sigma^2 and sigma'' over the noise of omega at s."""
-        mean, first, rest = student.moments(s, variance)
-        second = student.second_hermite(s, variance) / variance
-        return np.stack([mean, first / np.sqrt(variance), rest + mean**2 + first**2, second])
+        mean, c_mu1, rest = student.moments(s, omega_variance)
+        second = student.second_hermite(s, omega_variance) / omega_variance
+        return np.stack([mean, c_mu1 / np.sqrt(omega_variance), rest + mean**2 + c_mu1**2, second])
 
-    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.abs(own).max() * slope))
-    most = z.size * kappa.size / 4
-    smoothed = interpolant(smoothed_at, bias - farthest, bias + farthest, most)
+    farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.abs(own).max() * student_slope))
+    most_averages = z.size * kappa.size / 4
+    smoothed_student = interpolant(smoothed_at, bias - farthest, bias + farthest, most_averages)
 
-    def averages(nodes: slice) -> Array:
+    def sample_averages(nodes: slice) -> Array:
         """Averages over z at the ``nodes``: of the smoothed student and of its slope, times
         functions of z, then of its square and of its curvature."""
         check_time()
-        at = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * slope
-        S0, S1, S2, dS1 = smoothed(at)
+        omega_mean = bias + (r * kappa[nodes])[:, None] + pi1 * z + own[nodes, None] * student_slope
+        S0, S1, S2, dS1 = smoothed_student(omega_mean)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
-    blocks = [averages(slice(i, i + AT_ONCE)) for i in range(0, len(kappa), AT_ONCE)]
-    averaged = np.hstack(blocks)
-    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F = averaged[:-1]
-    F_omega_omega = averaged[-1]
+    sample_blocks = [sample_averages(slice(i, i + AT_ONCE)) for i in range(0, len(kappa), AT_ONCE)]
+    student_averages = np.hstack(sample_blocks)
+    mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F = student_averages[:-1]
+    F_omega_omega = student_averages[-1]
     F_z_omega = z_S1 - pi1 * F_omega_omega
     slope_z = Fz - pi1 * m_omega
-    spread = power_F - mean**2 - Fz**2 - variance * m_omega**2
+    spread = power_F - mean**2 - Fz**2 - omega_variance * m_omega**2
 
     # Eq. (21.5); averages of psi = rest + h2 z by the moments of rest
     z_psi2, psi2 = s12 + 2 * h2 * t2, s02 + h2**2
@@ -267,34 +267,34 @@ def _neurons(
     def of_scalars(zpsi: Any, psi2: Any, psi_omega: Any = 0.0) -> Array:
         """Averages (2, N) of a function with l_2 and l_3, from its averages with z psi and psi^2,
         and the average of its slope in omega with psi."""
-        l3 = 2 * e * (pi1 * zpsi + variance * psi_omega) + own * e * psi2
+        l3 = 2 * e * (pi1 * zpsi + omega_variance * psi_omega) + own * e * psi2
         return eta * np.array([e * zpsi, l3])
 
     linear, rest_of_scalars = of_scalars(t2, z_psi2), of_scalars(rest_zpsi, rest_psi2)
     by_scalars = of_scalars(F_zpsi - h2 * mean, F_psi2 - psi2 * mean, psi_S1) - linear * Fz
     var_z_psi = s22 + 2 * h2 * t3 + 2 * h2**2
     z_psi3 = s13 + 3 * h2 * s22 + 3 * h2**2 * t3 + 3 * h2**3
-    X22 = eta**2 / alpha0 * power * (var_z_psi - t2**2)
-    both = 2 * power * pi1 * var_z_psi + b * float(w @ e**3) * (z_psi3 - h2 * psi2)
-    X23 = (eta**2 * both - float(w @ (linear[0] * linear[1]))) / alpha0
+    X22 = eta**2 / alpha0 * e_power * (var_z_psi - t2**2)
+    l2_l3 = 2 * e_power * pi1 * var_z_psi + eta_over_alpha * float(w @ e**3) * (z_psi3 - h2 * psi2)
+    X23 = (eta**2 * l2_l3 - float(w @ (linear[0] * linear[1]))) / alpha0
 
-    mu0, first, mu2 = student.moments(bias + r * kappa, c)
+    mu0, c_mu1, mu2 = student.moments(bias + r * kappa, c)
     by_norm = student.second_hermite(bias + r * kappa, c) / (2 * c)
-    mu1 = first / np.sqrt(c)
-    zero, zeros = np.zeros_like(kappa), np.zeros((2, len(kappa)))
+    mu1 = c_mu1 / np.sqrt(c)
+    zero, no_scalars = np.zeros_like(kappa), np.zeros((2, len(kappa)))
     trained_along_initial = fresh_along_initial = zero
     if step.initialisation == "gaussian":  # rows change along the spike, too: (17.1)
-        change_along_initial, gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
-        trained_along_initial = F_he2 / 2 + (gain - pi1) * F_z_omega
+        change_along_initial, row_gain = eta * t2 * N / 2 * kappa, 1 + eta * mean_e * (h2 + t3 / 2)
+        trained_along_initial = F_he2 / 2 + (row_gain - pi1) * F_z_omega
         trained_along_initial += (
             norm_gain - pi1**2
         ) * F_omega_omega / 2 + change_along_initial * m_omega
         fresh_along_initial = mu1 * change_along_initial + norm_gain * by_norm
     in_scalars = np.array([F_z_omega, F_omega_omega / 2])
     of_norms = in_scalars, linear, rest_of_scalars, by_scalars, trained_along_initial
-    of_fresh = np.array([zero, by_norm]), zeros, zeros, zeros, fresh_along_initial
+    of_fresh = np.array([zero, by_norm]), no_scalars, no_scalars, no_scalars, fresh_along_initial
     by_pairs = own * psi_S1
     trained = own, mean, slope_z, m_omega, spread, by_rest, by_pairs, *(norms * x for x in of_norms)
-    fresh = zero, mu0, zero, mu1, mu2, zero, zero, *(norms * x for x in of_fresh)
+    fresh_features = zero, mu0, zero, mu1, mu2, zero, zero, *(norms * x for x in of_fresh)
     scalar_noise = norms * np.array([[X22, X23], [X23, norm_noise]])
-    return Neurons(h2, s02, scalar_noise, Features(*trained), Features(*fresh))
+    return Neurons(h2, s02, scalar_noise, Features(*trained), Features(*fresh_features))

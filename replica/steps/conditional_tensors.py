@@ -69,20 +69,20 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
     QuadratureError
         If the averages cannot be integrated to 1 % of the variance.
     """
-    candidates: list[ConditionalTensors] = []
+    candidate_tensors: list[ConditionalTensors] = []
     coarser_tensors: dict[str, ConditionalTensors] = {}
-    for n in NODES_PER_AXIS[g.dimension]:
-        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(n, 1)))
-        for family, rule in (("hermite", gauss_hermite(n)), ("trapezoid", evenly_spaced)):
+    for node_count in NODES_PER_AXIS[g.dimension]:
+        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(node_count, 1)))
+        for family, rule in (("hermite", gauss_hermite(node_count)), ("trapezoid", evenly_spaced)):
             tensors = _tensor_sums(g, rule, basis, known, degree)
             _refuse_constant(g, tensors.mean, tensors.variance)
             if family in coarser_tensors:
                 tensors = tensors._replace(error=_largest_change(coarser_tensors[family], tensors))
                 if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
                     return tensors
-                candidates.append(tensors)
+                candidate_tensors.append(tensors)
             coarser_tensors[family] = tensors
-    return _checked_error(min(candidates, key=lambda tensors: tensors.error), g, g.dimension)
+    return _checked_error(min(candidate_tensors, key=lambda tensors: tensors.error), g, g.dimension)
 
 
 def conditional_means(
@@ -98,39 +98,39 @@ def conditional_means(
         If the averages cannot be integrated to 1 % of the variance, or over more than four
         directions at once.
     """
-    law, r = LabelLaw(g), len(basis)
+    g_law, direction_count = LabelLaw(g), len(basis)
     components, marginal = (
-        Components.from_law(inputs, known, law.combinations)
-        for known in (basis[:known].T, np.zeros((r, 0)))
+        Components.from_law(inputs, known, g_law.combinations)
+        for known in (basis[:known].T, np.zeros((direction_count, 0)))
     )
-    h, _, spread = marginal.moments(law.combined_mean, marginal.in_components(np.zeros((0, 1))))
-    mean = float(marginal.shares @ h)
-    variance = float(marginal.shares @ (spread + (h - mean) ** 2))
-    _refuse_constant(g, mean, variance, " on these inputs")
-    C = np.zeros((2,) * r)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
-    C[(0,) * r] = mean
-    C[*np.eye(r, dtype=int)] = law.averages(inputs).first
+    h, _, g_spread = marginal.moments(g_law.combined_mean, marginal.in_components(np.zeros((0, 1))))
+    g_average = float(marginal.shares @ h)
+    variance = float(marginal.shares @ (g_spread + (h - g_average) ** 2))
+    _refuse_constant(g, g_average, variance, " on these inputs")
+    C = np.zeros((2,) * direction_count)  # E g, E z_1 g, ... at the indices 0 ... 0, 10 ... 0, ...
+    C[(0,) * direction_count] = g_average
+    C[*np.eye(direction_count, dtype=int)] = g_law.averages(inputs).first
     make_tensors = partial(
-        ConditionalTensors, components.basis.T, mean=mean, variance=variance, coefficients=C
+        ConditionalTensors, components.basis.T, mean=g_average, variance=variance, coefficients=C
     )
 
     def tensors_by_rule(rule: Rule) -> ConditionalTensors:
-        z_places, weights = components.places_and_weights(rule)
+        z_places, z_weights = components.places_and_weights(rule)
         # every node, in every component
         z_places, chance = components.places_of_kappa(components.projection_means(z_places)[:known])
-        h, g_rest, _ = components.moments(law.combined_mean, z_places)
-        coordinates = components.projection_means(z_places)[known:]
-        slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], g_rest)
+        h, target_slopes, _ = components.moments(g_law.combined_mean, z_places)
+        hidden_coordinates = components.projection_means(z_places)[known:]
+        slopes = np.einsum("nak,kn->an", components.root[z_places.component, known:], target_slopes)
         conditional_mean, u, v = (
             np.einsum("...jn,jn->...n", x.reshape(*x.shape[:-1], *chance.shape), chance)
-            for x in (h, coordinates, h * coordinates + slopes)
+            for x in (h, hidden_coordinates, h * hidden_coordinates + slopes)
         )
-        M = (weights * v) @ v.T + (variance + mean**2) * (weights * u) @ u.T
-        explained = float(weights @ (conditional_mean - mean) ** 2) / variance
-        return make_tensors(moments=[M], explained=explained)
+        hermite_moment = (z_weights * v) @ v.T + (variance + g_average**2) * (z_weights * u) @ u.T
+        explained_variance = float(z_weights @ (conditional_mean - g_average) ** 2) / variance
+        return make_tensors(moments=[hermite_moment], explained=explained_variance)
 
     # class labels, of dimension 0, depend on the component, which may not be known from z
-    if known == r and g.dimension:
+    if known == direction_count and g.dimension:
         return make_tensors(moments=[], explained=1.0, error=0.0)
     if not known:
         return tensors_by_rule(Rule(np.zeros((1, 0)), np.ones(1)))._replace(error=0.0)
@@ -141,12 +141,12 @@ def conditional_means(
     return _checked_error(converged.value._replace(error=converged.change), g, known)
 
 
-def _refuse_constant(g: Target, mean: float, variance: float, where: str = "") -> None:
+def _refuse_constant(g: Target, g_mean: float, g_variance: float, input_clause: str = "") -> None:
     """Refuse a target whose variance is zero, up to rounding, or infinite."""
-    if not np.isfinite(mean * mean + variance):
-        raise InvalidArgument("target", g.name, f"a function of finite variance{where}")
-    if variance <= 1e-24 * mean**2:
-        raise InvalidArgument("target", g.name, f"a function that is not constant{where}")
+    if not np.isfinite(g_mean * g_mean + g_variance):
+        raise InvalidArgument("target", g.name, f"a function of finite variance{input_clause}")
+    if g_variance <= 1e-24 * g_mean**2:
+        raise InvalidArgument("target", g.name, f"a function that is not constant{input_clause}")
 
 
 def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> ConditionalTensors:
@@ -161,8 +161,8 @@ def _checked_error(tensors: ConditionalTensors, g: Target, directions: int) -> C
 
 def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> float:
     """Largest change of an average between two rules, relative to the variance."""
-    pairs = zip(coarse.moments, fine.moments, strict=True)
-    changes = [np.abs(a - b).max(initial=0.0) / fine.variance for a, b in pairs]
+    moment_pairs = zip(coarse.moments, fine.moments, strict=True)
+    changes = [np.abs(M_a - M_b).max(initial=0.0) / fine.variance for M_a, M_b in moment_pairs]
     changes += [abs(coarse.explained - fine.explained), abs(coarse.variance / fine.variance - 1)]
     return float(np.max(changes))
 
@@ -172,31 +172,31 @@ def _tensor_sums(
 ) -> ConditionalTensors:
     """Tensors of ``g`` by quadrature, with ``rule`` along each row of ``basis``."""
     r, n = g.dimension, rule.weights.size
-    node_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    target_values = g(*np.tensordot(basis.T, node_grid, axes=1))
-    hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
-    coefficients = target_values
+    z_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
+    target_values = g(*np.tensordot(basis.T, z_grid, axes=1))
+    weighted_hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
+    g_hermite = target_values
     for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
-        coefficients = np.tensordot(coefficients, hermite, axes=(known, 1))
-    weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    given_known = coefficients.reshape((n**known, *[degree + 1] * (r - known)))
+        g_hermite = np.tensordot(g_hermite, weighted_hermite, axes=(known, 1))
+    z_weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
+    given_known = g_hermite.reshape((n**known, *[degree + 1] * (r - known)))
     all_weights = reduce(np.multiply.outer, [rule.weights] * r)
-    mean = float((all_weights * target_values).sum())
-    variance = float((all_weights * (target_values - mean) ** 2).sum())
-    deviation = given_known.reshape(n**known, -1)[:, 0] - mean  # E[g | z_U] - E g
-    explained = float(weights @ deviation**2) / (variance or 1.0)
+    target_mean = float((all_weights * target_values).sum())
+    target_variance = float((all_weights * (target_values - target_mean) ** 2).sum())
+    g_deviation = given_known.reshape(n**known, -1)[:, 0] - target_mean  # E[g | z_U] - E g
+    explained = float(z_weights @ g_deviation**2) / (target_variance or 1.0)
     moments, unknown_count = [], r - known
     for k in range(1, degree + 1) if unknown_count else ():
         T = hermite_tensor(given_known, unknown_count, k).reshape(n**known, unknown_count, -1)
-        moments.append(np.einsum("n,nai,nbi->ab", weights, T, T, optimize=True) / factorial(k))
-    return ConditionalTensors(basis, moments, explained, mean, variance, coefficients)
+        moments.append(np.einsum("n,nai,nbi->ab", z_weights, T, T, optimize=True) / factorial(k))
+    return ConditionalTensors(basis, moments, explained, target_mean, target_variance, g_hermite)
 
 
-def hermite_tensor(coefficients: Array, r: int, k: int) -> Array:
+def hermite_tensor(coefficients: Array, directions: int, k: int) -> Array:
     """Hermite tensor C_k, (..., r, ..., r) with k axes of size r.
 
     The ``coefficients`` (..., degree + 1, ..., degree + 1), with r axes, are
     E prod_i He_{m_i}(z_i) g at the indices m.
     """
-    axes = np.indices((r,) * k, dtype=np.int8)
-    return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(r))]
+    axes = np.indices((directions,) * k, dtype=np.int8)
+    return coefficients[..., *((axes == i).sum(axis=0, dtype=np.int8) for i in range(directions))]

@@ -91,37 +91,37 @@ def features_at_dimension(
     if step.steps or step.bias.values != (0.0,) or abs(step.readout.mean) > 1e-9:
         allowed = "of mean 0, in a single step without biases"
         raise InvalidArgument("readout", step.readout.values or step.readout.continuous, allowed)
-    structure = structured_directions(step.inputs)
-    D, K = step.known_dimension, structure.shape[1]
-    directions = np.pad(structure, ((0, D - len(structure)), (0, 0)))
-    gaussian = step.readout.continuous == "gaussian"
-    discretise = gauss_hermite if gaussian else step.readout.discretise
-    readout_values, readout_shares = discretise(readout_nodes)
+    input_structure = structured_directions(step.inputs)
+    known_dimension, K = step.known_dimension, input_structure.shape[1]
+    axes_in_E = np.pad(input_structure, ((0, known_dimension - len(input_structure)), (0, 0)))
+    is_gaussian_readout = step.readout.continuous == "gaussian"
+    discretise_readout = gauss_hermite if is_gaussian_readout else step.readout.discretise
+    readout_values, readout_shares = discretise_readout(readout_nodes)
     row_rule = tensor_rule(*[gauss_hermite(row_nodes)] * K)
     if len(row_rule.weights) * len(readout_values) > 500:  # one point takes a minute
         allowed = f"fewer: {len(row_rule.weights)} times {len(readout_values)} groups are too many"
         raise InvalidArgument("row_nodes", row_nodes, allowed)
     trace = n + float(np.trace(step.averages.second)) - len(step.averages.second)
     readout_power = float(readout_shares @ readout_values**2) / (n * beta)
-    batch = _averaged_batch(step, directions, readout_power)
-    updates = [
+    batch = _averaged_batch(step, axes_in_E, readout_power)
+    updated_rows = [
         _rows_after_step(step, batch, w0, step.eta * readout_values, n / trace, (n - K) / trace)
         for w0 in row_rule.nodes / np.sqrt(trace)
     ]
-    loadings, variances = (np.concatenate(arrays) for arrays in zip(*updates, strict=True))
-    fractions = np.multiply.outer(row_rule.weights, readout_shares).ravel()
+    row_loadings, variances = (np.concatenate(arrays) for arrays in zip(*updated_rows, strict=True))
+    group_fractions = np.multiply.outer(row_rule.weights, readout_shares).ravel()
     # leading direction of the loadings outside E: the rest is small
-    outside = loadings[:, K:]
-    readout_values, loading_axes = np.linalg.eigh((outside.T * fractions) @ outside)
-    direction = loading_axes[:, -1] * np.sign(loading_axes[0, -1] or 1.0)
-    u = direction if readout_values[-1] > 0 else np.eye(len(direction))[0]
-    cosines = Components.from_law(step.inputs, directions, np.empty((0, 0))).basis[:, K:] @ u[1:]
+    outside = row_loadings[:, K:]
+    readout_values, loading_axes = np.linalg.eigh((outside.T * group_fractions) @ outside)
+    outside_direction = loading_axes[:, -1] * np.sign(loading_axes[0, -1] or 1.0)
+    u = outside_direction if readout_values[-1] > 0 else np.eye(len(outside_direction))[0]
+    cosines = Components.from_law(step.inputs, axes_in_E, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
-        step.features(gamma=np.zeros(D), r=0.0, c=1.0),
-        r=np.column_stack([loadings[:, :K], loadings[:, K:] @ u]),
+        step.features(gamma=np.zeros(known_dimension), r=0.0, c=1.0),
+        r=np.column_stack([row_loadings[:, :K], row_loadings[:, K:] @ u]),
         c=variances,
-        fractions=fractions / fractions.sum(),
-        gamma=np.column_stack([directions, cosines]),
+        fractions=group_fractions / group_fractions.sum(),
+        gamma=np.column_stack([axes_in_E, cosines]),
         beta=beta,
         dimension=n,
         resolved=K,
@@ -144,42 +144,42 @@ def structured_directions(law: GaussianMixture) -> Array:
     return np.asarray(axes * np.where(axes[0] < 0, -1.0, 1.0))
 
 
-def _averaged_batch(step: Step, directions: Array, readout: float) -> _Batch:
+def _averaged_batch(step: Step, directions: Array, readout_power: float) -> _Batch:
     """Samples of the step as quadrature nodes for their coordinates on E, ``directions`` (D, K),
     with the moments of labels and of the inputs outside E there.
 
-    ``readout`` is the mean square of the readout, over the width k.
+    ``readout_power`` is the mean square of the readout, over the width k.
     """
     K, labels = directions.shape[1], step.labels_at(0)
     components = Components.from_law(step.inputs, directions, labels.combinations)
-    rule = tensor_rule(*[gauss_hermite(40 if K < 3 else 16)] * K)  # in each direction of E
-    kappa_places, weights = components.places_and_weights(rule)
+    kappa_rule = tensor_rule(*[gauss_hermite(40 if K < 3 else 16)] * K)  # in each direction of E
+    kappa_places, weights = components.places_and_weights(kappa_rule)
     h, g, spread = components.moments(labels.combined_mean, kappa_places)
     kappa, mean = np.split(components.projection_means(kappa_places), [K])
     outside = mean * h + np.einsum("nkl,ln->kn", components.root[:, K:][kappa_places.component], g)
     # the initial output, of random sign, acts as label noise
     moments = step.student.moments(0.0, 1.0)
-    noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout
+    noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout_power
     return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, outside)
 
 
 def _rows_after_step(
-    step: Step, batch: _Batch, w0: Array, push: Array, b2: float, c0: float
+    step: Step, batch: _Batch, w0: Array, push: Array, outside_variance: float, c0: float
 ) -> tuple[Array, Array]:
     """Loadings (V, K + 1 + K') and bulk variances (V,) of rows that start from ``w0`` on E.
 
     The V values of ``push`` are learning rates times readouts.  Loadings are on E, along the
-    gradient's noise, and outside E.  Variances of the initial bulk are ``b2``, with means over E,
-    and ``c0``.  Eqs. (19.6)-(19.7)
+    gradient's noise, and outside E.  Variances of the initial bulk are ``outside_variance``, with
+    means over E, and ``c0``.  Eqs. (19.6)-(19.7)
     """
     alpha0, decay_factor, initial_field = step.alpha0, step.decay_factor(0), w0 @ batch.kappa
-    g1 = step.student.slope_moments_at(initial_field, b2)[0]
-    g2, slope_variance = slope_statistics(step.student, initial_field, b2)
+    g1 = step.student.slope_moments_at(initial_field, outside_variance)[0]
+    g2, slope_variance = slope_statistics(step.student, initial_field, outside_variance)
     w = batch.weights
     noise = np.sqrt((batch.square * g1**2) @ w / alpha0)
     spike = np.concatenate([(batch.kappa * batch.h * g1) @ w, [noise], (batch.outside * g1) @ w])
     r = decay_factor * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
-    bulk_stretch, common_square = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
-    independent = (batch.square * (slope_variance - b2 * g2**2)) @ w / alpha0
-    bulk_scale = (decay_factor + push * bulk_stretch) ** 2 + push**2 * common_square
-    return r, c0 * bulk_scale + push**2 * independent
+    mean_bulk_stretch, common_bulk_noise = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
+    independent_variance = (batch.square * (slope_variance - outside_variance * g2**2)) @ w / alpha0
+    bulk_scale = (decay_factor + push * mean_bulk_stretch) ** 2 + push**2 * common_bulk_noise
+    return r, c0 * bulk_scale + push**2 * independent_variance

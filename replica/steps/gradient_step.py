@@ -89,9 +89,9 @@ class GradientStep(Step):
             If beta is not positive, the student has a jump (no gradient), or there are several
             steps and several values of the readout or the bias.
         """
-        features = features_after_steps(self.placed)
-        origin = Origin(self, features)
-        return replace(features, beta=beta, dimension=dimension, origin=origin)
+        step_features = features_after_steps(self.placed)
+        step_origin = Origin(self, step_features)
+        return replace(step_features, beta=beta, dimension=dimension, origin=step_origin)
 
     @answering
     def network(
@@ -136,9 +136,9 @@ class GradientStep(Step):
         >>> round(solve(step.network(beta=1.0), alpha=2.0, lam=0.1).test_error, 6)
         0.48236
         """
-        rows = NetworkRows(self.placed, row_norms, reuse)
-        origin = Origin(self, rows.published, rows)
-        return replace(rows.published, origin=origin, beta=beta, dimension=dimension)
+        network_rows = NetworkRows(self.placed, row_norms, reuse)
+        origin = Origin(self, network_rows.published, network_rows)
+        return replace(network_rows.published, origin=origin, beta=beta, dimension=dimension)
 
     def model_at(
         self,
@@ -159,12 +159,12 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
-        theory = choice("theory", values.pop("theory", "srf"), THEORIES)
-        step = self.with_values(beta, values)
+        step_theory = choice("theory", values.pop("theory", "srf"), THEORIES)
+        changed_step = self.with_values(beta, values)
         size = np.inf if dimension is None else dimension
-        if theory == "network":
-            return step.network(beta=beta, dimension=size, row_norms=row_norms, reuse=reuse)
-        return replace(step.srf(beta=beta), dimension=size)
+        if step_theory == "network":
+            return changed_step.network(beta=beta, dimension=size, row_norms=row_norms, reuse=reuse)
+        return replace(changed_step.srf(beta=beta), dimension=size)
 
 
 def model_of(
@@ -198,8 +198,8 @@ def model_of(
     if isinstance(problem, Step):
         problem = problem.model_at(beta=beta, theory="srf" if theory is None else theory)
     elif beta is not None or theory is not None:
-        name, value = ("theory", theory) if beta is None else ("beta", beta)
-        raise InvalidArgument(name, value, f"left out: only a GradientStep needs {name}=")
+        name, option_value = ("theory", theory) if beta is None else ("beta", beta)
+        raise InvalidArgument(name, option_value, f"left out: only a GradientStep needs {name}=")
     if isinstance(problem, given):
         return problem
     if not isinstance(problem, SpikedRandomFeatures):

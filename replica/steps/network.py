@@ -95,8 +95,8 @@ class NetworkRows:
     def one_sign(self) -> bool:
         """True if neurons differ in the sign of their readout alone, and have an odd student."""
         step = self.step
-        odd = step.student.odd and not any(step.bias.values)
-        return odd and _several_kinds(step) and len({abs(a) for a in step.readout.values}) == 1
+        is_odd = step.student.odd and not any(step.bias.values)
+        return is_odd and _several_kinds(step) and len({abs(a) for a in step.readout.values}) == 1
 
     def covariance_of(self, groups: NDArray[np.int64]) -> TrainedRows | TabulatedRows:
         """Rows of the given ``groups`` of ``published``."""
@@ -111,30 +111,30 @@ class NetworkRows:
         """
         even, odd = first_step_coefficients(self.step, self.kinds)
         odd = np.column_stack([odd[groups], slopes])
-        odd_size = np.abs(odd).max(axis=0)
-        weights = np.random.default_rng(1).random(len(odd_size))
-        projection = (odd / np.where(odd_size > 0, odd_size, 1.0)) @ weights
+        coefficient_size = np.abs(odd).max(axis=0)
+        sign_weights = np.random.default_rng(1).random(len(coefficient_size))
+        projection = (odd / np.where(coefficient_size > 0, coefficient_size, 1.0)) @ sign_weights
         return np.column_stack([even[groups], odd * np.where(projection < 0, -1.0, 1.0)[:, None]])
 
 
 def reason_not_covered(step: Step) -> str:
     """The reason why the network's theory does not cover ``step``; empty if it does."""
     if step.label_noise is not None and step.label_noise.kind == "student":
-        coverage = "needs label noise with all its moments"
+        network_coverage = "needs label noise with all its moments"
     elif step.train_bias:
-        coverage = "does not cover trained biases"
+        network_coverage = "does not cover trained biases"
     elif step.readout.continuous and _most_readouts(step) < GROUPS[1]:
-        coverage = "covers a continuous readout with two values of the bias at most"
+        network_coverage = "covers a continuous readout with two values of the bias at most"
     elif step.steps and _several_kinds(step):
-        coverage = "covers several readout values or biases for a single step only"
+        network_coverage = "covers several readout values or biases for a single step only"
     else:
         return ""
-    return f"the network's own theory {coverage}"
+    return f"the network's own theory {network_coverage}"
 
 
 def reason_not_reused(step: Step) -> str:
     """The reason why the theory of reused samples does not cover ``step``; empty if it does."""
-    uncovered = {
+    uncovered_steps = {
         "several steps": step.steps,
         "inputs that are not N(0, I)": step.inputs is not None,
         "an output intercept": step.intercept,
@@ -144,8 +144,8 @@ def reason_not_reused(step: Step) -> str:
         "a step of eta = 0": not step.eta,
         "a continuous readout": step.readout.continuous is not None,
     }
-    reasons = [name for name, is_set in uncovered.items() if is_set]
-    return f"the theory of reused samples does not cover {reasons[0]}" if reasons else ""
+    not_covered = [name for name, is_set in uncovered_steps.items() if is_set]
+    return f"the theory of reused samples does not cover {not_covered[0]}" if not_covered else ""
 
 
 def _most_readouts(step: Step) -> int:
@@ -153,40 +153,40 @@ def _most_readouts(step: Step) -> int:
 
     With an odd student without biases, neurons of opposite readout are of one kind.
     """
-    symmetric = step.student.odd and not any(step.bias.values)
+    symmetric_student = step.student.odd and not any(step.bias.values)
     # 16 kinds of neurons, readout values times biases: the pencil has two indices for each, and a
     # point takes one to three seconds
-    return GROUPS[-1] if symmetric else 16 // len(step.bias.values)
+    return GROUPS[-1] if symmetric_student else 16 // len(step.bias.values)
 
 
 def _several_kinds(step: Step) -> bool:
     """True if neurons differ in their bias or, after a step, in their first-step readout."""
-    single = len(step.readout.values) == 1  # a continuous law has no values
-    return len(step.bias.values) > 1 or (step.takes_step and not single)
+    single_readout = len(step.readout.values) == 1  # a continuous law has no values
+    return len(step.bias.values) > 1 or (step.takes_step and not single_readout)
 
 
-def _kinds_of_groups(step: Step, groups: int) -> Kinds:
-    """Kinds of neurons of the ``groups``: the product of readouts and biases."""
+def _kinds_of_groups(step: Step, group_count: int) -> Kinds:
+    """Kinds of neurons of the ``group_count``: the product of readouts and biases."""
     biases = step.bias.values
-    readouts = readout_values(step, groups // len(biases))[0]
-    return Kinds(np.tile(readouts, len(biases)), np.repeat(biases, len(readouts)))
+    first_readouts = readout_values(step, group_count // len(biases))[0]
+    return Kinds(np.tile(first_readouts, len(biases)), np.repeat(biases, len(first_readouts)))
 
 
 @lru_cache(maxsize=64)
-def _tabulated_rows(step: Step, norms: bool) -> TabulatedRows:
+def _tabulated_rows(step: Step, row_norms: bool) -> TabulatedRows:
     """Tabulated rows after ``step``, of neurons of one kind."""
     step.student.slope_moments(step.bias.values[0])  # refuses a jump
-    kinds = _kinds_of_groups(step, 1)
-    return TabulatedRows(rows_after(step, norms, kinds, features_after_steps(step).r))
+    neuron_kinds = _kinds_of_groups(step, 1)
+    return TabulatedRows(rows_after(step, row_norms, neuron_kinds, features_after_steps(step).r))
 
 
-def rows_after(step: Step, norms: bool, kinds: Kinds, r: float = 1.0) -> TrainedRows:
-    """Rows of ``kinds`` of neurons after ``step``; u has the sign that makes the spike ``r`` u."""
-    batches, state = row_steps(step, kinds)
-    basis = special_basis(state.spike, step.directions, r)
+def rows_after(step: Step, norms: bool, kinds: Kinds, spike_loading: float = 1.0) -> TrainedRows:
+    """Rows of ``kinds`` of neurons after ``step``; u has the sign of ``spike_loading``."""
+    step_batches, row_state = row_steps(step, kinds)
+    row_basis = special_basis(row_state.spike, step.directions, spike_loading)
     # squared norms of rows from N(0, I/d) have variance 2/d
-    initial_norms = 2.0 if norms and step.initialisation == "gaussian" else 0.0
-    return TrainedRows(batches, basis, norms, initial_norms, state.mean_row)
+    initial_norm_variance = 2.0 if norms and step.initialisation == "gaussian" else 0.0
+    return TrainedRows(step_batches, row_basis, norms, initial_norm_variance, row_state.mean_row)
 
 
 def special_basis(spike: Array, K: int, r: float) -> Array:

@@ -65,28 +65,28 @@ class NestedPanels(NamedTuple):
 
     def adapted(self) -> tuple[Panels, Array]:
         """Adapted panels of the first coordinate of tau, and the averages."""
-        tau_slope, other_slopes, centre = self.L[:, 0], self.L[:, 1:], self.centre
+        tau_slope, other_slopes, place_centre = self.L[:, 0], self.L[:, 1:], self.centre
 
-        def values(panels: Panels) -> Array:
+        def tau_means(panels: Panels) -> Array:
             if other_slopes.size:
                 return self.nested_at(panels).adapted()[1].reshape(-1, *panels.nodes.shape)
-            z = centre[:, panels.owner, None] + tau_slope[:, None, None] * panels.nodes
+            z = place_centre[:, panels.owner, None] + tau_slope[:, None, None] * panels.nodes
             return self.averages(z, self.owner[panels.owner])
 
-        breaks = np.broadcast_to(FIRST_ENDS, (centre.shape[1], len(FIRST_ENDS)))
+        breaks = np.broadcast_to(FIRST_ENDS, (place_centre.shape[1], len(FIRST_ENDS)))
         # planes whose position does not depend on the other coordinates
         planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
         kink_planes = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > SHORT).any()]
         kink_planes = [(v, t) for v, t in kink_planes if abs(v @ tau_slope) > SHORT]
-        kink_places = [((t - v @ centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
+        kink_places = [((t - v @ place_centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
         breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
         tau_panels = panels_between(np.sort(breaks, axis=1))
         most_panels = 2**20  # in one coordinate of tau, at all places together: 100 MB
-        adapted = halve_panels(values, tau_panels, self.tol, most_panels, self.panels_at_once)
+        adapted = halve_panels(tau_means, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
-            averages = f"the averages over the batch of a step: target {self.labels.target.name}"
-            varies = "less the network's output varies too quickly to settle"
-            raise QuadratureError(f"{averages} {varies}")
+            batch_text = f"the averages over the batch of a step: target {self.labels.target.name}"
+            varying_output = "less the network's output varies too quickly to settle"
+            raise QuadratureError(f"{batch_text} {varying_output}")
         return adapted
 
     def nodes(self, panels: Panels) -> Iterator[TauNodes]:
@@ -95,15 +95,15 @@ class NestedPanels(NamedTuple):
         for panel_slice in (slice(k, k + panel_block) for k in range(0, len(weights), panel_block)):
             block_panels = panels.select(panel_slice)
             node_owner = np.repeat(block_panels.owner, KRONROD_NODES.size)
-            tau = block_panels.nodes.ravel()
+            panel_tau = block_panels.nodes.ravel()
             node_weights = weights[panel_slice].ravel()
             if self.L.shape[1] == 1:
-                yield node_owner, tau[None], node_weights
+                yield node_owner, panel_tau[None], node_weights
                 continue
             inner_panels = self.nested_at(block_panels)
-            for outer_node, other_tau, weight in inner_panels.nodes(inner_panels.adapted()[0]):
-                all_tau = np.concatenate([tau[None, outer_node], other_tau])
-                yield node_owner[outer_node], all_tau, node_weights[outer_node] * weight
+            for outer_node, other_tau, tau_weight in inner_panels.nodes(inner_panels.adapted()[0]):
+                all_tau = np.concatenate([panel_tau[None, outer_node], other_tau])
+                yield node_owner[outer_node], all_tau, node_weights[outer_node] * tau_weight
 
     @property
     def panels_at_once(self) -> int:
@@ -146,17 +146,17 @@ class KnownInputs(NamedTuple):
     known: Array
 
 
-def known_inputs(step: Step, t: int, unit: Array) -> KnownInputs:
-    """Known inputs of the batch of step t, for a spike along ``unit``.
+def known_inputs(step: Step, t: int, spike_unit: Array) -> KnownInputs:
+    """Known inputs of the batch of step t, for a spike along ``spike_unit``.
 
-    The first D coordinates of ``unit`` are coordinates of the inputs.
+    The first D coordinates of ``spike_unit`` are coordinates of the inputs.
     """
-    D, outside_length = step.known_dimension, np.linalg.norm(unit[step.known_dimension :])
-    gamma = unit[:D, None]
-    components = Components.from_law(step.inputs, gamma, step.labels_at(t).combinations)
+    D, outside_length = step.known_dimension, np.linalg.norm(spike_unit[step.known_dimension :])
+    spike_cosines = spike_unit[:D, None]
+    components = Components.from_law(step.inputs, spike_cosines, step.labels_at(t).combinations)
     basis = components.basis
     if outside_length > SHORT:  # u has a part outside the D coordinates
-        u_outside = np.append(outside_length, -gamma[:, 0] @ basis[:, 1:] / outside_length)
+        u_outside = np.append(outside_length, -spike_cosines[:, 0] @ basis[:, 1:] / outside_length)
         basis = np.vstack([basis, u_outside])
     return KnownInputs(step.inputs, components, basis)
 
@@ -176,48 +176,48 @@ def law_of_residuals(
         If the target varies too quickly.
     """
     components = inputs.components
-    places, weights = components.places_and_weights(rule)
-    offset = np.broadcast_to(offset, weights.shape)
-    power, q = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
+    label_places, place_weights = components.places_and_weights(rule)
+    offset = np.broadcast_to(offset, place_weights.shape)
+    power, tau_count = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
     # mean label if the target does not depend on tau
-    no_tau = np.zeros((q, *weights.shape, 1))
-    plain = components.mean_label(labels.combined_mean, places, no_tau)[:, 0]
+    no_tau = np.zeros((tau_count, *place_weights.shape, 1))
+    plain = components.mean_label(labels.combined_mean, label_places, no_tau)[:, 0]
     component_rules = []
     for j, L in enumerate(components.tau_slopes):
-        members = np.flatnonzero(places.component == j)
-        centre, L = components.mean_arguments(places.subset(members)), L[:, L.any(axis=0)]
+        members = np.flatnonzero(label_places.component == j)
+        centre, L = components.mean_arguments(label_places.subset(members)), L[:, L.any(axis=0)]
         at_places = LabelsAtPlaces(labels, power, centre, L, plain[members], offset[members], root)
         component_rules.append((members, at_places, _tau_rule(at_places, level)))
 
-    means = inputs.known @ components.projection_means(places)
-    projection_means = np.concatenate([np.ones((1, len(weights))), means])
+    known_means = inputs.known @ components.projection_means(label_places)
+    projection_means = np.concatenate([np.ones((1, len(place_weights))), known_means])
     row_index, second_projection = np.triu_indices(len(projection_means))
     # means and covariances of the other directions given tau
     known_slopes = inputs.known @ components.root
-    independent = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
-    independent[:, 0, :q] = ~components.tau_slopes.any(axis=1)
-    covariance = (known_slopes * independent) @ known_slopes.swapaxes(1, 2)
-    covariance = np.pad(covariance, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
+    independent_tau = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
+    independent_tau[:, 0, :tau_count] = ~components.tau_slopes.any(axis=1)
+    known_cov = (known_slopes * independent_tau) @ known_slopes.swapaxes(1, 2)
+    known_cov = np.pad(known_cov, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
 
-    def blocks() -> Iterator[Block]:
-        for j, (members, at_places, (*_, nodes)) in enumerate(component_rules):
-            tau_slopes = known_slopes[j][:, :q][:, components.tau_slopes[j].any(axis=0)]
-            for members_at, tau, weight in nodes:
+    def rho_blocks() -> Iterator[Block]:
+        for j, (members, at_places, (*_, tau_nodes)) in enumerate(component_rules):
+            tau_slope = known_slopes[j][:, :tau_count][:, components.tau_slopes[j].any(axis=0)]
+            for member_index, tau, tau_weight in tau_nodes:
                 check_time()
-                projections = projection_means[:, members[members_at]]
-                projections[1:] += tau_slopes @ tau
+                projections = projection_means[:, members[member_index]]
+                projections[1:] += tau_slope @ tau
                 moments = projections[row_index] * projections[second_projection]
-                moments += covariance[j][:, None]
-                moments *= weights[members[members_at]] * weight
-                yield Block(members[members_at], at_places.residual(members_at, tau), moments)
+                moments += known_cov[j][:, None]
+                moments *= place_weights[members[member_index]] * tau_weight
+                yield Block(members[member_index], at_places.residual(member_index, tau), moments)
 
     lows, highs, _ = zip(*(tau_rule for *_, tau_rule in component_rules), strict=True)
-    noisy = any(variance for variance, _ in labels.gaussians)
-    rho_ends = None if not components.tau_slopes.any() and not noisy else (min(lows), max(highs))
-    rho, moments = on_few_nodes(labels, offset, rho_ends, blocks(), len(row_index), root, level)
-    x_moments = np.empty((len(projection_means), len(projection_means), *moments.shape[1:]))
-    x_moments[row_index, second_projection] = x_moments[second_projection, row_index] = moments
-    return ResidualLaw(rho, x_moments)
+    y_noisy = any(variance for variance, _ in labels.gaussians)
+    rho_ends = None if not components.tau_slopes.any() and not y_noisy else (min(lows), max(highs))
+    rho, moments = on_few_nodes(labels, offset, rho_ends, rho_blocks(), len(row_index), root, level)
+    moments_x = np.empty((len(projection_means), len(projection_means), *moments.shape[1:]))
+    moments_x[row_index, second_projection] = moments_x[second_projection, row_index] = moments
+    return ResidualLaw(rho, moments_x)
 
 
 class LabelsAtPlaces(NamedTuple):
@@ -250,8 +250,8 @@ class LabelsAtPlaces(NamedTuple):
         """E[y | z] - offset at n of the places, with tau (q, n)."""
         if not self.L.shape[1]:
             return np.asarray(self.plain[place_index] - self.offset[place_index])
-        mean = self.labels.combined_mean(*(self.centre[:, place_index] + self.L @ tau))
-        return np.asarray(mean - self.offset[place_index])
+        mean_label = self.labels.combined_mean(*(self.centre[:, place_index] + self.L @ tau))
+        return np.asarray(mean_label - self.offset[place_index])
 
 
 class TauRule(NamedTuple):
@@ -262,76 +262,76 @@ class TauRule(NamedTuple):
     nodes: Iterator[TauNodes]
 
 
-def _tau_rule(at_places: LabelsAtPlaces, level: int) -> TauRule:
+def _tau_rule(placed_labels: LabelsAtPlaces, level: int) -> TauRule:
     """Nodes of tau for a ``level`` of refinement.
 
     One direction of tau is integrated on panels.  Several are integrated by the target's own rules,
     while these have at most 128 nodes a direction, then on panels.
     """
-    q = at_places.L.shape[1]
-    if not q:
-        return _nodes_by_rule(at_places, lambda centre: Rule(np.zeros((1, 0)), np.ones(1)))
-    if q == 1:
-        return _nodes_on_panels(at_places, 10.0 ** -min(8 + level, 13))
+    tau_count = placed_labels.L.shape[1]
+    if not tau_count:
+        return _nodes_by_rule(placed_labels, lambda centre: Rule(np.zeros((1, 0)), np.ones(1)))
+    if tau_count == 1:
+        return _nodes_on_panels(placed_labels, 10.0 ** -min(8 + level, 13))
     # panels need at most 128 nodes a direction
-    rules = takewhile(
-        lambda rule: rule(at_places.centre[:, :1]).weights.shape[-1] <= 128**q,
-        at_places.labels.combined_mean.rules(at_places.L),
+    tau_rules = takewhile(
+        lambda tau_rule: tau_rule(placed_labels.centre[:, :1]).weights.shape[-1] <= 128**tau_count,
+        placed_labels.labels.combined_mean.rules(placed_labels.L),
     )
-    coarse_rules = list(islice(rules, level + 1))
+    coarse_rules = list(islice(tau_rules, level + 1))
     if len(coarse_rules) > level:
-        return _nodes_by_rule(at_places, coarse_rules[level])
+        return _nodes_by_rule(placed_labels, coarse_rules[level])
     # tolerance for Gauss's rule; Kronrod's rule, which is used, is far more accurate
-    return _nodes_on_panels(at_places, 10.0 ** -min(6 + level - len(coarse_rules), 8))
+    return _nodes_on_panels(placed_labels, 10.0 ** -min(6 + level - len(coarse_rules), 8))
 
 
 def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauRule:
     """Nodes of tau by a fixed rule at every place; ``rule_at`` returns the rules at some
     ``centre``, or a single one for all."""
-    N, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
+    place_count, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
     place_block = max(1, TAU_BLOCK // M)
 
-    def nodes() -> Iterator[TauNodes]:
-        for index in np.split(np.arange(N), range(place_block, N, place_block)):
-            tau, weights = rule_at(at_places.centre[:, index])
+    def nodes_of_tau() -> Iterator[TauNodes]:
+        for index in np.split(np.arange(place_count), range(place_block, place_count, place_block)):
+            tau, tau_weights = rule_at(at_places.centre[:, index])
             tau = np.broadcast_to(tau, (len(index), *tau.shape[-2:]))
-            weights = np.broadcast_to(weights, (len(index), M))
+            tau_weights = np.broadcast_to(tau_weights, (len(index), M))
             for tau_columns in (slice(k, k + TAU_BLOCK) for k in range(0, M, TAU_BLOCK)):
-                block_weights = weights[:, tau_columns]
+                block_weights = tau_weights[:, tau_columns]
                 block_tau = tau[:, tau_columns].reshape(block_weights.size, tau.shape[2]).T
                 yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()
 
     lowest_rho, highest_rho = np.inf, -np.inf
-    for index, tau, _ in nodes():
+    for index, tau, _ in nodes_of_tau():
         check_time()
         rho = at_places.residual(index, tau)
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
-    return TauRule(lowest_rho, highest_rho, nodes())
+    return TauRule(lowest_rho, highest_rho, nodes_of_tau())
 
 
 def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauRule:
     """Nodes of tau on panels that are halved until averages converge to ``tol``."""
-    labels, offset = at_places.labels, at_places.offset
-    noise = min(variance for variance, _ in labels.gaussians)
-    root = at_places.root / np.sqrt(1 + at_places.root**2 * noise)  # noise smooths averages
+    label_law, offset = at_places.labels, at_places.offset
+    least_noise = min(variance for variance, _ in label_law.gaussians)
+    root = at_places.root / np.sqrt(1 + at_places.root**2 * least_noise)  # noise smooths averages
     # the tolerance is relative to the moments, which are large in the tails of growing labels
-    coarse_rule, rho4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
-    for index, tau, weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
-        rho4 += np.bincount(index, weights * at_places.residual(index, tau) ** 4, len(offset))
-    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho4**0.25)
+    coarse_rule, rho_4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
+    for index, tau, tau_weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
+        rho_4 += np.bincount(index, tau_weights * at_places.residual(index, tau) ** 4, len(offset))
+    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho_4**0.25)
     lowest_rho, highest_rho = np.inf, -np.inf
 
-    def averages(z: Array, owner: NDArray[np.int64]) -> Array:
+    def rho_means(label_arguments: Array, rho_owner: NDArray[np.int64]) -> Array:
         """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
         pencil's, and moments of rho."""
         nonlocal lowest_rho, highest_rho
-        rho = labels.combined_mean(*z) - offset[owner, None]
+        rho = label_law.combined_mean(*label_arguments) - offset[rho_owner, None]
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
-        pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[owner, None]) ** 2
+        pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[rho_owner, None]) ** 2
         return np.stack([pencil_term, root * rho * pencil_term, rho2, rho2**2])
 
     all_places = np.arange(len(offset))
-    tols = np.full(len(offset), tol)
-    nested = NestedPanels(averages, labels, all_places, at_places.centre, at_places.L, tols)
-    panels, _ = nested.adapted()
-    return TauRule(lowest_rho, highest_rho, nested.nodes(panels))
+    rho_tols = np.full(len(offset), tol)
+    nested = NestedPanels(rho_means, label_law, all_places, at_places.centre, at_places.L, rho_tols)
+    tau_panels, _ = nested.adapted()
+    return TauRule(lowest_rho, highest_rho, nested.nodes(tau_panels))

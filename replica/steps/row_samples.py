@@ -80,9 +80,9 @@ class SampleWeights(NamedTuple):
 def first_sample_weights(step: Step, kinds: Kinds) -> FirstSampleWeights:
     """Weights of a sample of the first step in the pencil of ``kinds`` of neurons."""
     alpha, eta = step.schedule[0]
-    moments, rate = student_moments(step, kinds.bias, 1.0), eta * kinds.readout
-    offset = mean_output(step, np.zeros(1), 1.0)
-    return FirstSampleWeights(offset, rate * moments.m2, rate**2 / alpha * moments.s02)
+    slopes, rates = student_moments(step, kinds.bias, 1.0), eta * kinds.readout
+    mean_label_offset = mean_output(step, np.zeros(1), 1.0)
+    return FirstSampleWeights(mean_label_offset, rates * slopes.m2, rates**2 / alpha * slopes.s02)
 
 
 def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
@@ -90,38 +90,38 @@ def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
 
     Coefficients (A, 6) of terms of even order in delta, and (A, 3) of terms of odd order.
     """
-    moments, rate = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
-    even_terms = [rate * moments.m2, rate * moments.m4, rate**2 * moments.s02]
-    even_terms += [rate**2 * moments.s22, rate**3 * moments.s13, rate**4 * moments.s04]
-    odd_terms = (rate * moments.m3, rate**2 * moments.s12, rate**3 * moments.s03)
-    return np.column_stack(even_terms), np.column_stack(odd_terms)
+    slopes, rates = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
+    even_rate_terms = [rates * slopes.m2, rates * slopes.m4, rates**2 * slopes.s02]
+    even_rate_terms += [rates**2 * slopes.s22, rates**3 * slopes.s13, rates**4 * slopes.s04]
+    odd_rate_terms = (rates * slopes.m3, rates**2 * slopes.s12, rates**3 * slopes.s03)
+    return np.column_stack(even_rate_terms), np.column_stack(odd_rate_terms)
 
 
 def student_moments(step: Step, shift: Array, c: float) -> StudentMoments:
     """Moments (18.3) of the student at ``shift`` + sqrt(c) z."""
-    moments = step.student.slope_moments_at(shift, c)
-    moment_scale = np.sqrt((moments[0] ** 2 + moments[1] ** 2 + moments[4]).max())
+    slope_moments = step.student.slope_moments_at(shift, c)
+    moment_scale = np.sqrt((slope_moments[0] ** 2 + slope_moments[1] ** 2 + slope_moments[4]).max())
     # moments of a symmetric sigma' that vanish up to rounding are set to 0
-    negligible = 1e-14 * moment_scale ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
-    moments = np.where(np.abs(moments.T) > negligible, moments.T, 0.0).T
+    negligible_moment = 1e-14 * moment_scale ** np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])
+    slope_moments = np.where(np.abs(slope_moments.T) > negligible_moment, slope_moments.T, 0.0).T
     powers_of_c = np.array([0, -1, -2, -3, 0, 1, 2, 0, 1, 0])  # of sqrt(c)
-    return StudentMoments(*(moments.T * np.sqrt(c) ** powers_of_c).T)
+    return StudentMoments(*(slope_moments.T * np.sqrt(c) ** powers_of_c).T)
 
 
 def sample_weights(
-    m: StudentMoments, labels: ResidualLaw, c: float, alpha: float, eta: Array, factor: float
+    m: StudentMoments, residual_law: ResidualLaw, c: float, alpha: float, eta: Array, decay: float
 ) -> SampleWeights:
     """Weights of samples in rows of bulk variance ``c``.  Eqs. (18.4)-(18.8)
 
     The student moments ``m`` have the shape (A, N, 1), rates ``eta`` (A, 1, 1).  Weight decay
-    multiplies rows by ``factor``.
+    multiplies rows by ``decay``.
     """
     # weight decay: a step at the rate eta / factor, after which all rows shrink, (19.6)
-    eta = eta / factor
-    rho, w, ea = labels.rho, labels.weights[0, 0], eta / alpha
+    eta = eta / decay
+    rho, residual_weights, ea = residual_law.rho, residual_law.weights[0, 0], eta / alpha
 
-    def E(f: Array) -> Array:
-        return np.asarray((w * f).sum(axis=(-2, -1), keepdims=True))
+    def E(sample_values: Array) -> Array:
+        return np.asarray((residual_weights * sample_values).sum(axis=(-2, -1), keepdims=True))
 
     A = rho * m.m2
     k1, k2, k3, k4 = (E(A**j) / alpha ** (j - 1) for j in (1, 2, 3, 4))  # free cumulants
@@ -148,7 +148,7 @@ def sample_weights(
     v += eta * ea**3 * E(rho**4 * (m.s04 - m.s02**2 - m.s12**2 / c))
     v += 2 * (eta * ea * E(rho**2 * m.s02)) ** 2
 
-    factor2 = factor**2
+    factor2 = decay**2
     g_v_c = (x[..., 0, 0] for x in (factor2 * g, factor2**2 * v, factor2 * (pi2 * c + E(t11))))
-    weights = factor2 * t11, factor * t12, factor * factor2 * F, factor * lam, factor2 * L
-    return SampleWeights(*weights, rho * m.mu1, *g_v_c)
+    decayed_weights = factor2 * t11, decay * t12, decay * factor2 * F, decay * lam, factor2 * L
+    return SampleWeights(*decayed_weights, rho * m.mu1, *g_v_c)

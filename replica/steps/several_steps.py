@@ -51,43 +51,43 @@ def features_after_one_step(step: Step, tol: float, most: int) -> SpikedRandomFe
     """
     if step.readout.continuous is None or step.eta == 0:
         return _discretised_features(step, 1)
-    refinements = (_discretised_features(step, count) for count in GROUPS if count <= most)
+    refined_features = (_discretised_features(step, count) for count in GROUPS if count <= most)
 
-    def relative_change(before: Array, after: Array) -> float:
-        return float(np.linalg.norm(after - before) / np.linalg.norm(after))
+    def relative_change(coarse_kernels: Array, fine_kernels: Array) -> float:
+        return float(np.linalg.norm(fine_kernels - coarse_kernels) / np.linalg.norm(fine_kernels))
 
-    settled_features = settle(refinements, _feature_kernels, relative_change, tol)
+    settled_features = settle(refined_features, _feature_kernels, relative_change, tol)
     return replace(settled_features.candidate, law_error=settled_features.change)
 
 
-def readout_values(step: Step, count: int) -> tuple[Array, Array]:
-    """Values and shares of the first-step readout, ``count`` of them if its law is continuous.
+def readout_values(step: Step, readout_count: int) -> tuple[Array, Array]:
+    """Values and shares of the first-step readout, ``readout_count`` of a continuous law.
 
     A single value if every learning rate is zero, as the readout then has no effect.
     """
     if not step.takes_step:
         return np.zeros(1), np.ones(1)
     if step.readout.continuous is None:
-        return step.readout.discretise(count)
+        return step.readout.discretise(readout_count)
     largest_change = max(np.linalg.norm(_row_changes(step, bias)) for bias in step.bias.values)
     # rows whose change at readout 1 is smaller depend linearly on the readout
-    return step.readout.discretise(count, 1 / max(float(largest_change), 1e-6))
+    return step.readout.discretise(readout_count, 1 / max(float(largest_change), 1e-6))
 
 
-def _discretised_features(step: Step, count: int) -> SpikedRandomFeatures:
-    """The sRF by Eqs. (2.1)-(2.3), with ``count`` values for a continuous readout."""
-    readouts, readout_shares = readout_values(step, count)
+def _discretised_features(step: Step, readout_count: int) -> SpikedRandomFeatures:
+    """The sRF by Eqs. (2.1)-(2.3), with ``readout_count`` values for a continuous readout."""
+    readouts, readout_shares = readout_values(step, readout_count)
     row_changes = np.array([_row_changes(step, bias) for bias in step.bias.values])
-    spike, stretch, noise = row_changes.T[..., None]  # (biases, 1)
-    r = (readouts * spike).ravel()
-    row_scale = step.decay_factor(0) + readouts * stretch
-    c = (row_scale**2 + (readouts * noise) ** 2).ravel()  # Eq. (2.3)
-    fractions = np.multiply.outer(step.bias.fractions, readout_shares).ravel()
-    biases = np.repeat(step.bias.values, len(readouts))
-    gamma = _initial_gradient(step)[2] if r.any() else np.zeros(step.known_dimension)
-    if len(r) == 1:
-        return step.features(r=r[0], c=c[0], gamma=gamma, bias=biases[0])
-    return step.features(r=r, c=c, gamma=gamma, fractions=fractions, bias=biases)
+    spike_change, scale_change, noise_change = row_changes.T[..., None]  # (biases, 1)
+    row_loadings = (readouts * spike_change).ravel()
+    row_scale = step.decay_factor(0) + readouts * scale_change
+    c = (row_scale**2 + (readouts * noise_change) ** 2).ravel()  # Eq. (2.3)
+    group_fractions = np.multiply.outer(step.bias.fractions, readout_shares).ravel()
+    bias_a = np.repeat(step.bias.values, len(readouts))
+    gamma = _initial_gradient(step)[2] if row_loadings.any() else np.zeros(step.known_dimension)
+    if len(row_loadings) == 1:
+        return step.features(r=row_loadings[0], c=c[0], gamma=gamma, bias=bias_a[0])
+    return step.features(r=row_loadings, c=c, gamma=gamma, fractions=group_fractions, bias=bias_a)
 
 
 def _initial_gradient(step: Step) -> tuple[float, float, Array, float]:
@@ -95,22 +95,22 @@ def _initial_gradient(step: Step) -> tuple[float, float, Array, float]:
 
     e is the label less the network's output before the step.  Eqs. (2.1)-(2.2), (19.1)
     """
-    labels, f0 = step.averages, float(mean_output(step, 0.0, 1.0))  # a~ h_0, averaged
-    v_star = labels.power - 2 * f0 * labels.mean + f0**2
-    residual_moment = labels.first - f0 * labels.inputs  # E e x
-    N = float(np.sqrt(residual_moment @ residual_moment + v_star / step.alpha0))  # Eq. (2.2)
-    return labels.mean - f0, v_star, residual_moment / (N or 1.0), N
+    label_averages, f0 = step.averages, float(mean_output(step, 0.0, 1.0))  # a~ h_0, averaged
+    e_power = label_averages.power - 2 * f0 * label_averages.mean + f0**2
+    residual_moment = label_averages.first - f0 * label_averages.inputs  # E e x
+    N = float(np.sqrt(residual_moment @ residual_moment + e_power / step.alpha0))  # Eq. (2.2)
+    return label_averages.mean - f0, e_power, residual_moment / (N or 1.0), N
 
 
-def _row_changes(step: Step, bias: float) -> tuple[float, float, float]:
+def _row_changes(step: Step, neuron_bias: float) -> tuple[float, float, float]:
     """Changes of a row of readout 1 by the step: along the spike, in its scale, and by noise.
     Eqs. (2.2)-(2.3)"""
     if not step.eta:
         return 0.0, 0.0, 0.0
-    h1, h_check, h2 = _student_moments(step.student, bias)
-    mean, v_star, _, N = _initial_gradient(step)
-    noise = np.sqrt(v_star * h_check / step.alpha0)
-    return step.eta * h1 * N, step.eta * h2 * mean, step.eta * float(noise)
+    h1, h_check, h2 = _student_moments(step.student, neuron_bias)
+    mean_residual, residual_power, _, N = _initial_gradient(step)
+    gradient_noise = np.sqrt(residual_power * h_check / step.alpha0)
+    return step.eta * h1 * N, step.eta * h2 * mean_residual, step.eta * float(gradient_noise)
 
 
 @lru_cache(maxsize=1024)
@@ -119,19 +119,19 @@ def _student_moments(student: Activation, shift: float) -> tuple[float, float, f
     return *student.slope_moments(shift), float(student.second_hermite(shift))
 
 
-def _feature_kernels(model: SpikedRandomFeatures) -> Array:
+def _feature_kernels(srf_model: SpikedRandomFeatures) -> Array:
     """Kernels of the features: averages over groups of mu_0 mu_0', c mu_1 mu_1' and mu_2^2.
 
     Matrices on the nodes of a Gaussian rule for kappa.  The theory depends on the groups through
     these averages, so their convergence is that of the discretised readout.
     """
-    kappa, weights = gauss_hermite(24)
-    groups = model.geometry
-    m = model.student.moments(groups.r * kappa + groups.bias[:, None], groups.c[:, None])
+    kappa, kappa_weights = gauss_hermite(24)
+    groups = srf_model.geometry
+    m = srf_model.student.moments(groups.r * kappa + groups.bias[:, None], groups.c[:, None])
     pi = groups.fractions
     mean_kernel = np.einsum("a,ai,aj->ij", pi, m.mean, m.mean)
     linear_kernel = np.einsum("a,ai,aj->ij", pi, m.first, m.first)
-    root = np.sqrt(weights)
+    root = np.sqrt(kappa_weights)
     return np.stack([mean_kernel, linear_kernel, np.diag(pi @ m.variance)]) * root[:, None] * root
 
 
@@ -210,13 +210,13 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """
     check_is_step(step)
     check_fixed_alpha0(step)
-    for name in ("readout", "bias"):
-        law_of_field = getattr(step, name)
+    for field in ("readout", "bias"):
+        law_of_field = getattr(step, field)
         if len(law_of_field.values) != 1:
             allowed = "a single value where there are several steps: with several values of the "
-            allowed += f"{name} every group of neurons has a spike of its own, which the theory "
+            allowed += f"{field} every group of neurons has a spike of its own, which the theory "
             allowed += "does not follow beyond the first step (validation.trajectory simulates it)"
-            raise InvalidArgument(name, law_of_field.continuous or law_of_field.values, allowed)
+            raise InvalidArgument(field, law_of_field.continuous or law_of_field.values, allowed)
     step.student.slope_moments(step.bias.values[0])  # raises if the student jumps
     return _all_steps(step)
 
@@ -230,16 +230,17 @@ def features_after_steps(
     of losses other than the square.
     """
     if step.steps:
-        last, bias = after_each_step(step)[-1], step.bias.values[0]
-        return step.features(r=last.r, c=last.c, gamma=np.array(last.gamma), bias=bias)
-    model = features_after_one_step(step, tol, most)
-    if model.law_error > 1e-4:  # about the width of a line in a plot
+        final, neuron_bias = after_each_step(step)[-1], step.bias.values[0]
+        return step.features(r=final.r, c=final.c, gamma=np.array(final.gamma), bias=neuron_bias)
+    srf_model = features_after_one_step(step, tol, most)
+    if srf_model.law_error > 1e-4:  # about the width of a line in a plot
         warnings.warn(
-            f"{len(model.r)} groups stand for the readout's law with an error "
-            f"of {model.law_error:.1e}: its tails are too heavy, or the step too large, for {most}",
+            f"{len(srf_model.r)} groups stand for the readout's law with an error of "
+            f"{srf_model.law_error:.1e}: "
+            f"its tails are too heavy, or the step too large, for {most}",
             stacklevel=2,
         )
-    return model
+    return srf_model
 
 
 @lru_cache(maxsize=64)
@@ -254,86 +255,86 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
         decay_factor = step.decay_factor(t)
         # the gradient, as its length times its cosines
         gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
-        length = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
-        gradient[np.abs(gradient) < 1e-14 * length] = 0  # rounding of what is 0 by symmetry
+        grad_norm = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        gradient[np.abs(gradient) < 1e-14 * grad_norm] = 0  # rounding of what is 0 by symmetry
         rate = eta * step.readout.values[0]
         # Eq. (10.2)
         cosines_by_length = decay_factor * r * gamma + rate * gradient
         r = float(np.sqrt((decay_factor * r + rate * a_u) ** 2 + rate**2 * (a_zeta @ a_zeta + n_c)))
         gamma = cosines_by_length / r if r else np.zeros_like(gamma)
         c = float(c * (decay_factor + rate * delta) ** 2 + rate**2 * n_i)  # Eq. (10.3)
-        after = AfterStep(
+        rows_after_step = AfterStep(
             alpha0=alpha0,
             eta=eta,
             r=r,
             c=c,
             gamma=tuple(gamma.tolist()),
             weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
-            gradient_cosines=tuple((np.sign(rate) * gradient / (length or 1.0)).tolist()),
+            gradient_cosines=tuple((np.sign(rate) * gradient / (grad_norm or 1.0)).tolist()),
             quadrature_error=error,
         )
-        rows_by_step.append(after)
+        rows_by_step.append(rows_after_step)
     return tuple(rows_by_step)
 
 
 def _rows_as_model(
-    step: Step, labels: LabelLaw, r: float, c: float, gamma: Array
+    step: Step, step_labels: LabelLaw, r: float, c: float, gamma: Array
 ) -> SpikedRandomFeatures:
-    """Rows before a step as an sRF with these ``labels``.
+    """Rows before a step as an sRF with these ``step_labels``.
 
     Standard Gaussian inputs of the steps' full dimension are given to a target of fewer directions,
     so that gamma has a cosine for the directions of every step's target.
     """
-    target, bias = labels.target, step.bias.values[0]
+    step_target, neuron_bias = step_labels.target, step.bias.values[0]
     standard_inputs = GaussianMixture(means=np.zeros((1, step.known_dimension)))
-    padded = step.inputs is None and target.dimension < step.known_dimension
+    is_padded = step.inputs is None and step_target.dimension < step.known_dimension
     return SpikedRandomFeatures(
         student=step.student,
-        target=target,
-        inputs=standard_inputs if padded else step.inputs,
+        target=step_target,
+        inputs=standard_inputs if is_padded else step.inputs,
         r=r,
         c=c,
         gamma=gamma[:, None],
-        bias=bias,
-        noise=labels.noise,
-        label_noise=labels.added,
+        bias=neuron_bias,
+        noise=step_labels.noise,
+        label_noise=step_labels.added,
     )
 
 
-def _converged_averages(step: Step, rows: SpikedRandomFeatures) -> tuple[Array, float]:
-    """Averages of Eq. (10.1) over the ``rows``, and their last change, relative to the largest.
+def _converged_averages(step: Step, rows_model: SpikedRandomFeatures) -> tuple[Array, float]:
+    """Averages of Eq. (10.1) over ``rows_model``, and their last change, relative to the largest.
 
     The rule for kappa is refined until they converge.
     """
-    averages = partial(_averages, step, rows)
-    if not rows.r:  # nothing depends on kappa
-        return averages(Rule(np.zeros(1), np.ones(1))), 0.0
+    kappa_averages = partial(_averages, step, rows_model)
+    if not rows_model.r:  # nothing depends on kappa
+        return kappa_averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
-    tol = 1e-11  # errors accumulate over the steps
-    settled_averages = settle(rules(rows), averages, largest_change, tol)
+    averages_tol = 1e-11  # errors accumulate over the steps
+    settled_averages = settle(rules(rows_model), kappa_averages, largest_change, averages_tol)
     if not settled_averages.converged:
-        accuracy = f"to {tol:g} (last change {settled_averages.change:.1e})"
+        accuracy = f"to {averages_tol:g} (last change {settled_averages.change:.1e})"
         raise QuadratureError(f"the averages over kappa after a step did not settle {accuracy}")
     return settled_averages.value, settled_averages.change
 
 
-def _averages(step: Step, rows: SpikedRandomFeatures, rule: Rule) -> Array:
-    """Averages of Eq. (10.1) over the ``rows`` by ``rule`` for kappa.
+def _averages(step: Step, rows: SpikedRandomFeatures, kappa_rule: Rule) -> Array:
+    """Averages of Eq. (10.1) over the ``rows`` by ``kappa_rule`` for kappa.
 
     a_u along the spike, the scaling delta of the bulk, alpha_t n_c of the noise common to all rows,
     alpha_t n_i of the noise independent for each row, and the K' a_zeta orthogonal to the spike.
     """
-    table = tabulate(rows, rule)
+    table = tabulate(rows, kappa_rule)
     m2, v1 = slope_statistics(step.student, rows.geometry.r[0] @ table.kappa + rows.bias, rows.c)
-    mu1, weights = table.mu1[0], table.weights
-    rho = table.h - step.readout.values[0] * table.offsets[0]
-    rho2 = rho**2 + rows.labels.conditional_variance(table.h, table.spread)
-    along_spike = np.array([rho * m2, rho2 * mu1**2, rho2 * v1]) @ weights
+    mu1, kappa_weights = table.mu1[0], table.weights
+    kappa_residual = table.h - step.readout.values[0] * table.offsets[0]
+    rho2 = kappa_residual**2 + rows.labels.conditional_variance(table.h, table.spread)
+    spike_averages = np.array([kappa_residual * m2, rho2 * mu1**2, rho2 * v1]) @ kappa_weights
     # averages of rho mu_1 along the spike and orthogonal to it
-    residual = table.target_parts - step.readout.values[0] * table.regressors[0]
-    sample_force = table.per_part(weights) * residual
+    regressor_residual = table.target_parts - step.readout.values[0] * table.regressors[0]
+    sample_force = table.per_part(kappa_weights) * regressor_residual
     a_u, *a_zeta = sample_force @ table.regressors[1:].T
-    return np.array([a_u, *along_spike, *a_zeta])
+    return np.array([a_u, *spike_averages, *a_zeta])
 
 
 def slope_statistics(student: Activation, shift: Array, c: float) -> tuple[Array, Array]:

@@ -131,11 +131,11 @@ class Staircase(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """Student, biases, target, inputs and highest degree, in plain values."""
-        student: dict[str, Any] = {} if self.student is None else {"student": self.student.name}
+        of_student: dict[str, Any] = {} if self.student is None else {"student": self.student.name}
         if any(self.bias):
-            student["bias"] = self.bias[0] if len(self.bias) == 1 else list(self.bias)
-        inputs = {} if self.inputs is None else {"inputs": self.inputs.described}
-        return student | {"target": self.target.name} | inputs | {"degree": self.degree}
+            of_student["bias"] = self.bias[0] if len(self.bias) == 1 else list(self.bias)
+        input_settings = {} if self.inputs is None else {"inputs": self.inputs.described}
+        return of_student | {"target": self.target.name} | input_settings | {"degree": self.degree}
 
     @property
     def dimension(self) -> int:
@@ -167,8 +167,8 @@ class Staircase(Displayed):
         """
         if self.inputs is not None:
             return np.full(self.degree + 1, np.nan)
-        tensor_norms = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
-        return np.array([0.0, *tensor_norms[1:]]) / self.variance
+        hermite_powers = [float((C**2).sum()) / factorial(k) for k, C in enumerate(self.tensors)]
+        return np.array([0.0, *hermite_powers[1:]]) / self.variance
 
     @property
     def leap(self) -> int | None:
@@ -194,9 +194,9 @@ class Staircase(Displayed):
         return _stacked_directions(self.stages[: self.linear_stages], self.dimension)
 
 
-def _stacked_directions(stages: tuple[Stage, ...], r: int) -> Array:
+def _stacked_directions(stages: tuple[Stage, ...], direction_count: int) -> Array:
     """Directions of the ``stages`` as rows (m, r)."""
-    return np.concatenate([np.empty((0, r)), *(stage.directions for stage in stages)])
+    return np.concatenate([np.empty((0, direction_count)), *(stage.directions for stage in stages)])
 
 
 THRESHOLD = 1e-6  # default share of the variance: far above rounding, far below simulation noise
@@ -274,41 +274,41 @@ def staircase(
     threshold = number("threshold", threshold, 0, 1, "0 or more and below 1", open_high=True)
     if not (inputs is None or student is None):
         raise InvalidArgument("student", student, "left out where inputs are not N(0, I)")
-    biases = law_of_biases(bias).values
-    if student is None and any(biases):
+    student_biases = law_of_biases(bias).values
+    if student is None and any(student_biases):
         raise InvalidArgument("bias", bias, "left out without a student, which sees every degree")
     target_function = target if dimension is None else multi_index(target, dimension)
-    g, inputs = parse_target(target_function, inputs)
-    r, degree = g.dimension, int(degree)
+    staircase_target, inputs = parse_target(target_function, inputs)
+    direction_count, degree = staircase_target.dimension, int(degree)
     tensors_given: Any = partial(conditional_tensors, degree=degree)
     if inputs is not None:
-        r, tensors_given = inputs.dimension, partial(conditional_means, inputs=inputs)
-    initial_tensors = tensors = tensors_given(g, np.eye(r), 0)
-    learnable, learnable_share = g, 1.0
+        direction_count, tensors_given = inputs.dimension, partial(conditional_means, inputs=inputs)
+    initial_tensors = tensors = tensors_given(staircase_target, np.eye(direction_count), 0)
+    learnable, learnable_share = staircase_target, 1.0
     if student is not None:
         student = activation(student, "student")
-        learnable = _learnable_part(g, student, biases)
-        if learnable is not g:
-            tensors = tensors_given(learnable, np.eye(r), 0)
+        learnable = _learnable_part(staircase_target, student, student_biases)
+        if learnable is not staircase_target:
+            tensors = tensors_given(learnable, np.eye(direction_count), 0)
             learnable_share = tensors.variance / initial_tensors.variance
-    learned_rows, error = np.empty((0, r)), max(initial_tensors.error, tensors.error)
+    learned_rows, error = np.empty((0, direction_count)), max(initial_tensors.error, tensors.error)
     stages: list[Stage] = []
-    while len(learned_rows) < r:
+    while len(learned_rows) < direction_count:
         next_stage = _first_nonzero_moment(tensors, _resolution(threshold, error))
         if next_stage is None:
             break
-        leap, moment_axes, strengths = next_stage
+        leap_k, moment_axes, strengths = next_stage
         new_directions = _with_positive_signs(moment_axes.T @ tensors.basis[len(learned_rows) :])
         learned_rows = np.concatenate([learned_rows, new_directions])
         basis = np.concatenate([learned_rows, np.linalg.svd(learned_rows)[2][len(learned_rows) :]])
         tensors = tensors_given(learnable, basis, len(learned_rows))
         error = max(error, tensors.error)
-        stages.append(Stage(leap, new_directions, strengths, learnable_share * tensors.explained))
+        stages.append(Stage(leap_k, new_directions, strengths, learnable_share * tensors.explained))
     return Staircase(
-        target=g,
+        target=staircase_target,
         inputs=inputs,
         student=student,
-        bias=biases,
+        bias=student_biases,
         degree=degree,
         mean=initial_tensors.mean,
         variance=initial_tensors.variance,
@@ -331,35 +331,35 @@ def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -
     Its even and its odd part are cut at the degree of the student's part of the same parity, if
     that is a polynomial; at the highest of all biases.
     """
-    highest = even, odd = [
+    highest_degrees = even_degree, odd_degree = [
         max(_polynomial_degree(student, bias, parity) for bias in biases) for parity in (0, 1)
     ]
-    if even < 2 and odd < 1:
+    if even_degree < 2 and odd_degree < 1:
         raise InvalidArgument("student", student.name, "a function that is not constant")
-    if even == odd == np.inf:
+    if even_degree == odd_degree == np.inf:
         return g
-    cutoffs = [-1 if cutoff == np.inf else int(cutoff) for cutoff in highest]
+    cutoffs = [-1 if cutoff == np.inf else int(cutoff) for cutoff in highest_degrees]
     tensors = conditional_tensors(g, np.eye(g.dimension), 0, max(0, *cutoffs))
     orders = np.indices(tensors.coefficients.shape)
     total_degree = orders.sum(axis=0)
-    included = total_degree <= np.where(total_degree % 2, cutoffs[1], cutoffs[0])
-    included &= np.abs(tensors.coefficients) > 1e-13 * np.sqrt(tensors.variance)  # rounding
-    hermite_series = np.where(included, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
+    in_series = total_degree <= np.where(total_degree % 2, cutoffs[1], cutoffs[0])
+    in_series &= np.abs(tensors.coefficients) > 1e-13 * np.sqrt(tensors.variance)  # rounding
+    hermite_series = np.where(in_series, tensors.coefficients / factorial(orders).prod(axis=0), 0.0)
 
     def learnable(*z: Array) -> Array:
         hermite_values = [hermite_e.hermevander(z_i, len(hermite_series) - 1) for z_i in z]
-        learned = np.zeros_like(z[0])
+        g_learned = np.zeros_like(z[0])
         for m in np.argwhere(hermite_series):
             hermite_factors = (power[..., k] for power, k in zip(hermite_values, m, strict=True))
-            learned = learned + hermite_series[tuple(m)] * reduce(np.multiply, hermite_factors)
+            g_learned = g_learned + hermite_series[tuple(m)] * reduce(np.multiply, hermite_factors)
         for parity in (0, 1):
-            if highest[parity] == np.inf:
-                learned = learned + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
-        return learned
+            if highest_degrees[parity] == np.inf:
+                g_learned = g_learned + (g(*z) + (-1) ** parity * g(*(-z_i for z_i in z))) / 2
+        return g_learned
 
     test_points = np.random.default_rng(0).standard_normal((g.dimension, 400))
     if np.ptp(learnable(*test_points)) <= 1e-9 * np.abs(g(*test_points)).max():
-        degrees = f"odd ones up to {max(odd, 0):g}, even ones up to {max(even, 0):g}"
+        degrees = f"odd ones up to {max(odd_degree, 0):g}, even ones up to {max(even_degree, 0):g}"
         allowed = f"of Hermite degrees that {student.name} can learn: {degrees}"
         raise InvalidArgument("target", g.name, allowed)
     return MultiIndex(learnable, g.dimension, g.name)
@@ -372,11 +372,11 @@ def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
     smooth student turns; negative if it vanishes.
     """
     range_of_x = max([4.0 + abs(bias), *(1.5 * abs(kink - bias) for kink in student.kinks)])
-    x = np.linspace(0.0025 * range_of_x, range_of_x, 400)
-    at_x, at_minus_x = student(bias + x), student(bias - x)
-    parity_part = (at_x + (-1) ** parity * at_minus_x) / 2
-    zero_tol = 1e-7 * np.abs([at_x, at_minus_x]).max()  # above rounding in single precision
-    monomials = np.vander(x / range_of_x, 13, increasing=True)[:, parity::2]
+    student_x = np.linspace(0.0025 * range_of_x, range_of_x, 400)
+    student_at_x, at_minus_x = student(bias + student_x), student(bias - student_x)
+    parity_part = (student_at_x + (-1) ** parity * at_minus_x) / 2
+    zero_tol = 1e-7 * np.abs([student_at_x, at_minus_x]).max()  # above rounding in single precision
+    monomials = np.vander(student_x / range_of_x, 13, increasing=True)[:, parity::2]
     for term_count in range(monomials.shape[1] + 1):
         basis = monomials[:, :term_count]
         if np.abs(parity_part - basis @ np.linalg.lstsq(basis, parity_part)[0]).max() <= zero_tol:
@@ -385,17 +385,17 @@ def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:
 
 
 def _first_nonzero_moment(
-    tensors: ConditionalTensors, resolution: float
+    tensors: ConditionalTensors, moment_resolution: float
 ) -> tuple[int, Array, Array] | None:
     """Degree k of the first nonzero M_k, with its nonzero eigenvectors (columns) and eigenvalues.
 
-    None if every M_k is zero.  Eigenvalues below ``resolution`` count as zero.
+    None if every M_k is zero.  Eigenvalues below ``moment_resolution`` count as zero.
     """
-    for k, hermite_moment in enumerate(tensors.moments, start=1):
-        strengths, vectors = np.linalg.eigh(hermite_moment)
-        nonzero = strengths > resolution * tensors.variance
+    for hermite_degree, hermite_moment in enumerate(tensors.moments, start=1):
+        moment_strengths, moment_axes = np.linalg.eigh(hermite_moment)
+        nonzero = moment_strengths > moment_resolution * tensors.variance
         if nonzero.any():
-            return k, vectors[:, nonzero][:, ::-1], strengths[nonzero][::-1]
+            return hermite_degree, moment_axes[:, nonzero][:, ::-1], moment_strengths[nonzero][::-1]
     return None
 
 

@@ -46,12 +46,12 @@ def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
     return replace(inputs, means=scale * inputs.means)
 
 
-def law_of_biases(spec: Any) -> Law:
+def law_of_biases(bias_spec: Any) -> Law:
     """Law of the neurons' biases, which has finitely many values."""
-    bias = law("bias", spec)
-    if bias.continuous is not None:
-        raise InvalidArgument("bias", spec, "a law with finitely many values")
-    return bias
+    bias_law = law("bias", bias_spec)
+    if bias_law.continuous is not None:
+        raise InvalidArgument("bias", bias_spec, "a law with finitely many values")
+    return bias_law
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,24 +81,24 @@ class Step(Problem):
     decay: Any = 0.0
 
     def __post_init__(self) -> None:
-        bias = law_of_biases(self.bias)
-        schedule = self._checked_schedule()
-        alpha0, eta = schedule[0] if len(schedule) == 1 else (None, None)
-        target, inputs = parse_target(self.target, self.inputs)
-        count = len(schedule)
+        bias_law = law_of_biases(self.bias)
+        step_schedule = self._checked_schedule()
+        alpha0, eta = step_schedule[0] if len(step_schedule) == 1 else (None, None)
+        step_readout_target, step_inputs = parse_target(self.target, self.inputs)
+        count = len(step_schedule)
         step_target, step_noise = self.step_target, self.step_noise
         if step_target is not None:
             target_specs = _per_step("step_target", step_target, count)
-            targets_and_inputs = [parse_target(spec, inputs) for spec in target_specs]
+            targets_and_inputs = [parse_target(spec, step_inputs) for spec in target_specs]
             step_target, input_laws = zip(*targets_and_inputs, strict=True)
-            inputs = max(input_laws, key=lambda law: 0 if law is None else law.dimension)
+            step_inputs = max(input_laws, key=lambda law: 0 if law is None else law.dimension)
             step_target = step_target if len(step_target) > 1 else step_target[0]
-        if inputs is not None and inputs.structured > MOST_COORDINATES:
+        if step_inputs is not None and step_inputs.structured > MOST_COORDINATES:
             allowed = (
                 f"structured in at most {MOST_COORDINATES} coordinates, of which d has many more "
                 "(FirstLayer(weights=..., inputs=...) takes a covariance of all d)"
             )
-            raise InvalidArgument("inputs", f"{inputs.structured} coordinates", allowed)
+            raise InvalidArgument("inputs", f"{step_inputs.structured} coordinates", allowed)
         if step_noise is not None:
             step_noise = _numbers_per_step(
                 "step_noise", step_noise, count, MAX_NUMBER, "0 or more (a variance)"
@@ -106,16 +106,16 @@ class Step(Problem):
         assign(
             self,
             student=activation(self.student, "student"),
-            target=target,
-            inputs=inputs,
+            target=step_readout_target,
+            inputs=step_inputs,
             step_target=step_target,
             decay=_numbers_per_step("decay", self.decay, count, 1, "0 or more and less than 1"),
             alpha0=alpha0,
             eta=eta,
-            steps=schedule if len(schedule) > 1 else (),
+            steps=step_schedule if len(step_schedule) > 1 else (),
             step_noise=step_noise,
             readout=law("readout", self.readout),
-            bias=bias,
+            bias=bias_law,
         )
         check_readout(self)
         # uniform on the unit sphere, or N(0, I/d)
@@ -152,8 +152,8 @@ class Step(Problem):
     @property
     def known_dimension(self) -> int:
         """Number D of coordinates on which the law of the inputs, or any target, depends."""
-        targets = (self.labels_at(t).target for t in range(len(self.schedule)))
-        return max(self.directions, *(step_target.dimension for step_target in targets))
+        step_targets = (self.labels_at(t).target for t in range(len(self.schedule)))
+        return max(self.directions, *(step_target.dimension for step_target in step_targets))
 
     def __repr__(self) -> str:
         return problem_repr(self)
@@ -197,8 +197,8 @@ class Step(Problem):
                 raise InvalidArgument("rate", rate, "left out where eta is given: eta~ = rate/beta")
             fields_to_change["eta"] = rate / beta
         if "separation" in fields_to_change:
-            factor = fields_to_change.pop("separation")
-            fields_to_change["inputs"] = separated(self.inputs, factor)
+            separation_factor = fields_to_change.pop("separation")
+            fields_to_change["inputs"] = separated(self.inputs, separation_factor)
         return replace(self, **fields_to_change) if fields_to_change else self
 
     def features(self, *, gamma: Array, **groups: Any) -> SpikedRandomFeatures:
@@ -229,16 +229,16 @@ class Step(Problem):
         try:
             pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single_step,))]
         except (TypeError, ValueError):
-            allowed = "a sequence of pairs (alpha0, eta)"
-            raise InvalidArgument("steps", self.steps, allowed) from None
+            allowed_step = "a sequence of pairs (alpha0, eta)"
+            raise InvalidArgument("steps", self.steps, allowed_step) from None
         checked_steps = []
         for alpha0, eta in pairs:
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
-            missing = "given: the learning rate over the width, eta/p"
-            allowed = missing if eta is None else "0 or more (eta/p)"
-            allowed += WORDS["eta"] * isinstance(eta, str)
-            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed)))
+            missing_eta = "given: the learning rate over the width, eta/p"
+            allowed_step = missing_eta if eta is None else "0 or more (eta/p)"
+            allowed_step += WORDS["eta"] * isinstance(eta, str)
+            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_step)))
         return tuple(checked_steps)
 
 
@@ -248,28 +248,28 @@ def check_is_step(step: Any) -> None:
         raise InvalidArgument("step", type(step).__name__, "a GradientStep")
 
 
-def _per_step(name: str, value: Any, count: int) -> tuple[Any, ...]:
-    """The values of a field: one for all steps, or one for each of ``count``."""
+def _per_step(name: str, value: Any, step_count: int) -> tuple[Any, ...]:
+    """The values of a field: one for all steps, or one for each of ``step_count``."""
     step_values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if len(step_values) not in (1, count):
-        raise InvalidArgument(name, value, f"one value, or one for each of {count} steps")
+    if len(step_values) not in (1, step_count):
+        raise InvalidArgument(name, value, f"one value, or one for each of {step_count} steps")
     return step_values
 
 
-def _numbers_per_step(name: str, value: Any, count: int, high: float, allowed: str) -> Any:
+def _numbers_per_step(name: str, value: Any, step_count: int, high: float, allowed: str) -> Any:
     """A checked number from 0 to ``high``, or one for each step; a ``high`` of 1 is excluded."""
-    step_values = _per_step(name, value, count)
-    checked = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in step_values)
-    return checked if len(checked) > 1 else checked[0]
+    step_values = _per_step(name, value, step_count)
+    per_step = tuple(number(name, x, 0, high, allowed, open_high=high == 1) for x in step_values)
+    return per_step if len(per_step) > 1 else per_step[0]
 
 
-def _value_at_step(values: Any, t: int) -> Any:
+def _value_at_step(step_values: Any, step_index: int) -> Any:
     """The value for step t of a field with one value, or one for each step."""
-    return values[t] if isinstance(values, tuple) else values
+    return step_values[step_index] if isinstance(step_values, tuple) else step_values
 
 
-def _checked_alpha0(value: Any) -> float:
+def _checked_alpha0(alpha0: Any) -> float:
     """A checked alpha0: a positive number, or inf."""
     allowed = 'positive or inf (n0/d), or "alpha", the readout\'s, of a single step'
-    is_finite = number("alpha0", value, 0, np.inf, allowed, open_low=True) < np.inf
-    return number("alpha0", value, 0, MAX_NUMBER if is_finite else np.inf, allowed, open_low=True)
+    is_finite = number("alpha0", alpha0, 0, np.inf, allowed, open_low=True) < np.inf
+    return number("alpha0", alpha0, 0, MAX_NUMBER if is_finite else np.inf, allowed, open_low=True)

@@ -1,5 +1,6 @@
 """How many samples a readout needs for an error."""
 
+import re
 import sys
 
 import numpy as np
@@ -75,6 +76,13 @@ def test_a_rise_within_the_scatter_of_rows_does_not_count_and_is_noted():
         assert 70 < needed.samples < 90
         assert f"rises above {target:g} again, at 120 samples, by less than" in needed.note
     assert "rises" not in samples_needed(rows, classification_error=1.01 * last, **at).note
+
+
+def test_an_error_at_one_number_of_samples_is_not_called_the_smallest(sample):
+    """The search of the best penalty ends at the largest number, where the error is too large."""
+    needed = samples_needed(sample, lam="best", test_error=0.01, most=60)
+    assert needed.curve.samples.size == 1
+    assert re.search(r"more than 60, the largest tried \(test error there: 0\.\d+\)", repr(needed))
 
 
 def test_a_penalty_at_the_end_of_its_range_is_noted(sample):

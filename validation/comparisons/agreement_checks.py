@@ -271,8 +271,9 @@ def verdict(
         list(checks)[k], all_checks[k], (point[0], point[1]), axes, by_chance=True
     )
     return True, (
-        f"Theory and simulation agree: their {is_off.size} differences are no larger than chance "
-        f"makes them, half of them up to {np.median(gaps):.1%}, the largest in {by_chance}."
+        f"Theory and simulation agree: their {is_off.size} differences are within the "
+        f"{largest_by_chance(z, seeds):.2g} standard errors that chance may make the largest, half "
+        f"of them up to {np.median(gaps):.1%}, the largest in {by_chance}."
     )
 
 
@@ -314,9 +315,14 @@ def differ(z: Array, seeds: int) -> bool:
 
 def too_large(z: Array, seeds: int) -> int:
     """Number of scores that are larger than chance makes the largest of them."""
-    known_scores = np.abs(z[np.isfinite(z)])
-    chance_limit = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(known_scores.size, 1)))
-    return int((known_scores > min(chance_limit, allowed_score(seeds))).sum())
+    return int((np.abs(z[np.isfinite(z)]) > largest_by_chance(z, seeds)).sum())
+
+
+def largest_by_chance(z: Array, seeds: int) -> float:
+    """Standard errors that the largest of the known scores is beyond once in 100 comparisons, or
+    that a mean may be off if those are fewer."""
+    chance_limit = stdtrit(seeds - 1, 1 - CHANCE / (2 * max(np.isfinite(z).sum(), 1)))
+    return float(min(chance_limit, allowed_score(seeds)))
 
 
 def allowed_score(seeds: int) -> float:
